@@ -1,0 +1,244 @@
+"""The few options that the library has, with their environment variables.
+
+Read and assign options on :data:`config`; change them for a while with :meth:`Configuration.using`::
+
+    from sframe_spark.config import config
+
+    config.progress = "off"
+    with config.using(check="result", small_rows=0):
+        ...
+
+A value is looked up in this order: the innermost ``using`` block of the current thread or task, an assignment, the
+environment variable, the default.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextvars import ContextVar
+from pathlib import Path
+from typing import Any, Generic, TypeVar, overload
+
+from sframe_spark.errors import InvalidArgumentError
+
+Value = TypeVar("Value")
+
+_OVERRIDES: ContextVar[Mapping[str, Any]] = ContextVar("sframe_spark_config_overrides")
+
+
+class Option(Generic[Value]):
+    """One option: a default, an environment variable and the check that every value passes.
+
+    Parameters
+    ----------
+    default
+        Value when nothing else is said.
+    convert
+        Turns an assigned value, or the text of the environment variable, into the option's value; raises ``ValueError``
+        saying what is allowed.
+    summary
+        What the option does, in one sentence.
+    variable
+        Name of the environment variable; None when there is none.
+    """
+
+    def __init__(
+        self, default: Value, convert: Callable[[Any], Value], summary: str, variable: str | None = None
+    ) -> None:
+        self.default = default
+        self.convert = convert
+        self.variable = variable
+        self.__doc__ = summary
+        self.name = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
+
+    @overload
+    def __get__(self, configuration: None, owner: type) -> Option[Value]: ...
+    @overload
+    def __get__(self, configuration: Configuration, owner: type) -> Value: ...
+    def __get__(self, configuration: Configuration | None, owner: type) -> Option[Value] | Value:
+        if configuration is None:
+            return self
+        return configuration.look_up(self)
+
+    def __set__(self, configuration: Configuration, value: Value) -> None:
+        configuration.assign(self.name, self.checked(value, self.name))
+
+    def checked(self, value: Any, origin: str) -> Value:
+        """Return the value in its proper form, or raise naming where it came from."""
+        try:
+            return self.convert(value)
+        except (TypeError, ValueError) as error:
+            raise InvalidArgumentError(f"{origin} = {value!r}: {error}") from error
+
+    def from_environment(self) -> Value:
+        """Return what the environment variable says, or the default."""
+        text = os.environ.get(self.variable, "") if self.variable else ""
+        return self.checked(text, self.variable or self.name) if text else self.default
+
+
+def whole_number(minimum: int) -> Callable[[Any], int]:
+    """Return a converter to an integer that is at least ``minimum``."""
+
+    def convert(value: Any) -> int:
+        if isinstance(value, bool | float) or (number := int(value)) < minimum:
+            raise ValueError(f"must be a whole number, {minimum} or more")
+        return number
+
+    return convert
+
+
+def optional(convert: Callable[[Any], Value]) -> Callable[[Any], Value | None]:
+    """Return a converter that lets None pass."""
+    return lambda value: None if value is None else convert(value)
+
+
+def one_of(*choices: str) -> Callable[[Any], str]:
+    """Return a converter that accepts only the given words."""
+
+    def convert(value: Any) -> str:
+        if value not in choices:
+            raise ValueError(f"must be one of {', '.join(choices)}")
+        return str(value)
+
+    return convert
+
+
+def path_text(value: Any) -> str:
+    """Return a path as text with a leading ``~`` expanded."""
+    return str(Path(os.fspath(value)).expanduser())
+
+
+def set_of_names(value: Any) -> frozenset[str]:
+    """Return the names as a frozen set; text is one name, and in the environment names are separated by ``;``."""
+    names: Iterable[Any] = value.split(";") if isinstance(value, str) else value
+    return frozenset(str(name).strip() for name in names if str(name).strip())
+
+
+class Configuration:
+    """All options of the library; :data:`config` is the only instance that the library reads."""
+
+    small_rows = Option(
+        65_536,
+        whole_number(0),
+        "Queries whose in-memory inputs have at most this many rows run on the driver; 0 sends everything to Spark.",
+        "SFRAME_SPARK_SMALL_ROWS",
+    )
+    check = Option(
+        "plan",
+        one_of("off", "plan", "result"),
+        "How much is verified: nothing, every rewritten plan, or also the facts of every executed result.",
+        "SFRAME_SPARK_CHECK",
+    )
+    temporary_directory: Option[str | None] = Option(
+        None,
+        optional(path_text),
+        "Where materialised frames live until they are dropped; None: the temporary directory of the system.",
+        "SFRAME_SPARK_TMP",
+    )
+    progress = Option(
+        "auto",
+        one_of("auto", "on", "off"),
+        "Whether a progress bar is shown on stderr; auto: in a terminal or a notebook.",
+        "SFRAME_SPARK_PROGRESS",
+    )
+    segment_rows = Option(
+        1_048_576,
+        whole_number(1),
+        "Rows that a written segment should have.",
+        "SFRAME_SPARK_SEGMENT_ROWS",
+    )
+    batch_rows = Option(
+        131_072,
+        whole_number(1),
+        "Rows that a kernel sees at a time.",
+        "SFRAME_SPARK_BATCH_ROWS",
+    )
+    default_segments: Option[int | None] = Option(
+        None,
+        optional(whole_number(1)),
+        "Row ranges that a result is cut into when nothing else decides; None: the cores of the session.",
+        "SFRAME_SPARK_DEFAULT_SEGMENTS",
+    )
+    disabled_laws: Option[frozenset[str]] = Option(
+        frozenset(),
+        set_of_names,
+        "Names of the laws that the optimizer leaves out, to find the one at fault.",
+        "SFRAME_SPARK_DISABLED_LAWS",
+    )
+
+    def __init__(self) -> None:
+        self._assigned: Mapping[str, Any] = {}
+        self._lock = threading.Lock()
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        # A misspelled option would otherwise be accepted and do nothing.
+        if not name.startswith("_"):
+            self._option(name)
+        object.__setattr__(self, name, value)
+
+    def look_up(self, option: Option[Value]) -> Value:
+        """Return the value of an option that is in force here."""
+        for values in (_OVERRIDES.get({}), self._assigned):
+            if option.name in values:
+                found: Value = values[option.name]
+                return found
+        return option.from_environment()
+
+    def assign(self, name: str, value: Any) -> None:
+        """Set an option: inside a ``using`` block that mentions it until the block ends, otherwise for the process."""
+        overrides = _OVERRIDES.get({})
+        if name in overrides:
+            _OVERRIDES.set({**overrides, name: value})
+        else:
+            with self._lock:
+                # A new mapping rather than a changed one: readers take no lock and see either the old or the new.
+                self._assigned = {**self._assigned, name: value}
+
+    @contextlib.contextmanager
+    def using(self, **options: Any) -> Iterator[Configuration]:
+        """Change options for the block, and for the current thread or asynchronous task only.
+
+        Examples
+        --------
+        >>> with config.using(batch_rows=10):
+        ...     config.batch_rows
+        10
+        """
+        checked = {name: self._option(name).checked(value, name) for name, value in options.items()}
+        token = _OVERRIDES.set({**_OVERRIDES.get({}), **checked})
+        try:
+            yield self
+        finally:
+            _OVERRIDES.reset(token)
+
+    def reset(self) -> None:
+        """Forget every assignment, so that the environment and the defaults count again."""
+        self._assigned = {}
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return every option with the value in force here."""
+        return {name: getattr(self, name) for name in self._options()}
+
+    def __repr__(self) -> str:
+        values = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())
+        return f"config({values})"
+
+    @classmethod
+    def _options(cls) -> dict[str, Option[Any]]:
+        return {name: option for name, option in vars(cls).items() if isinstance(option, Option)}
+
+    @classmethod
+    def _option(cls, name: str) -> Option[Any]:
+        options = cls._options()
+        if name not in options:
+            raise InvalidArgumentError(f"no option is named {name!r}; the options are {', '.join(options)}")
+        return options[name]
+
+
+config = Configuration()

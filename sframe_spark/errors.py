@@ -1,0 +1,167 @@
+"""Every exception that sframe_spark raises on purpose.
+
+Each class derives from :class:`SFrameError`, so one ``except`` clause catches all of them, and also from the built-in
+class that the original SFrame raises in the same situation, so existing ``except TypeError`` clauses go on working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class SFrameError(Exception):
+    """Base of every error of this package.
+
+    Catch it to handle whatever sframe_spark reports; it is never raised itself.
+    """
+
+
+class SchemaError(SFrameError, TypeError):
+    """A value or a column has a type that the operation does not take.
+
+    Raised when a query is built, by type inference. Convert with ``astype`` first, or choose another operation.
+    """
+
+
+class InvalidArgumentError(SFrameError, ValueError):
+    """An argument has the right type but a value outside what is allowed.
+
+    Raised by the API and by ``config`` before anything runs. The message names the argument and the values it takes.
+    """
+
+
+class ColumnNotFoundError(SFrameError, KeyError):
+    """A column was asked for by a name that the frame does not have.
+
+    Raised by the API when a name is looked up. The message lists the names that exist.
+
+    Examples
+    --------
+    >>> print(ColumnNotFoundError("prise", ["price", "count"]))
+    no column is named 'prise'; the columns are 'price', 'count'
+    """
+
+    def __init__(self, name: Any, available: Iterable[Any] = ()) -> None:
+        self.name = name
+        self.available = tuple(available)
+        super().__init__(name, self.available)
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, which would put a whole sentence in quotes.
+        if not self.available:
+            return f"no column is named {self.name!r}"
+        names = ", ".join(repr(name) for name in self.available)
+        return f"no column is named {self.name!r}; the columns are {names}"
+
+
+class LengthMismatchError(SFrameError, RuntimeError):
+    """Two columns or frames that must have the same number of rows do not.
+
+    Raised when the query is built if both lengths are known, otherwise when it runs. Cut or pad one side first.
+    """
+
+
+class UnsupportedOperationError(SFrameError, RuntimeError):
+    """The operation exists but not for these types or in this place.
+
+    Raised when a query is built. The message says which forms are supported.
+    """
+
+
+class ExecutionError(SFrameError, RuntimeError):
+    """A query failed while it ran.
+
+    Raised by the engine; the error that Spark or a kernel reported is its ``__cause__``. Nothing was changed: the frame
+    can be used and the query repeated.
+    """
+
+
+class UserFunctionError(ExecutionError):
+    """A function that the user passed (to ``apply``, ``filter`` ...) raised an exception.
+
+    Raised by the engine when a row makes the function fail. The message shows the input of that row and the traceback
+    of the user's own lines, so that the call can be repeated by hand.
+
+    Parameters
+    ----------
+    message
+        What happened, in one sentence.
+    traceback_text
+        The traceback inside the user's function, as Python prints it.
+    row
+        The input that made the function fail.
+    """
+
+    def __init__(self, message: str, traceback_text: str = "", row: Any = None) -> None:
+        self.message = message
+        self.traceback_text = traceback_text
+        self.row = row
+        super().__init__(message, traceback_text, row)
+
+    def __str__(self) -> str:
+        parts = [self.message, f"input: {self.row!r}"]
+        if self.traceback_text:
+            parts.append(self.traceback_text.rstrip())
+        return "\n".join(parts)
+
+
+class CancelledError(ExecutionError):
+    """A running query was told to stop.
+
+    Raised inside an action whose caller pressed Ctrl-C; the caller itself sees ``KeyboardInterrupt``. An action lets it
+    pass, so that nothing is published after the user gave up.
+    """
+
+
+class SessionClosedError(SFrameError, RuntimeError):
+    """The Spark session that the data belongs to has been stopped.
+
+    Raised when a query needs a session that someone else started and stopped. Start a new ``SparkSession``, or call
+    ``sframe_spark.session.stop()`` to let a local session be started on the next use.
+    """
+
+
+class JavaNotFoundError(SFrameError, RuntimeError):
+    """No Java runtime that Spark can use was found.
+
+    Raised when the first query needs Spark. The message names the one command that installs a runtime.
+    """
+
+
+class PlanInvariantError(SFrameError, AssertionError):
+    """A rewrite, an operator or the engine broke one of its promises: a bug in it, not in the query.
+
+    Raised by the planner's checks (see ``config.check``). Report it with the plan in the message; switching off the law
+    that it names (``config.disabled_laws``) is a way around it.
+    """
+
+
+class NonConvergenceError(PlanInvariantError):
+    """The laws of a stage went on rewriting a plan without coming to an end.
+
+    Raised by the optimizer. The message names the laws that took part; one of them undoes another.
+
+    Parameters
+    ----------
+    stage
+        Name of the stage.
+    laws
+        Equations of the laws that were applied last, in order.
+    """
+
+    def __init__(self, stage: str, laws: Sequence[str] = ()) -> None:
+        self.stage = stage
+        self.laws = tuple(laws)
+        super().__init__(stage, self.laws)
+
+    def __str__(self) -> str:
+        names = "; ".join(self.laws) or "none recorded"
+        return f"stage {self.stage!r} does not come to an end; laws applied last: {names}"
+
+
+class StorageError(SFrameError, OSError):
+    """Saved data is missing, damaged or of a format that this version does not read, or cannot be written.
+
+    Raised by the reader and the writer of segments. The message names the path and what is wrong with it.
+    """
