@@ -1,0 +1,137 @@
+"""Start Spark on this machine, tuned for short queries, and fix the settings that decide results."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sframe_spark.config import config
+from sframe_spark.session.java import find_java
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+LARGEST_DEFAULT_PARALLELISM = 8
+LARGEST_DRIVER_MEMORY_GIB = 8
+GIB = 1 << 30
+
+# Settings of our own session on which results depend. They are spelled out, even where they repeat Spark's default,
+# because a cluster or a user may have set another default.
+FIXED_SETTINGS: dict[str, str] = {
+    "spark.sql.ansi.enabled": "false",
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.caseSensitive": "true",
+    "spark.sql.unionOutputPartitioning": "false",
+    "spark.sql.timestampType": "TIMESTAMP_LTZ",
+    "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+    "spark.sql.files.ignoreCorruptFiles": "false",
+    "spark.sql.files.ignoreMissingFiles": "false",
+    "spark.sql.execution.arrow.pyspark.enabled": "true",
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
+    "spark.sql.execution.arrow.useLargeVarTypes": "false",
+}
+
+# Settings that bring back the behaviour of old versions; a session of ours starts without any of them.
+LEGACY_PREFIX = "spark.sql.legacy."
+
+
+def open_session(base: SparkSession) -> SparkSession:
+    """Return a session beside ``base`` whose results do not depend on how ``base`` is configured.
+
+    The two share the Spark application but no settings, temporary views or functions, so neither changes the other.
+    """
+    session = base.newSession()
+    for key in session.conf.getAll:
+        if key.startswith(LEGACY_PREFIX):
+            session.conf.unset(key)
+    for key, value in FIXED_SETTINGS.items():
+        session.conf.set(key, value)
+    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(config.batch_rows))
+    return session
+
+
+def start_spark() -> SparkSession:
+    """Start Spark, or attach to it when this process was started by ``spark-submit`` or told of a remote server."""
+    from pyspark.sql import SparkSession
+
+    if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
+        # Whoever started this process has chosen the cluster: nothing to tune.
+        return SparkSession.builder.getOrCreate()
+    builder = SparkSession.builder.master("local[*]").appName("sframe_spark")
+    for key, value in local_settings().items():
+        builder = builder.config(key, value)
+    java = find_java()
+    # Both variables are read while Spark starts and never again, so they are given back afterwards.
+    variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
+    with _environment(variables), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
+        session = builder.getOrCreate()
+    silence_query_loggers()
+    return session
+
+
+def local_settings() -> dict[str, str]:
+    """Return the settings of the local session that we start ourselves."""
+    logging = Path(__file__).with_name("log4j2.properties").as_uri()
+    extra = os.environ.get("SFRAME_SPARK_JVM_OPTIONS", "")
+    settings = {
+        "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
+        # The loopback address: no firewall question, no dependence on the name of the machine.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": f"{driver_memory_gib()}g",
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging} {extra}".strip(),
+        "spark.sql.shuffle.partitions": str(min(available_cores(), LARGEST_DEFAULT_PARALLELISM)),
+        "spark.python.worker.reuse": "true",
+    }
+    if config.temporary_directory is not None:
+        settings["spark.local.dir"] = config.temporary_directory
+    return settings
+
+
+def available_cores() -> int:
+    """Return how many cores this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def driver_memory_gib() -> int:
+    """Return the heap of a local JVM: a quarter of the machine, at least 1 GiB and at most 8."""
+    try:
+        physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        # Windows has no sysconf; Spark's own default is 1 GiB.
+        return 1
+    return max(1, min(LARGEST_DRIVER_MEMORY_GIB, physical // (4 * GIB)))
+
+
+def silence_query_loggers() -> None:
+    """Stop PySpark from printing a line of JSON for every failing query; the exception says the same."""
+    from pyspark.logger import PySparkLogger
+
+    for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
+        PySparkLogger.getLogger(name).setLevel("CRITICAL")
+
+
+@contextlib.contextmanager
+def _environment(variables: dict[str, str]) -> Iterator[None]:
+    """Set environment variables for the block and give back the previous values after it."""
+    previous = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in previous.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value

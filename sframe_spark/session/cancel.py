@@ -1,0 +1,134 @@
+"""Run a Spark action so that Ctrl-C really stops it."""
+
+from __future__ import annotations
+
+import contextvars
+import threading
+import uuid
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Generic, TypeVar, cast
+
+from sframe_spark.errors import CancelledError
+from sframe_spark.session.progress import open_progress
+from sframe_spark.session.session import get_session, is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Result = TypeVar("Result")
+
+# How often the waiting thread looks up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does
+# not end a wait.
+POLL_SECONDS = 0.1
+
+_CANCELLED: ContextVar[threading.Event] = ContextVar("sframe_spark_cancelled")
+
+
+def run_cancellable(action: Callable[[], Result], description: str = "") -> Result:
+    """Run a Spark action and return its result; Ctrl-C cancels its jobs before ``KeyboardInterrupt`` is raised.
+
+    In the main thread the action runs in a worker thread while the main thread waits. In any other thread, where no
+    ``KeyboardInterrupt`` ever arrives, the action runs directly.
+
+    Parameters
+    ----------
+    action
+        Does the work in Spark. Between two steps, and before it publishes anything, it calls
+        :func:`raise_if_cancelled`.
+    description
+        What is being done, for the progress bar and for Spark's own list of jobs.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        After all jobs of the action have ended. A second Ctrl-C gives up waiting for that.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return action()
+    return CancellableAction(get_session(), action, description).run()
+
+
+def raise_if_cancelled() -> None:
+    """Raise if the user has pressed Ctrl-C since the current action began.
+
+    Raises
+    ------
+    CancelledError
+        To be let through by the action: the caller of :func:`run_cancellable` sees ``KeyboardInterrupt`` instead.
+    """
+    cancelled = _CANCELLED.get(None)
+    if cancelled is not None and cancelled.is_set():
+        raise CancelledError("the query was cancelled")
+
+
+class CancellableAction(Generic[Result]):
+    """One action in a worker thread, with its jobs tagged so that they, and no others, can be cancelled."""
+
+    def __init__(self, session: SparkSession, action: Callable[[], Result], description: str) -> None:
+        self._session = session
+        self._action = action
+        self._description = description
+        self._tag = f"sframe_spark-{uuid.uuid4().hex}"
+        self._done = threading.Event()
+        self._cancelled = threading.Event()
+        self._result: Result | None = None
+        self._error: BaseException | None = None
+
+    def run(self) -> Result:
+        """Start the worker, wait for it, and return or raise what it did."""
+        # Inherits local properties (pool, job group) of this thread; the context carries `config.using`.
+        from pyspark import InheritableThread
+
+        context = contextvars.copy_context()
+        worker = InheritableThread(target=lambda: context.run(self._work), session=self._session)
+        worker.daemon = True
+        try:
+            worker.start()
+            self._wait()
+        except KeyboardInterrupt:
+            self._cancel(worker)
+            raise
+        if self._error is not None:
+            raise self._error
+        return cast("Result", self._result)
+
+    def _work(self) -> None:
+        """Run the action in the worker thread, with its jobs tagged."""
+        _CANCELLED.set(self._cancelled)
+        try:
+            self._add_tag()
+            self._result = self._action()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    def _wait(self) -> None:
+        """Wait for the action and show how far it is; an Event, as a thread's join cannot be interrupted safely."""
+        with open_progress(self._session, self._description) as progress:
+            while not self._done.wait(POLL_SECONDS):
+                progress.update()
+
+    def _cancel(self, worker: threading.Thread) -> None:
+        """Cancel the jobs of the action again and again until it has ended: it may start another one meanwhile."""
+        self._cancelled.set()
+        while not self._done.is_set() and worker.is_alive():
+            self._cancel_jobs()
+            self._done.wait(POLL_SECONDS)
+
+    def _add_tag(self) -> None:
+        if is_remote(self._session):
+            self._session.addTag(self._tag)
+            return
+        context = self._session.sparkContext
+        context.addJobTag(self._tag)
+        if self._description:
+            context.setJobDescription(self._description)
+
+    def _cancel_jobs(self) -> None:
+        if is_remote(self._session):
+            self._session.interruptTag(self._tag)
+        else:
+            # `session.interruptTag` cancels nothing here when called from another thread than the job's.
+            self._session.sparkContext.cancelJobsWithTag(self._tag)

