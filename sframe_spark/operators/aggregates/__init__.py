@@ -1,0 +1,1 @@
+"""Aggregate functions: importing this package fills the table."""

@@ -1,0 +1,64 @@
+"""Contract and table of aggregate functions: many rows in, one value out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.types import ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
+ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...], "Column"], "Column"]
+Reduce = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
+
+
+@attrs.frozen(eq=False)
+class AggregateFunction:
+    """A named function from the values of a group (in row order) to one value.
+
+    Parameters
+    ----------
+    name
+        Unique name; plans and JSON refer to the function by it.
+    infer
+        Result type from the types of the argument columns (there may be none, as for a count) and static parameters; raises the class the
+        reference raises for types it refuses.
+    column
+        ``column(columns, types, parameters, order)``: a Spark aggregate expression (usable in ``groupBy().agg``) whose result has exactly
+        the inferred physical type, under ANSI off, UTC, case-sensitive settings. ``order`` is one orderable column (a struct of the row
+        key) that grows in row order; only order-sensitive aggregates may use it.
+    reduce
+        Arrow implementation over whole columns in row order: the result as one Python value as decoded by ``values.decode`` (None for
+        missing). None: the aggregate is always computed on Spark.
+    order_sensitive
+        True when the result depends on the order of rows in the group.
+    """
+
+    name: str
+    infer: Infer
+    column: ColumnBuilder
+    reduce: Reduce | None = None
+    order_sensitive: bool = False
+
+
+AGGREGATES: dict[str, AggregateFunction] = {}
+
+
+def register_aggregate(function: AggregateFunction) -> AggregateFunction:
+    """Add an aggregate function to the table.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+    """
+    if function.name in AGGREGATES:
+        raise ValueError(f"an aggregate function named {function.name!r} is already registered")
+    AGGREGATES[function.name] = function
+    return function

@@ -1,0 +1,126 @@
+"""Column operators: project and zip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+
+from sframe_spark.errors import LengthMismatchError
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, RowDomain, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+
+
+@register
+@attrs.frozen
+class Project(Operator):
+    """Rows unchanged, columns picked by position."""
+
+    name: ClassVar[str] = "project"
+    row_wise: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    positions: tuple[int, ...]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the picked columns."""
+        return tuple(inputs[0].schema[position] for position in self.positions)
+
+    def requires(self, slot: int) -> Need:
+        """Nothing: rows pass through."""
+        return Need.ANY
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """One select."""
+        relation = inputs[0]
+        columns = [relation.df[f"c{position}"] for position in self.positions]
+        return relation.with_columns(columns, tuple(relation.schema[position] for position in self.positions))
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The arrays themselves."""
+        return inputs[0].select(self.positions)
+
+    def describe(self) -> str:
+        """Positions."""
+        return ", ".join(map(str, self.positions))
+
+
+@register
+@attrs.frozen
+class Zip(Operator):
+    """Rows of several inputs side by side, by position; all inputs have the same number of rows."""
+
+    name: ClassVar[str] = "zip"
+    arity: ClassVar[int | None] = None
+    row_wise: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of all inputs, in order.
+
+        Raises
+        ------
+        LengthMismatchError
+            If two lengths are known and differ.
+        """
+        for facts in inputs[1:]:
+            if inputs[0].length.provably_equals(facts.length) is False:
+                raise LengthMismatchError(f"columns of {inputs[0].length} and {facts.length} rows cannot stand side by side: make the lengths equal")
+        return tuple(column_type for facts in inputs for column_type in facts.schema)
+
+    def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
+        """The common domain of the inputs, or a new one."""
+        return super().infer_domain(inputs)
+
+    def requires(self, slot: int) -> Need:
+        """Aligned rows."""
+        return Need.ALIGNED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A join on the dense row number, checked to lose no row."""
+        from pyspark.sql import functions as F
+
+        first = inputs[0].with_position()
+        df = first.df.select(*first.columns, F.col(first.position).alias("p"))
+        width = len(first.schema)
+        schema = list(first.schema)
+        for other in inputs[1:]:
+            numbered = other.with_position()
+            columns = [F.col(name).alias(f"c{width + index}") for index, name in enumerate(numbered.columns)]
+            right = numbered.df.select(*columns, F.col(numbered.position).alias("p"))
+            df = df.join(right, "p", "full")
+            width += len(other.schema)
+            schema.extend(other.schema)
+        names = [f"c{index}" for index in range(width)]
+        return Relation(df.select(*names, F.col("p").alias("k0")), tuple(schema), (KeyColumn("k0"),), "k0")
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """All arrays side by side."""
+        rows = {chunk.rows for chunk in inputs}
+        if len(rows) != 1:
+            raise LengthMismatchError(f"columns of {' and '.join(map(str, sorted(rows)))} rows cannot stand side by side: make the lengths equal")
+        return Chunk(tuple(column for chunk in inputs for column in chunk.columns), rows.pop())
+
+    def describe(self) -> str:
+        """Nothing to say."""
+        return ""
+
+
+def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
+    """Columns of a node by position."""
+    if list(positions) == list(range(node.facts.width)):
+        return node
+    return Project(tuple(positions)).make_planner_node(node)
+
+
+def zip_columns(*nodes: PlannerNode) -> PlannerNode:
+    """Nodes side by side."""
+    return nodes[0] if len(nodes) == 1 else Zip().make_planner_node(*nodes)

@@ -1,0 +1,1 @@
+"""Scalar functions: importing this package fills the table."""

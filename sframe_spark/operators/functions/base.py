@@ -1,0 +1,64 @@
+"""Contract and table of scalar functions: one row in, one value out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.types import ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Argument = pa.Array | pa.Scalar
+Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
+Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
+ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column"]
+
+
+@attrs.frozen(eq=False)
+class ScalarFunction:
+    """A named, deterministic function from one row's values to one value.
+
+    Parameters
+    ----------
+    name
+        Unique name; plans and JSON refer to the function by it.
+    infer
+        Result type from argument types and static parameters; raises what the reference raises for types it refuses.
+    kernel
+        Arrow implementation: arguments are arrays of ``rows`` entries or scalars (literals); the result is an array of ``rows`` entries
+        of exactly the inferred physical type.
+    column
+        Spark implementation over columns holding the same physical types, under ANSI off, UTC, case-sensitive settings. None: the
+        kernel runs inside an Arrow UDF.
+    monotone
+        ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters and literals
+        fixed), as a function of types and literal arguments; None promises nothing.
+    """
+
+    name: str
+    infer: Infer
+    kernel: Kernel
+    column: ColumnBuilder | None = None
+    monotone: Callable[[Sequence[ColumnType], Sequence[Any]], str | None] | None = None
+
+
+FUNCTIONS: dict[str, ScalarFunction] = {}
+
+
+def register_function(function: ScalarFunction) -> ScalarFunction:
+    """Add a scalar function to the table.
+
+    Raises
+    ------
+    ValueError
+        If the name is taken.
+    """
+    if function.name in FUNCTIONS:
+        raise ValueError(f"a scalar function named {function.name!r} is already registered")
+    FUNCTIONS[function.name] = function
+    return function

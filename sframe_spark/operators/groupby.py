@@ -1,0 +1,190 @@
+"""Group-by and whole-column reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.operators.sort import order_parts
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
+from sframe_spark.values.encode import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+ORDER_COLUMN = "row_order"
+
+
+@attrs.frozen
+class Aggregation:
+    """One aggregate over some columns of the input."""
+
+    function: str
+    positions: tuple[int, ...] = ()
+    parameters: tuple[Any, ...] = ()
+
+    def implementation(self) -> AggregateFunction:
+        """The aggregate's table entry."""
+        return AGGREGATES[self.function]
+
+    def infer(self, schema: Schema) -> Any:
+        """Result type."""
+        return self.implementation().infer([schema[position] for position in self.positions], self.parameters)
+
+    def describe(self) -> str:
+        """As text."""
+        arguments = [f"c{position}" for position in self.positions] + [str(parameter) for parameter in self.parameters]
+        return f"{self.function}({', '.join(arguments)})"
+
+
+@register
+@attrs.frozen
+class GroupBy(Operator):
+    """One row per distinct value of the key columns, ascending by them (missing first): the keys, then the aggregates."""
+
+    name: ClassVar[str] = "group_by"
+    deterministic: ClassVar[bool] = True
+    keys: tuple[int, ...]
+    aggregations: tuple[Aggregation, ...] = ()
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the keys, then of the aggregates."""
+        schema = inputs[0].schema
+        return tuple(schema[position] for position in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
+
+    @property
+    def order_sensitive(self) -> bool:
+        """True when an aggregate depends on the row order."""
+        return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
+
+    def requires(self, slot: int) -> Need:
+        """Row order only for order-sensitive aggregates."""
+        return Need.ORDERED if self.order_sensitive else Need.ANY
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's hash aggregation; the key columns are the row key of the result."""
+        relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
+        grouped = relation.df.groupBy(*[relation.df[f"c{position}"] for position in self.keys])
+        width = len(self.keys)
+        columns = [aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)]
+        df = grouped.agg(*columns) if columns else relation.df.select(*[f"c{p}" for p in self.keys]).distinct()
+        names = [f"c{position}" for position in self.keys]
+        schema = relation.schema
+        result_schema = tuple(schema[p] for p in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
+        finished = [finish_column(a, df[f"a{i}"], schema) for i, a in enumerate(self.aggregations)]
+        selected = [df[name].alias(f"c{i}") for i, name in enumerate(names)]
+        selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
+        keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(df[name], schema[position])]
+        selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
+        return Relation(df.select(*selected), result_schema, tuple(KeyColumn(f"k{i}") for i in range(len(keys))))
+
+    def describe(self) -> str:
+        """Keys and aggregates."""
+        keys = ", ".join(f"c{position}" for position in self.keys)
+        return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+@register
+@attrs.frozen
+class Reduce(Operator):
+    """One row: aggregates over all rows of the input."""
+
+    name: ClassVar[str] = "reduce"
+    deterministic: ClassVar[bool] = True
+    aggregations: tuple[Aggregation, ...]
+
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True when every aggregate has an Arrow implementation over whole columns."""
+        return all(aggregation.implementation().reduce is not None for aggregation in self.aggregations)
+
+    @property
+    def order_sensitive(self) -> bool:
+        """True when an aggregate depends on the row order."""
+        return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the aggregates."""
+        return tuple(a.infer(inputs[0].schema) for a in self.aggregations)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """One row."""
+        return Length.exactly(1)
+
+    def requires(self, slot: int) -> Need:
+        """Row order only for order-sensitive aggregates."""
+        return Need.ORDERED if self.order_sensitive else Need.ANY
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's global aggregation."""
+        relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
+        df = relation.df.agg(*[aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)])
+        schema = relation.schema
+        selected = [finish_column(a, df[f"a{i}"], schema).alias(f"c{i}") for i, a in enumerate(self.aggregations)]
+        return Relation(df.select(*selected), tuple(a.infer(schema) for a in self.aggregations))
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Arrow reductions over whole columns."""
+        schema = facts[0].schema
+        columns: list[pa.Array] = []
+        for aggregation in self.aggregations:
+            reduce = aggregation.implementation().reduce
+            if reduce is None:
+                raise TypeError(f"aggregate {aggregation.function} has no Arrow implementation")
+            arrays = [inputs[0].columns[position] for position in aggregation.positions]
+            value = reduce(arrays, [schema[position] for position in aggregation.positions], aggregation.parameters)
+            columns.append(encode([value], aggregation.infer(schema)))
+        return Chunk(tuple(columns), 1)
+
+    def describe(self) -> str:
+        """The aggregates."""
+        return ", ".join(a.describe() for a in self.aggregations)
+
+
+def with_order_column(relation: Relation) -> Relation:
+    """The relation with one column that grows in row order."""
+    if any(not column.ascending for column in relation.key):
+        relation = relation.with_position()
+    return attrs.evolve(relation, df=relation.df.withColumn(ORDER_COLUMN, key_struct(relation)))
+
+
+def aggregate_column(aggregation: Aggregation, relation: Relation) -> Column:
+    """The Spark aggregate expression of an aggregation over a relation."""
+    from pyspark.sql import functions as F
+
+    implementation = aggregation.implementation()
+    columns = [relation.df[f"c{position}"] for position in aggregation.positions]
+    types = [relation.schema[position] for position in aggregation.positions]
+    order = relation.df[ORDER_COLUMN] if implementation.order_sensitive else F.lit(0)
+    return implementation.column(columns, types, aggregation.parameters, order)
+
+
+def finish_column(aggregation: Aggregation, column: Column, schema: Schema) -> Column:
+    """The aggregate's step after the aggregation, if it has one."""
+    finish = getattr(aggregation.implementation(), "finish", None)
+    if finish is None:
+        return column
+    return finish(column, [schema[position] for position in aggregation.positions], aggregation.parameters)
+
+
+def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row per distinct key."""
+    return GroupBy(tuple(keys), tuple(aggregations)).make_planner_node(node)
+
+
+def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row of aggregates."""
+    return Reduce(tuple(aggregations)).make_planner_node(node)

@@ -1,0 +1,106 @@
+"""Join on equal values; missing keys equal each other, as the reference has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+
+@register
+@attrs.frozen
+class Join(Operator):
+    """Rows of two inputs side by side where the key columns are equal.
+
+    The output has all columns of the left input, then those of the right that are not keys; a key column of an unmatched right row holds the
+    right key. Row order: left rows in order, each with its matches in right order, then unmatched right rows; for ``right``: right rows in
+    order, each with its matches in left order.
+
+    Parameters
+    ----------
+    left_keys, right_keys
+        Positions of the key columns, pairwise of one type.
+    how
+        ``inner``, ``left``, ``right`` or ``outer``.
+    """
+
+    name: ClassVar[str] = "join"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    how: str
+
+    def right_values(self, width: int) -> list[int]:
+        """Positions of the right input's columns that are not keys."""
+        return [position for position in range(width) if position not in self.right_keys]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Left types, then the right's that are not keys."""
+        right = inputs[1].schema
+        return inputs[0].schema + tuple(right[position] for position in self.right_values(len(right)))
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown; bounded by the product."""
+        left, right = inputs[0].length.at_most, inputs[1].length.at_most
+        if left is None or right is None:
+            return Length.unknown()
+        return Length.unknown(at_most=left * right + left + right)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's equi-join with null-safe keys; both row keys together are the row key of the result."""
+        left, right = inputs[0].rekeyed("l"), inputs[1].rekeyed("r")
+        names = {name: f"d{index}" for index, name in enumerate(right.columns)}
+        other = right.df.select(*[right.df[old].alias(new) for old, new in names.items()], *[c.name for c in right.key])
+        df = left.df.join(other, self._condition(left, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
+        return self._select(df, left, right)
+
+    def _condition(self, left: Relation, other: DataFrame) -> Column:
+        from functools import reduce
+        from operator import and_
+
+        pairs = zip(self.left_keys, self.right_keys, strict=True)
+        return reduce(and_, [left.df[f"c{a}"].eqNullSafe(other[f"d{b}"]) for a, b in pairs])
+
+    def _select(self, df: DataFrame, left: Relation, right: Relation) -> Relation:
+        from pyspark.sql import functions as F
+
+        partner = dict(zip(self.left_keys, self.right_keys, strict=True))
+        columns = []
+        for position in range(len(left.schema)):
+            column = F.col(f"c{position}")
+            if position in partner and self.how in ("right", "outer"):
+                column = F.coalesce(column, F.col(f"d{partner[position]}"))
+            columns.append(column.alias(f"c{position}"))
+        values = self.right_values(len(right.schema))
+        columns += [F.col(f"d{p}").alias(f"c{len(left.schema) + i}") for i, p in enumerate(values)]
+        first, second = (right, left) if self.how == "right" else (left, right)
+        keys, hidden = [], []
+        if self.how == "outer":
+            hidden.append(F.col(left.key[0].name).isNull().alias("k0") if left.key else F.lit(False).alias("k0"))
+            keys.append(KeyColumn("k0"))
+        for key in (*first.key, *second.key):
+            hidden.append(F.col(key.name).alias(f"k{len(keys)}"))
+            keys.append(KeyColumn(f"k{len(keys)}", key.ascending))
+        schema = left.schema + tuple(right.schema[p] for p in values)
+        return Relation(df.select(*columns, *hidden), schema, tuple(keys))
+
+    def describe(self) -> str:
+        """Kind and keys."""
+        pairs = ", ".join(f"c{a} = c{b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
+        return f"{self.how}; {pairs}"
+
+
+def join(left: PlannerNode, right: PlannerNode, left_keys: Sequence[int], right_keys: Sequence[int], how: str) -> PlannerNode:
+    """Rows of two nodes where the key columns are equal."""
+    return Join(tuple(left_keys), tuple(right_keys), how).make_planner_node(left, right)

@@ -1,0 +1,61 @@
+"""Row number: an int column that counts rows in row order."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.types import INT
+
+
+@register
+@attrs.frozen
+class RowNumber(SequentialOperator):
+    """One int column: ``start`` in the first row, one more in each next row."""
+
+    name: ClassVar[str] = "row_number"
+    start: int = 0
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """One int column."""
+        return (INT,)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """The dense position."""
+        from pyspark.sql import functions as F
+
+        relation = inputs[0].with_position()
+        return relation.with_columns([F.col(str(relation.position)) + self.start], (INT,))
+
+    def initial_state(self, facts: Sequence[Facts]) -> Any:
+        """No row yet."""
+        return 0
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
+        """The number of rows."""
+        return inputs[0].rows
+
+    def combine(self, first: Any, second: Any) -> Any:
+        """Rows add up."""
+        return first + second
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+        """Consecutive numbers."""
+        rows = inputs[0].rows
+        first = self.start + state
+        return Chunk.of([pa.array(np.arange(first, first + rows, dtype=np.int64))]), state + rows
+
+
+def row_number(node: PlannerNode, start: int = 0) -> PlannerNode:
+    """A column of row numbers aligned with the node's rows."""
+    return RowNumber(start).make_planner_node(node)

@@ -1,0 +1,134 @@
+"""Sort and top-k: a new row order. Lowered to a key, so a sort that nobody observes costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+SORTABLE = ("int", "float", "str", "datetime")
+
+
+@register
+@attrs.frozen
+class Sort(Operator):
+    """All rows in the order of some columns; ties keep their input order. Missing is smallest, NaN next.
+
+    Parameters
+    ----------
+    by
+        Pairs of column position and whether it ascends.
+    """
+
+    name: ClassVar[str] = "sort"
+    deterministic: ClassVar[bool] = True
+    by: tuple[tuple[int, bool], ...]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types."""
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The input's length."""
+        return inputs[0].length
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """New key columns before the old ones; no exchange until someone observes the order."""
+        relation = inputs[0]
+        keys = sort_keys(relation, self.by)
+        old = [(relation.df[column.name], column.ascending) for column in relation.key]
+        columns = [*keys, *old]
+        df = relation.df.select(*relation.columns, *[column.alias(f"k{i}") for i, (column, _) in enumerate(columns)])
+        return Relation(df, relation.schema, tuple(KeyColumn(f"k{i}", ascending) for i, (_, ascending) in enumerate(columns)))
+
+    def describe(self) -> str:
+        """Columns and directions."""
+        return describe_order(self.by)
+
+
+@register
+@attrs.frozen
+class TopRows(Operator):
+    """The first ``rows`` rows in the order of some columns (ties in input order): a sort and a head in one."""
+
+    name: ClassVar[str] = "top_rows"
+    deterministic: ClassVar[bool] = True
+    by: tuple[tuple[int, bool], ...]
+    rows: int
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types."""
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most ``rows``."""
+        known = inputs[0].length.rows
+        if known is not None:
+            return Length.exactly(min(known, self.rows))
+        bound = inputs[0].length.at_most
+        return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's take-ordered: no exchange of the data."""
+        relation = Sort(self.by).plan_to_operator(inputs, context)
+        return attrs.evolve(relation, df=relation.df.orderBy(*relation.order()).limit(self.rows))
+
+    def describe(self) -> str:
+        """Columns, directions and count."""
+        return f"{describe_order(self.by)}; {self.rows} rows"
+
+
+def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
+    """Key expressions of columns in the engine's value order."""
+    return [
+        (part, ascending)
+        for position, ascending in by
+        for part in order_parts(relation.df[f"c{position}"], relation.schema[position])
+    ]
+
+
+def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
+    """Columns whose lexicographic Spark order (missing first) is the engine's order of the values.
+
+    Spark puts NaN above every number; here it is below, so a float is preceded by a flag. A date-time with an offset orders by its instant.
+    """
+    from pyspark.sql import functions as F
+
+    if column_type.kind == FLOAT_KIND:
+        return [F.when(column.isNull(), None).otherwise(~F.isnan(column)), column]
+    if column_type.kind == DATETIME_KIND and column_type.is_zoned:
+        return [column["instant"]]
+    return [column]
+
+
+def describe_order(by: Sequence[tuple[int, bool]]) -> str:
+    """Columns and directions as text."""
+    return ", ".join(f"c{position} {'asc' if ascending else 'desc'}" for position, ascending in by)
+
+
+def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
+    """Rows in the order of columns given as (position, ascending).
+
+    Raises
+    ------
+    TypeError
+        If a column's type has no order.
+    """
+    for position, _ in by:
+        kind = node.schema[position].kind
+        if kind not in SORTABLE:
+            raise TypeError(f"column {position} of type {kind} cannot be sorted by: only {', '.join(SORTABLE)} have an order")
+    return Sort(tuple((position, bool(ascending)) for position, ascending in by)).make_planner_node(node)
+
+

@@ -1,0 +1,276 @@
+"""Sources: operators without inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.program import Literal, constant_array
+from sframe_spark.operators.spark_columns import literal_column, spark_type
+from sframe_spark.planner.chunk import Chunk, combine, column_names
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator, any_parameter
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.storage.manifest import Manifest
+from sframe_spark.types import INT, ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+KEY_BITS = 33
+
+
+@attrs.frozen
+class Source(Operator):
+    """An operator that provides rows by number."""
+
+    arity: ClassVar[int | None] = 0
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    is_source: ClassVar[bool] = True
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
+        raise TypeError(f"source {self.name!r} cannot be read by row range")
+
+    def rows_between(self, start: int, stop: int) -> Source | None:
+        """The source of only these rows, or None when the source has no such form."""
+        return None
+
+    def with_columns(self, positions: Sequence[int]) -> Source | None:
+        """The source of only these columns, or None when the source has no such form."""
+        return None
+
+
+@register
+@attrs.frozen
+class MemorySource(Source):
+    """Rows of Arrow arrays in the memory of the driver."""
+
+    name: ClassVar[str] = "memory_source"
+    data: Chunk = any_parameter()
+    types: Schema = attrs.field()
+    positions: tuple[int, ...] = attrs.field()
+    start: int = attrs.field()
+    stop: int = attrs.field()
+
+    @classmethod
+    def of(cls, data: Chunk, types: Schema) -> MemorySource:
+        """A source of all rows and columns of a chunk."""
+        return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the selected columns."""
+        return tuple(self.types[position] for position in self.positions)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The exact number of rows."""
+        return Length.exactly(self.stop - self.start)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """A slice of the arrays, not copied."""
+        return self.data.select(self.positions).slice(self.start + start, self.start + stop)
+
+    def rows_between(self, start: int, stop: int) -> MemorySource:
+        """The same arrays with another range."""
+        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
+
+    def with_columns(self, positions: Sequence[int]) -> MemorySource:
+        """The same arrays with other positions."""
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A local relation with the row number as key."""
+        chunk = self.read(0, self.stop - self.start)
+        schema = self.infer_type(())
+        names = [*column_names(len(schema)), "k0"]
+        table = pa.Table.from_arrays([*chunk.columns, pa.array(np.arange(chunk.rows))], names=names)
+        df = context.spark.createDataFrame(table, schema=table_ddl(schema) + "k0 bigint")
+        return Relation(df, schema, (KeyColumn("k0"),), "k0")
+
+    def describe(self) -> str:
+        """Width and rows."""
+        return f"{len(self.positions)} columns, rows {self.start}..{self.stop}"
+
+
+@register
+@attrs.frozen
+class SegmentSource(Source):
+    """Rows of a dataset of Parquet segments: some of its columns, a range of its rows."""
+
+    name: ClassVar[str] = "segment_source"
+    manifest: Manifest = attrs.field(eq=lambda manifest: manifest.directory)
+    positions: tuple[int, ...] = attrs.field()
+    start: int = attrs.field()
+    stop: int = attrs.field()
+    handle: Any = attrs.field(default=None, eq=False, metadata={"portable": False})
+
+    @classmethod
+    def of(cls, manifest: Manifest, handle: Any = None) -> SegmentSource:
+        """A source of all rows and columns; ``handle`` keeps a temporary dataset alive."""
+        return cls(manifest, tuple(range(len(manifest.types))), 0, manifest.rows, handle)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the selected columns, from the manifest."""
+        return tuple(self.manifest.types[position] for position in self.positions)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The exact number of rows, from the manifest."""
+        return Length.exactly(self.stop - self.start)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows from the segments that hold them; no others are opened."""
+        from sframe_spark.storage.reader import read_rows
+
+        first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
+        table = read_rows(self.manifest, self.positions, first, last)
+        return Chunk(tuple(combine(column) for column in table.columns), last - first)
+
+    def rows_between(self, start: int, stop: int) -> SegmentSource:
+        """The same dataset with another range."""
+        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
+
+    def with_columns(self, positions: Sequence[int]) -> SegmentSource:
+        """The same dataset with other columns."""
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A Parquet scan of the segments in range; the stored key gives order and row number."""
+        from sframe_spark.operators.segment_scan import scan_segments
+
+        return scan_segments(self, context)
+
+    def describe(self) -> str:
+        """Dataset, columns and rows."""
+        return f"{self.manifest.directory}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
+
+
+@register
+@attrs.frozen
+class RangeSource(Source):
+    """One int column: ``start, start + step, ...`` over a number of rows."""
+
+    name: ClassVar[str] = "range_source"
+    start: int
+    rows: int
+    step: int = 1
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """One int column."""
+        return (INT,)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The number of rows."""
+        return Length.exactly(self.rows)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Computed."""
+        stop = min(stop, self.rows)
+        numbers = self.start + self.step * np.arange(start, max(start, stop), dtype=np.int64)
+        return Chunk.of([pa.array(numbers)])
+
+    def rows_between(self, start: int, stop: int) -> RangeSource:
+        """A shorter range."""
+        return RangeSource(self.start + self.step * start, stop - start, self.step)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """``spark.range`` with the row number as key."""
+        from pyspark.sql import functions as F
+
+        df = context.spark.range(self.rows).select((F.col("id") * self.step + self.start).alias("c0"), F.col("id").alias("k0"))
+        return Relation(df, (INT,), (KeyColumn("k0"),), "k0")
+
+
+@register
+@attrs.frozen
+class ConstantSource(Source):
+    """One column that holds one value in every row."""
+
+    name: ClassVar[str] = "constant_source"
+    literal: Literal
+    rows: int
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The type of the value."""
+        return (self.literal.type,)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The number of rows."""
+        return Length.exactly(self.rows)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """The value, repeated."""
+        return Chunk.of([constant_array(self.literal, max(0, min(stop, self.rows) - start))])
+
+    def rows_between(self, start: int, stop: int) -> ConstantSource:
+        """Fewer rows."""
+        return ConstantSource(self.literal, stop - start)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A literal over ``spark.range``."""
+        from pyspark.sql import functions as F
+
+        value = literal_column(self.literal.value, self.literal.type)
+        df = context.spark.range(self.rows).select(value.alias("c0"), F.col("id").alias("k0"))
+        return Relation(df, (self.literal.type,), (KeyColumn("k0"),), "k0")
+
+    def describe(self) -> str:
+        """Value and rows."""
+        return f"{self.literal.value!r}, rows={self.rows}"
+
+
+@register
+@attrs.frozen
+class SparkSource(Operator):
+    """Rows of a user's Spark DataFrame. It has no row order of its own: the first use that observes order takes a snapshot."""
+
+    name: ClassVar[str] = "spark_source"
+    arity: ClassVar[int | None] = 0
+    deterministic: ClassVar[bool] = True
+    df: DataFrame = any_parameter()
+    types: Schema = attrs.field()
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types given when the source was made."""
+        return self.types
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """The DataFrame itself, without a key."""
+        return Relation(self.df, self.types)
+
+    def describe(self) -> str:
+        """Width."""
+        return f"DataFrame of {len(self.types)} columns"
+
+
+def table_ddl(schema: Schema) -> str:
+    """DDL of columns ``c0..cn`` with a trailing comma when there are any."""
+    return "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(column_names(len(schema)), schema, strict=True))
+
+
+def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
+    """A node over Arrow arrays of the physical types given."""
+    chunk = Chunk(tuple(columns), len(columns[0]) if columns else (rows or 0))
+    return MemorySource.of(chunk, tuple(types)).make_planner_node()
+
+
+def segment_source(manifest: Manifest, handle: Any = None) -> PlannerNode:
+    """A node over all rows of a dataset."""
+    return SegmentSource.of(manifest, handle).make_planner_node()
+
+
+def range_source(start: int, rows: int, step: int = 1) -> PlannerNode:
+    """A node of consecutive integers."""
+    return RangeSource(start, rows, step).make_planner_node()
+
+
+def constant_source(value: Any, column_type: ColumnType, rows: int) -> PlannerNode:
+    """A node that repeats one value."""
+    return ConstantSource(Literal(value, column_type), rows).make_planner_node()

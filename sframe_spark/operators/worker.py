@@ -1,0 +1,36 @@
+"""What runs inside a Spark Python worker: errors of users' functions are carried through Spark's message as a payload."""
+
+from __future__ import annotations
+
+import base64
+import pickle
+import re
+from collections.abc import Callable
+from typing import TypeVar
+
+from sframe_spark.errors import SFrameError
+
+Value = TypeVar("Value")
+MARKER = "sframe_spark-error:"
+
+
+class CarriedError(Exception):
+    """An error on its way through Spark; its text holds the pickled original."""
+
+
+def guarded(action: Callable[[], Value]) -> Value:
+    """Run an action in a worker; our own errors are packed so that the driver can raise them again unchanged."""
+    try:
+        return action()
+    except SFrameError as error:
+        payload = base64.b64encode(pickle.dumps(error)).decode("ascii")
+        raise CarriedError(f"{MARKER}{payload};") from None
+
+
+def unpack_error(text: str) -> SFrameError | None:
+    """The error carried in a Spark message, if there is one."""
+    match = re.search(re.escape(MARKER) + r"([A-Za-z0-9+/=]+);", text)
+    if match is None:
+        return None
+    error = pickle.loads(base64.b64decode(match.group(1)))
+    return error if isinstance(error, SFrameError) else None

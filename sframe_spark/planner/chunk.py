@@ -1,0 +1,86 @@
+"""Chunk: a run of consecutive rows as Arrow arrays, the currency of kernels."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.planner.facts import Schema
+
+
+@attrs.frozen(eq=False)
+class Chunk:
+    """Columns by position and the number of rows (which is kept even when there is no column).
+
+    Examples
+    --------
+    >>> Chunk.of([pa.array([1, 2, 3])]).slice(1, 2).columns[0].to_pylist()
+    [2, 3]
+    """
+
+    columns: tuple[pa.Array, ...]
+    rows: int
+
+    @classmethod
+    def of(cls, columns: Sequence[pa.Array]) -> Chunk:
+        """A chunk of at least one column."""
+        return cls(tuple(columns), len(columns[0]))
+
+    @classmethod
+    def empty(cls, schema: Schema) -> Chunk:
+        """A chunk without rows."""
+        return cls(tuple(pa.array([], column_type.physical) for column_type in schema), 0)
+
+    @classmethod
+    def from_table(cls, table: pa.Table) -> Chunk:
+        """All rows of a table."""
+        return cls(tuple(combine(column) for column in table.columns), table.num_rows)
+
+    def slice(self, start: int, stop: int) -> Chunk:
+        """Rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
+        start = max(0, min(start, self.rows))
+        stop = max(start, min(stop, self.rows))
+        if start == 0 and stop == self.rows:
+            return self
+        return Chunk(tuple(column.slice(start, stop - start) for column in self.columns), stop - start)
+
+    def select(self, positions: Sequence[int]) -> Chunk:
+        """The columns at these positions, in this order."""
+        return Chunk(tuple(self.columns[position] for position in positions), self.rows)
+
+    def take(self, mask: pa.Array) -> Chunk:
+        """Rows where a boolean array is true."""
+        if not self.columns:
+            return Chunk((), int(mask.true_count))
+        return Chunk.of(pa.RecordBatch.from_arrays(list(self.columns), names=column_names(len(self.columns))).filter(mask).columns)
+
+    def to_table(self) -> pa.Table:
+        """As an Arrow table with columns ``c0..cn``."""
+        return pa.Table.from_arrays(list(self.columns), names=column_names(len(self.columns)))
+
+
+def column_names(width: int) -> list[str]:
+    """Engine names of columns by position: ``c0``, ``c1`` and so on."""
+    return [f"c{position}" for position in range(width)]
+
+
+def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
+    """One contiguous array from a possibly chunked one."""
+    if isinstance(column, pa.ChunkedArray):
+        if column.num_chunks == 1:
+            return column.chunk(0)
+        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+    return column
+
+
+def concatenate(chunks: Sequence[Chunk], schema: Schema) -> Chunk:
+    """Rows of all chunks, in order."""
+    filled = [chunk for chunk in chunks if chunk.rows]
+    if not filled:
+        return chunks[0] if chunks else Chunk.empty(schema)
+    if len(filled) == 1:
+        return filled[0]
+    columns = tuple(pa.concat_arrays([chunk.columns[i] for chunk in filled]) for i in range(len(schema)))
+    return Chunk(columns, sum(chunk.rows for chunk in filled))

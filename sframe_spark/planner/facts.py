@@ -1,0 +1,93 @@
+"""Logical facts of a node: schema by position, length, row domain."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import attrs
+
+from sframe_spark.types import ColumnType
+
+Schema = tuple[ColumnType, ...]
+
+
+class RowDomain:
+    """Identity of a set of aligned rows: nodes of one domain have the same rows in the same places."""
+
+    __slots__ = ("__weakref__",)
+
+
+@attrs.frozen
+class Length:
+    """What is known of a row count.
+
+    Parameters
+    ----------
+    rows
+        The exact number of rows, or None.
+    token
+        Nodes whose lengths carry equal tokens have equal length, known or not.
+    at_most
+        An upper bound on the number of rows, or None.
+
+    Examples
+    --------
+    >>> Length.exactly(3) == Length.exactly(3)
+    True
+    >>> Length.unknown(at_most=5).rows is None
+    True
+    """
+
+    rows: int | None
+    token: Hashable
+    at_most: int | None
+
+    @classmethod
+    def exactly(cls, rows: int) -> Length:
+        """A known number of rows."""
+        return cls(rows, ("rows", rows), rows)
+
+    @classmethod
+    def unknown(cls, token: Hashable | None = None, at_most: int | None = None) -> Length:
+        """An unknown number of rows; a fresh token unless one is given."""
+        return cls(None, RowDomain() if token is None else token, at_most)
+
+    def provably_equals(self, other: Length) -> bool | None:
+        """True or False when that is certain, None when it is not known."""
+        if self.rows is not None and other.rows is not None:
+            return self.rows == other.rows
+        if self.token == other.token:
+            return True
+        for known, bounded in ((self, other), (other, self)):
+            if known.rows is not None and bounded.at_most is not None and bounded.at_most < known.rows:
+                return False
+        return None
+
+    def __str__(self) -> str:
+        if self.rows is not None:
+            return str(self.rows)
+        return "?" if self.at_most is None else f"<={self.at_most}"
+
+
+@attrs.frozen
+class Facts:
+    """Facts remembered on a node and checked on every rewrite.
+
+    Parameters
+    ----------
+    schema
+        Column types by position.
+    length
+        What is known of the row count.
+    domain
+        The row domain: equal domains mean row-aligned nodes.
+    """
+
+    schema: Schema
+    length: Length
+    domain: RowDomain = attrs.field(factory=RowDomain)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.schema)

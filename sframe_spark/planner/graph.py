@@ -1,0 +1,68 @@
+"""Walks over query graphs. All are iterative: chains of ten thousand nodes are ordinary."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+from sframe_spark.planner.node import PlannerNode
+
+if TYPE_CHECKING:
+    import networkx
+
+Value = TypeVar("Value")
+
+
+def postorder(roots: Iterable[PlannerNode]) -> Iterator[PlannerNode]:
+    """Every node reachable from the roots once, inputs before consumers, inputs left to right."""
+    seen: set[int] = set()
+    for root in roots:
+        stack: list[tuple[PlannerNode, bool]] = [(root, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded:
+                yield node
+                continue
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.inputs) if id(child) not in seen)
+
+
+def fold(roots: Sequence[PlannerNode], function: Callable[[PlannerNode, list[Value]], Value]) -> dict[int, Value]:
+    """Value of every node from the values of its inputs, keyed by ``id(node)``."""
+    values: dict[int, Value] = {}
+    for node in postorder(roots):
+        values[id(node)] = function(node, [values[id(child)] for child in node.inputs])
+    return values
+
+
+def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) -> PlannerNode:
+    """Copy of the graph with ``replace`` applied to every node after its inputs; shared nodes stay shared."""
+    values = fold([root], lambda node, inputs: replace(node.with_inputs(inputs)))
+    return values[id(root)]
+
+
+def consumers(roots: Sequence[PlannerNode]) -> dict[int, list[PlannerNode]]:
+    """Nodes that read each node, keyed by ``id(node)``; a node reading another twice is listed twice."""
+    result: dict[int, list[PlannerNode]] = {}
+    for node in postorder(roots):
+        result.setdefault(id(node), [])
+        for child in node.inputs:
+            result[id(child)].append(node)
+    return result
+
+
+def to_networkx(roots: Sequence[PlannerNode]) -> networkx.MultiDiGraph:
+    """The graph as a ``networkx.MultiDiGraph`` for analysis and drawing: nodes by number in postorder, edges from input to consumer."""
+    import networkx
+
+    graph = networkx.MultiDiGraph()
+    numbers: dict[int, int] = {}
+    for number, node in enumerate(postorder(roots)):
+        numbers[id(node)] = number
+        graph.add_node(number, node=node, label=node.operator_type, description=node.operator.describe())
+        for slot, child in enumerate(node.inputs):
+            graph.add_edge(numbers[id(child)], number, slot=slot)
+    return graph

@@ -1,0 +1,67 @@
+"""Inference over nodes: type, length, equality of lengths."""
+
+from __future__ import annotations
+
+from sframe_spark.planner.facts import Length, Schema
+from sframe_spark.planner.graph import fold
+from sframe_spark.planner.node import PlannerNode, infer_facts
+from sframe_spark.planner.facts import Facts
+
+
+def infer_planner_node_type(node: PlannerNode) -> Schema:
+    """Column types of a node."""
+    return node.facts.schema
+
+
+def infer_planner_node_length(node: PlannerNode) -> int | None:
+    """Number of rows of a node if it follows without running anything, else None.
+
+    Facts remembered on nodes built before an input was materialised are refreshed from the graph as it is now.
+    """
+    return current_facts(node).length.rows
+
+
+def current_facts(node: PlannerNode) -> Facts:
+    """Facts of a node inferred anew from the graph below it."""
+    if node.length.rows is not None or not node.inputs:
+        return node.facts
+
+    def refresh(current: PlannerNode, inputs: list[Facts]) -> Facts:
+        if current.length.rows is not None or all(a is b.facts for a, b in zip(inputs, current.inputs, strict=True)):
+            return current.facts
+        length = current.operator.infer_length(inputs)
+        return Facts(current.schema, length if length.rows is not None else current.length, current.facts.domain)
+
+    return fold([node], refresh)[id(node)]
+
+
+def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
+    """True or False when the lengths are certainly equal or different, None when only running them would tell."""
+    if a is b or a.facts.domain is b.facts.domain:
+        return True
+    answer = a.length.provably_equals(b.length)
+    if answer is not None:
+        return answer
+    answer = current_facts(a).length.provably_equals(current_facts(b).length)
+    if answer is not None:
+        return answer
+    return True if same_plan(a, b) else None
+
+
+def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
+    """True when two graphs are equal, operator by operator, and deterministic."""
+    compared: set[tuple[int, int]] = set()
+    stack = [(a, b)]
+    while stack:
+        left, right = stack.pop()
+        if left is right or (id(left), id(right)) in compared:
+            continue
+        compared.add((id(left), id(right)))
+        same = left.operator == right.operator and left.operator.deterministic and len(left.inputs) == len(right.inputs)
+        if not same:
+            return False
+        stack.extend(zip(left.inputs, right.inputs, strict=True))
+    return True
+
+
+__all__ = ["current_facts", "infer_facts", "infer_planner_node_length", "infer_planner_node_type", "prove_equal_length", "same_plan"]

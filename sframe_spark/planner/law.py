@@ -1,0 +1,66 @@
+"""Laws: rewrite rules named by the equation that makes them right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import attrs
+
+from sframe_spark.planner.node import PlannerNode
+
+Rewrite = Callable[[PlannerNode], PlannerNode | None]
+
+
+@attrs.frozen(eq=False)
+class Law:
+    """A rewrite rule.
+
+    Parameters
+    ----------
+    equation
+        The equation that holds between a node's rows before and after; also the law's name.
+    stage
+        Name of the stage in which the law runs.
+    operators
+        Names of the operators the left-hand side starts with; empty: any.
+    rewrite
+        Returns the new node, or None when the law does not apply.
+    """
+
+    equation: str
+    stage: str
+    operators: frozenset[str]
+    rewrite: Rewrite
+
+    def __call__(self, node: PlannerNode) -> PlannerNode | None:
+        """Apply the law at a node."""
+        return self.rewrite(node)
+
+
+@attrs.frozen
+class Stage:
+    """A named group of laws run to a fixed point, and the reason it is separate from the others."""
+
+    name: str
+    reason: str
+    top_down: bool = False
+
+
+def law(equation: str, *, stage: str, on: str | Sequence[str] = ()) -> Callable[[Rewrite], Law]:
+    """Decorator that turns a function from node to node-or-None into a :class:`Law`.
+
+    Parameters
+    ----------
+    equation
+        The law's equation, which is its name.
+    stage
+        Stage in which it runs.
+    on
+        Operator name(s) at the root of the left-hand side.
+    """
+    operators = frozenset((on,) if isinstance(on, str) else on)
+
+    def decorate(rewrite: Rewrite) -> Law:
+        return Law(equation, stage, operators, rewrite)
+
+    return decorate

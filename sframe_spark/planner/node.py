@@ -1,0 +1,112 @@
+"""PlannerNode: a place in the query graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.operator import Operator
+
+
+class PlannerNode:
+    """An operator over inputs. Compared by identity; everything but :meth:`splice` leaves it unchanged.
+
+    Parameters
+    ----------
+    operator
+        The operator value.
+    inputs
+        Nodes whose rows the operator reads.
+    facts
+        Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
+    """
+
+    __slots__ = ("__weakref__", "action", "facts", "inputs", "operator")
+
+    def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
+        self.operator = operator
+        self.inputs = tuple(inputs)
+        if operator.arity is not None and len(self.inputs) != operator.arity:
+            raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
+        self.facts = infer_facts(operator, self.inputs) if facts is None else facts
+        self.action: Any = None
+
+    @property
+    def operator_type(self) -> str:
+        """Registered name of the operator."""
+        return self.operator.name
+
+    @property
+    def operator_parameters(self) -> dict[str, Any]:
+        """Portable parameters of the operator."""
+        return self.operator.operator_parameters
+
+    @property
+    def any_operator_parameters(self) -> dict[str, Any]:
+        """Parameters of the operator that cannot be serialised."""
+        return self.operator.any_operator_parameters
+
+    @property
+    def schema(self) -> Schema:
+        """Column types by position."""
+        return self.facts.schema
+
+    @property
+    def length(self) -> Length:
+        """What is known of the row count."""
+        return self.facts.length
+
+    def with_inputs(self, inputs: Sequence[PlannerNode]) -> PlannerNode:
+        """The same operator over other inputs; this very node when they are the same."""
+        if len(inputs) == len(self.inputs) and all(a is b for a, b in zip(inputs, self.inputs, strict=True)):
+            return self
+        return PlannerNode(self.operator, inputs)
+
+    def splice(self, replacement: PlannerNode) -> None:
+        """Become ``replacement`` in place; every graph that holds this node sees the change, no result does.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the replacement has another schema or another known length.
+        """
+        check_same_rows(self.facts, replacement.facts, f"splicing {replacement.operator_type} over {self.operator_type}")
+        length = replacement.length if replacement.length.rows is not None else self.length
+        self.operator = replacement.operator
+        self.inputs = replacement.inputs
+        self.facts = Facts(self.schema, length, self.facts.domain)
+
+    def __repr__(self) -> str:
+        return f"<PlannerNode {self.operator_type}({self.operator.describe()}) {self.length} rows>"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _restore, (self.operator, self.inputs, self.facts.schema, self.facts.length.rows)
+
+
+def _restore(operator: Operator, inputs: tuple[PlannerNode, ...], schema: Schema, rows: int | None) -> PlannerNode:
+    length = Length.unknown() if rows is None else Length.exactly(rows)
+    return PlannerNode(operator, inputs, Facts(schema, length))
+
+
+def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
+    """Facts of an operator over inputs whose facts are known."""
+    facts = [node.facts for node in inputs]
+    return Facts(tuple(operator.infer_type(facts)), operator.infer_length(facts), operator.infer_domain(facts))
+
+
+def check_same_rows(before: Facts, after: Facts, what: str) -> None:
+    """Refuse a change of schema or known length.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the schemas differ, or both lengths are known and differ.
+    """
+    if before.schema != after.schema:
+        raise PlanInvariantError(
+            f"{what} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})"
+        )
+    if before.length.provably_equals(after.length) is False:
+        raise PlanInvariantError(f"{what} changes the number of rows from {before.length} to {after.length}")

@@ -1,0 +1,177 @@
+"""The operator contract: what an operator says about itself, and its two lowerings."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
+
+if TYPE_CHECKING:
+    from sframe_spark.planner.node import PlannerNode
+    from sframe_spark.planner.relation import LoweringContext, Relation
+    from sframe_spark.planner.properties import OrderingProperties
+
+
+class Need(enum.Enum):
+    """What an operator asks of an input's rows.
+
+    ``ANY``: nothing; order may be lost. ``ORDERED``: the row order. ``SEQUENTIAL``: one pass in row order with a running state.
+    ``DENSE``: rows addressed by number. ``ALIGNED``: dense, and of the same length as the other inputs.
+    """
+
+    ANY = "any"
+    ORDERED = "ordered"
+    SEQUENTIAL = "sequential"
+    DENSE = "dense"
+    ALIGNED = "aligned"
+
+
+@attrs.frozen
+class Operator:
+    """Base of all operators: a frozen, hashable value. Every default is the pessimistic one.
+
+    Class attributes
+    ----------------
+    name
+        Unique registry name.
+    arity
+        Number of inputs, or None for any number of at least one.
+    row_wise
+        Output row *i* is a function of the inputs' rows *i*; the row domain of the inputs is kept.
+    deterministic
+        Equal inputs give equal outputs, so equal nodes may be shared.
+    has_kernel
+        The operator implements :meth:`kernel` (or :meth:`read` for sources).
+    keeps_dense
+        When the inputs' rows can be addressed by number, so can the output's.
+    keeps_domain
+        Output rows are aligned with the first input's rows, though a row may depend on others.
+    is_source
+        The operator has no inputs and provides rows by range through :meth:`read`.
+    """
+
+    name: ClassVar[str] = ""
+    arity: ClassVar[int | None] = 1
+    row_wise: ClassVar[bool] = False
+    deterministic: ClassVar[bool] = False
+    has_kernel: ClassVar[bool] = False
+    keeps_dense: ClassVar[bool] = False
+    keeps_domain: ClassVar[bool] = False
+    is_source: ClassVar[bool] = False
+
+    def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
+        """A node of this operator over ``inputs``; types and length are inferred, ill-typed input is refused."""
+        from sframe_spark.planner.node import PlannerNode
+
+        return PlannerNode(self, inputs)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the output columns. Raises the reference's error class for inputs it refuses."""
+        raise PlanInvariantError(f"operator {self.name!r} does not infer its type")
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """What is known of the output's length; nothing by default."""
+        if self.row_wise and inputs:
+            return known_length(inputs)
+        return inputs[0].length if self.keeps_domain else Length.unknown()
+
+    def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
+        """The output's row domain; a fresh one unless the operator is row-wise over inputs of one domain."""
+        if self.row_wise and inputs and all(facts.domain is inputs[0].domain for facts in inputs):
+            return inputs[0].domain
+        return inputs[0].domain if self.keeps_domain else RowDomain()
+
+    def infer_properties(self, inputs: Sequence[OrderingProperties], facts: Sequence[Facts]) -> OrderingProperties:
+        """Orderings, constants, equivalences, keys of the output; none by default."""
+        from sframe_spark.planner.properties import OrderingProperties
+
+        return OrderingProperties()
+
+    def requires(self, slot: int) -> Need:
+        """What the operator asks of the rows of input ``slot``; row order by default, since an unknown operator may observe it."""
+        return Need.ORDERED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Lower to Spark DataFrame operations over the lowered inputs."""
+        raise PlanInvariantError(f"operator {self.name!r} has no Spark lowering")
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Arrow implementation over aligned runs of rows."""
+        raise PlanInvariantError(f"operator {self.name!r} has no kernel")
+
+    def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
+        """Rows of input ``slot`` that output rows ``start..stop`` need; the runner clips them to the rows there are."""
+        return (start, stop)
+
+    def run_interval(
+        self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
+    ) -> Chunk:
+        """Output rows ``start..stop`` from the input rows in ``intervals``; by default the kernel over them."""
+        return self.kernel(inputs, facts)
+
+    def describe(self) -> str:
+        """Parameters in one short line, for plans."""
+        values = [f"{f.name}={getattr(self, f.name)!r}" for f in attrs.fields(type(self))]
+        return ", ".join(values)
+
+    @property
+    def operator_parameters(self) -> dict[str, Any]:
+        """Portable parameters: those that survive a JSON round trip."""
+        return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if f.metadata.get("portable", True)}
+
+    @property
+    def any_operator_parameters(self) -> dict[str, Any]:
+        """Parameters that cannot leave the process as JSON: functions, tables in memory, live DataFrames."""
+        return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if not f.metadata.get("portable", True)}
+
+
+@attrs.frozen
+class SequentialOperator(Operator):
+    """An operator whose row *i* depends on rows up to *i* through a running state that can be combined (a monoid)."""
+
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_domain: ClassVar[bool] = True
+
+    def initial_state(self, facts: Sequence[Facts]) -> Any:
+        """State before the first row; must be picklable."""
+        raise PlanInvariantError(f"operator {self.name!r} has no initial state")
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
+        """State of a run of rows taken on its own."""
+        raise PlanInvariantError(f"operator {self.name!r} has no summary")
+
+    def combine(self, first: Any, second: Any) -> Any:
+        """State of two consecutive runs of rows."""
+        raise PlanInvariantError(f"operator {self.name!r} does not combine states")
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+        """Output rows of a run and the state after it."""
+        raise PlanInvariantError(f"operator {self.name!r} does not advance")
+
+    def requires(self, slot: int) -> Need:
+        """One pass in row order."""
+        return Need.SEQUENTIAL
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """All rows at once, from the initial state."""
+        return self.advance(inputs, facts, self.initial_state(facts))[0]
+
+
+def known_length(inputs: Sequence[Facts]) -> Length:
+    """The most informative of several equal lengths."""
+    for facts in inputs:
+        if facts.length.rows is not None:
+            return facts.length
+    return inputs[0].length
+
+
+def any_parameter(**kwargs: Any) -> Any:
+    """An attrs field for a parameter that is not portable, compared by identity."""
+    return attrs.field(metadata={"portable": False}, eq=id, **kwargs)

@@ -1,0 +1,158 @@
+"""The optimizer: laws in stages, each to a fixed point, with checks after every firing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import attrs
+
+from sframe_spark.errors import NonConvergenceError
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.law import Law, Stage
+from sframe_spark.planner.node import PlannerNode, check_same_rows
+
+FIRINGS_PER_NODE = 60
+FIRINGS_BASE = 2_000
+
+
+@attrs.frozen
+class Firing:
+    """One application of a law: the stage, the equation, the nodes before and after."""
+
+    stage: str
+    equation: str
+    before: PlannerNode
+    after: PlannerNode
+
+
+@attrs.define
+class Trace:
+    """All firings of an optimization, in order, and the plan after each stage."""
+
+    firings: list[Firing] = attrs.Factory(list)
+    stages: dict[str, PlannerNode] = attrs.Factory(dict)
+
+    def counts(self) -> dict[str, int]:
+        """Number of firings by equation, in order of first firing."""
+        result: dict[str, int] = {}
+        for firing in self.firings:
+            result[firing.equation] = result.get(firing.equation, 0) + 1
+        return result
+
+
+@attrs.frozen
+class Optimizer:
+    """Runs the laws of each stage to a fixed point.
+
+    Parameters
+    ----------
+    stages
+        Stages in order.
+    laws
+        All laws; those whose equation is in ``disabled`` are skipped.
+    check
+        Compare schema and length of both sides at every firing.
+    """
+
+    stages: Sequence[Stage]
+    laws: Sequence[Law]
+    disabled: frozenset[str] = frozenset()
+    check: bool = True
+
+    def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
+        """Equivalent plan after all stages, or after the stage named ``until``."""
+        for stage in self.stages:
+            active = [rule for rule in self.laws if rule.stage == stage.name and rule.equation not in self.disabled]
+            root = _StageRun(stage, active, self.check, trace).run(root)
+            if trace is not None:
+                trace.stages[stage.name] = root
+            if stage.name == until:
+                break
+        return root
+
+
+class _StageRun:
+    """One stage over one graph: a worklist that never recurses."""
+
+    def __init__(self, stage: Stage, laws: Iterable[Law], check: bool, trace: Trace | None) -> None:
+        self.stage = stage
+        self.check = check
+        self.trace = trace
+        self.general = [rule for rule in laws if not rule.operators]
+        self.by_operator: dict[str, list[Law]] = {}
+        for rule in laws:
+            for operator in rule.operators:
+                self.by_operator.setdefault(operator, []).append(rule)
+        self.done: dict[int, PlannerNode] = {}
+        self.forward: dict[int, PlannerNode] = {}
+        self.kept: list[PlannerNode] = []
+        self.recent: list[str] = []
+        self.budget = FIRINGS_BASE
+
+    def run(self, root: PlannerNode) -> PlannerNode:
+        """The graph rewritten until no law of the stage applies."""
+        self.budget += FIRINGS_PER_NODE * sum(1 for _ in postorder([root]))
+        stack = [root]
+        while stack:
+            node = stack[-1]
+            if id(node) in self.done:
+                stack.pop()
+                continue
+            target = self.forward.get(id(node))
+            if target is None and self.stage.top_down:
+                target = self._fire(node)
+            if target is not None:
+                self._follow(node, target, stack)
+                continue
+            pending = [child for child in node.inputs if id(child) not in self.done]
+            if pending:
+                stack.extend(reversed(pending))
+                continue
+            self._finish(node, stack)
+        return self.done[id(root)]
+
+    def _follow(self, node: PlannerNode, target: PlannerNode, stack: list[PlannerNode]) -> None:
+        if id(target) in self.done:
+            self.done[id(node)] = self.done[id(target)]
+            stack.pop()
+        else:
+            stack.append(target)
+
+    def _finish(self, node: PlannerNode, stack: list[PlannerNode]) -> None:
+        rebuilt = node.with_inputs([self.done[id(child)] for child in node.inputs])
+        if rebuilt is not node:
+            self.kept.append(rebuilt)
+        target = None if self.stage.top_down and rebuilt is node else self._fire(rebuilt)
+        if target is None:
+            self.done[id(rebuilt)] = rebuilt
+            self.done[id(node)] = rebuilt
+            stack.pop()
+        else:
+            self.forward[id(node)] = target
+            stack.append(target)
+
+    def _fire(self, node: PlannerNode) -> PlannerNode | None:
+        for rule in (*self.by_operator.get(node.operator.name, ()), *self.general):
+            result = rule(node)
+            if result is None or result is node:
+                continue
+            self._record(rule, node, result)
+            self.forward[id(node)] = result
+            return result
+        return None
+
+    def _record(self, rule: Law, before: PlannerNode, after: PlannerNode) -> None:
+        # Nodes are keyed by id, so every node seen must stay alive for the length of the run.
+        self.kept.extend((before, after))
+        if self.check:
+            check_same_rows(before.facts, after.facts, f"law {rule.equation!r}")
+        if self.trace is not None:
+            self.trace.firings.append(Firing(self.stage.name, rule.equation, before, after))
+        self.recent.append(rule.equation)
+        self.budget -= 1
+        if self.budget <= 0:
+            names = sorted(set(self.recent[-50:]))
+            raise NonConvergenceError(
+                f"stage {self.stage.name!r} does not reach a fixed point; the last firings were of: {'; '.join(names)}. "
+                "Switch one of them off with config.disabled_laws to find the culprit."
+            )

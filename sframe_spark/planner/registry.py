@@ -1,0 +1,61 @@
+"""The operator registry: names to operator classes. One of the package's three pieces of module state."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.operator import Operator
+
+_OPERATORS: dict[str, type[Operator]] = {}
+OperatorClass = TypeVar("OperatorClass", bound=type[Operator])
+
+
+def register(operator_class: OperatorClass) -> OperatorClass:
+    """Class decorator that makes an operator known under its ``name``.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the class has no name or the name is taken by another class.
+    """
+    name = operator_class.name
+    if not name:
+        raise PlanInvariantError(f"{operator_class.__qualname__} needs a class attribute 'name' to be registered")
+    holder = _OPERATORS.get(name)
+    if holder is not None and holder.__qualname__ != operator_class.__qualname__:
+        raise PlanInvariantError(f"the operator name {name!r} is taken by {holder.__module__}.{holder.__qualname__}")
+    _OPERATORS[name] = operator_class
+    return operator_class
+
+
+def planner_node_name_to_type(name: str) -> type[Operator]:
+    """Operator class of a registered name.
+
+    Raises
+    ------
+    PlanInvariantError
+        If no operator has the name.
+    """
+    try:
+        return _OPERATORS[name]
+    except KeyError:
+        raise PlanInvariantError(f"no operator is named {name!r}; registered: {', '.join(registered_names())}") from None
+
+
+def planner_node_type_to_name(operator_class: type[Operator]) -> str:
+    """Registered name of an operator class.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the class is not registered.
+    """
+    if _OPERATORS.get(operator_class.name) is not operator_class:
+        raise PlanInvariantError(f"{operator_class.__qualname__} is not a registered operator")
+    return operator_class.name
+
+
+def registered_names() -> list[str]:
+    """Names of all registered operators, sorted."""
+    return sorted(_OPERATORS)

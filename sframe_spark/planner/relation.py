@@ -1,0 +1,131 @@
+"""Relation: a lowered node, a Spark DataFrame with columns by position and a hidden row key."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sframe_spark.planner.chunk import column_names
+from sframe_spark.planner.facts import Schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+
+@attrs.frozen
+class KeyColumn:
+    """One hidden column of a row key and its direction; missing values are the smallest."""
+
+    name: str
+    ascending: bool = True
+
+
+@attrs.frozen(eq=False)
+class Relation:
+    """A Spark DataFrame whose row order is defined by a key, never by physical order.
+
+    Parameters
+    ----------
+    df
+        Columns ``c0..cn`` plus the key columns.
+    schema
+        Column types by position.
+    key
+        Hidden columns that order the rows totally. Empty: at most one row, or an order that nobody observes.
+    position
+        Name of a column that holds the dense row number, when there is one.
+    """
+
+    df: DataFrame
+    schema: Schema
+    key: tuple[KeyColumn, ...] = ()
+    position: str | None = None
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of the visible columns."""
+        return column_names(len(self.schema))
+
+    @property
+    def hidden(self) -> list[str]:
+        """Names of the key columns (and of the position, if it is not one of them)."""
+        names = [column.name for column in self.key]
+        return names if self.position is None or self.position in names else [*names, self.position]
+
+    def visible(self) -> DataFrame:
+        """The DataFrame without hidden columns."""
+        return self.df.select(*self.columns)
+
+    def order(self) -> list[Column]:
+        """Sort expressions of the row order, for ``orderBy`` or a window."""
+        return [sort_expression(self.df[column.name], column.ascending) for column in self.key]
+
+    def sorted(self) -> DataFrame:
+        """Visible columns in row order (one range exchange and sort, none when there is no key)."""
+        return (self.df.orderBy(*self.order()) if self.key else self.df).select(*self.columns)
+
+    def with_columns(self, expressions: Sequence[Column], schema: Schema) -> Relation:
+        """Other visible columns over the same rows, as one select."""
+        selected = [expression.alias(name) for expression, name in zip(expressions, column_names(len(schema)), strict=True)]
+        return attrs.evolve(self, df=self.df.select(*selected, *self.hidden), schema=schema)
+
+    def with_position(self) -> Relation:
+        """The relation with a dense row number column ``p``; numbering rows gathers them in one partition unless the number is known."""
+        if self.position is not None:
+            return self
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        number = F.row_number().over(Window.orderBy(*self.order())) - 1 if self.key else F.monotonically_increasing_id()
+        return attrs.evolve(self, df=self.df.withColumn("p", number.cast("bigint")), position="p")
+
+    def rekeyed(self, prefix: str) -> Relation:
+        """The same relation with key columns renamed to ``prefix0..n`` so that two relations can be combined."""
+        names = {column.name: f"{prefix}{index}" for index, column in enumerate(self.key)}
+        hidden = [self.df[old].alias(new) for old, new in names.items()]
+        position = None
+        if self.position is not None:
+            position = names.get(self.position, f"{prefix}p")
+            if self.position not in names:
+                hidden.append(self.df[self.position].alias(position))
+        key = tuple(KeyColumn(names[column.name], column.ascending) for column in self.key)
+        return Relation(self.df.select(*self.columns, *hidden), self.schema, key, position)
+
+
+@attrs.frozen(eq=False)
+class LoweringContext:
+    """What a lowering may use besides its inputs.
+
+    Parameters
+    ----------
+    spark
+        The engine's isolated session.
+    observed
+        False when no one observes the row order of the node being lowered: keys may be left out.
+    """
+
+    spark: SparkSession
+    observed: bool = True
+    options: dict[str, Any] = attrs.Factory(dict)
+
+
+def sort_expression(column: Column, ascending: bool) -> Column:
+    """Sort order of the engine: missing values smallest."""
+    return column.asc_nulls_first() if ascending else column.desc_nulls_last()
+
+
+def key_struct(relation: Relation) -> Column:
+    """One orderable column that grows in row order, for order-sensitive aggregates.
+
+    Descending numeric keys are negated bitwise or in sign; a descending key of another type is replaced by a dense row number.
+    """
+    from pyspark.sql import functions as F
+
+    if not relation.key:
+        return F.lit(0)
+    if any(not column.ascending for column in relation.key):
+        relation = relation.with_position()
+        return relation.df[relation.position]
+    return F.struct(*[relation.df[column.name] for column in relation.key])

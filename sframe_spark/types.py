@@ -1,0 +1,156 @@
+"""The one table of types: SFrame kind, Python class, Arrow physical type.
+
+A column's logical type is its *kind* (``int``, ``float``, ``str``, ``list``, ``dict``, ``array``, ``datetime``).
+A kind may have more than one physical encoding in Arrow and Spark; which one a column uses is part of its
+:class:`ColumnType`, is inferred with the schema, and is never visible in the API.
+
+=========  ==========================  ==================================================================
+kind       Python class                physical encodings (Arrow)
+=========  ==========================  ==================================================================
+int        ``int``                     ``int64``
+float      ``float``                   ``float64`` (NaN is a value, null is missing)
+str        ``str``                     ``string``
+array      ``array.array`` ('d')       ``list<float64>``
+datetime   ``datetime.datetime``       ``timestamp[us]`` (no offset), or *zoned*:
+                                       ``struct<instant: timestamp[us], offset: int32>`` (minutes east of UTC;
+                                       the instant is in UTC, a null offset is a value without one)
+list       ``list``                    ``list<int64 | float64 | string>``, or *encoded*: ``string`` (tagged JSON)
+dict       ``dict``                    ``map<int64 | string, int64 | float64 | string>``, or *encoded*: ``string``
+=========  ==========================  ==================================================================
+"""
+
+from __future__ import annotations
+
+import array
+import datetime
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+INT_KIND = "int"
+FLOAT_KIND = "float"
+STR_KIND = "str"
+LIST_KIND = "list"
+DICT_KIND = "dict"
+ARRAY_KIND = "array"
+DATETIME_KIND = "datetime"
+
+PYTHON_CLASS: dict[str, type] = {
+    INT_KIND: int,
+    FLOAT_KIND: float,
+    STR_KIND: str,
+    LIST_KIND: list,
+    DICT_KIND: dict,
+    ARRAY_KIND: array.array,
+    DATETIME_KIND: datetime.datetime,
+}
+KIND_OF_CLASS: dict[type, str] = {cls: kind for kind, cls in PYTHON_CLASS.items()}
+
+
+@attrs.frozen(cache_hash=True)
+class ColumnType:
+    """Logical kind of a column together with its physical Arrow encoding.
+
+    Examples
+    --------
+    >>> INT.kind, str(INT.physical)
+    ('int', 'int64')
+    >>> ENCODED_LIST.is_encoded
+    True
+    """
+
+    kind: str
+    physical: pa.DataType
+
+    @property
+    def python_class(self) -> type:
+        """Class of the values a user sees."""
+        return PYTHON_CLASS[self.kind]
+
+    @property
+    def is_numeric(self) -> bool:
+        """True for int and float."""
+        return self.kind in (INT_KIND, FLOAT_KIND)
+
+    @property
+    def is_encoded(self) -> bool:
+        """True when values are stored as tagged JSON text."""
+        return self.kind in (LIST_KIND, DICT_KIND) and pa.types.is_string(self.physical)
+
+    @property
+    def is_zoned(self) -> bool:
+        """True for date-times that carry an offset from UTC."""
+        return self.kind == DATETIME_KIND and pa.types.is_struct(self.physical)
+
+    def __str__(self) -> str:
+        native = STANDARD_TYPES.get(self.kind)
+        return self.kind if native is not None and native.physical == self.physical else f"{self.kind}:{self.physical}"
+
+
+ZONED_PHYSICAL = pa.struct([("instant", pa.timestamp("us")), ("offset", pa.int32())])
+
+INT = ColumnType(INT_KIND, pa.int64())
+FLOAT = ColumnType(FLOAT_KIND, pa.float64())
+STR = ColumnType(STR_KIND, pa.string())
+ARRAY = ColumnType(ARRAY_KIND, pa.list_(pa.float64()))
+DATETIME = ColumnType(DATETIME_KIND, pa.timestamp("us"))
+ZONED_DATETIME = ColumnType(DATETIME_KIND, ZONED_PHYSICAL)
+ENCODED_LIST = ColumnType(LIST_KIND, pa.string())
+ENCODED_DICT = ColumnType(DICT_KIND, pa.string())
+
+STANDARD_TYPES: dict[str, ColumnType] = {
+    INT_KIND: INT,
+    FLOAT_KIND: FLOAT,
+    STR_KIND: STR,
+    LIST_KIND: ENCODED_LIST,
+    DICT_KIND: ENCODED_DICT,
+    ARRAY_KIND: ARRAY,
+    DATETIME_KIND: DATETIME,
+}
+
+
+def list_of(element: ColumnType) -> ColumnType:
+    """Physical type of a list column whose elements all have one type (encoded when there is no native form)."""
+    if element in (INT, FLOAT, STR):
+        return ColumnType(LIST_KIND, pa.list_(element.physical))
+    return ENCODED_LIST
+
+
+def dict_of(key: ColumnType, value: ColumnType) -> ColumnType:
+    """Physical type of a dict column with one key and one value type (encoded when there is no native form)."""
+    if key in (INT, STR) and value in (INT, FLOAT, STR):
+        return ColumnType(DICT_KIND, pa.map_(key.physical, value.physical))
+    return ENCODED_DICT
+
+
+def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
+    """The physical type in which values of two columns of one kind can both be stored without loss.
+
+    Raises
+    ------
+    TypeError
+        If the kinds differ.
+    """
+    if left.kind != right.kind:
+        raise TypeError(f"no common encoding of {left.kind} and {right.kind}")
+    if left == right:
+        return left
+    return ZONED_DATETIME if left.kind == DATETIME_KIND else STANDARD_TYPES[left.kind]
+
+
+def type_of_class(python_class: Any) -> ColumnType:
+    """Standard column type of a Python class (``bool`` counts as ``int``, numpy and typing aliases are resolved).
+
+    Raises
+    ------
+    TypeError
+        If no column can hold values of the class.
+    """
+    if isinstance(python_class, type):
+        if python_class in KIND_OF_CLASS:
+            return STANDARD_TYPES[KIND_OF_CLASS[python_class]]
+        for base, kind in ((bool, INT_KIND), (tuple, LIST_KIND)):
+            if issubclass(python_class, base):
+                return STANDARD_TYPES[kind]
+    raise TypeError(f"{python_class!r} is not a column type: use int, float, str, list, dict, array.array or datetime.datetime")
