@@ -1,0 +1,1 @@
+"""Ordered rows on disk: Parquet segments and the manifest that makes them one dataset."""

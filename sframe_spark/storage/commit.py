@@ -1,0 +1,175 @@
+"""Making segment files a dataset: the manifest is written last, at one stroke, and names what exists."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import posixpath
+from collections.abc import Iterable, Sequence
+
+import pyarrow.fs as pafs
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised
+from sframe_spark.types import ColumnType
+
+TEMPORARY_SUFFIX = ".tmp"
+
+
+def publish(
+    directory: str,
+    types: Sequence[ColumnType],
+    entries: Iterable[SegmentEntry],
+    names: Sequence[str] | None = None,
+    kind: str = SFRAME,
+    durable: bool = True,
+) -> Manifest:
+    """Make the rows of the entries, ordered by segment number, the rows of the dataset in a directory.
+
+    Until this returns the directory holds what it held before; afterwards exactly the given entries. Files of lost
+    attempts are removed, entries without rows are dropped.
+
+    Parameters
+    ----------
+    directory
+        Directory that the segment files are in.
+    types
+        Types of the columns.
+    entries
+        What the writers returned, in any order.
+    names
+        Names of the columns of a saved frame.
+    kind
+        ``sframe`` or ``sarray``.
+    durable
+        Whether to wait until the disk has the data; without need for data that ends with the process.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 4, [INT])
+    ...     writer.write([pa.array([1, 2])])
+    ...     publish(directory, [INT], [writer.close()]).rows
+    2
+    """
+    location = normalised(directory)
+    column_names = None if names is None else tuple(names)
+    manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind)
+    with telling("create dataset", location):
+        filesystem, path = filesystem_of(location)
+        filesystem.create_dir(path, recursive=True)
+    if durable:
+        flush_files(manifest)
+    write_manifest(manifest, durable)
+    remove_unnamed(manifest)
+    return manifest
+
+
+def in_row_order(entries: Iterable[SegmentEntry], location: str) -> tuple[SegmentEntry, ...]:
+    """Return the entries that have rows, in the order of their keys; refuse two that claim the same keys."""
+    ordered = sorted((entry for entry in entries if entry.rows), key=lambda entry: (entry.number, entry.first_position))
+    for before, after in itertools.pairwise(ordered):
+        if before.number == after.number and before.first_position + before.rows != after.first_position:
+            raise StorageError(
+                f"cannot publish {location}: {before.file} and {after.file} both claim rows of segment {after.number}; "
+                "keep the entry of one attempt only"
+            )
+    return tuple(ordered)
+
+
+def write_manifest(manifest: Manifest, durable: bool) -> None:
+    """Replace the manifest file of a directory at one stroke."""
+    target = join(manifest.directory, MANIFEST_FILE)
+    text = manifest.to_json().encode()
+    with telling("write manifest", target):
+        if is_local(target):
+            _write_local(target, text, durable)
+        else:
+            # Object stores show a file when it is complete, and cannot rename.
+            filesystem, path = filesystem_of(target)
+            with filesystem.open_output_stream(path) as stream:
+                stream.write(text)
+
+
+def _write_local(target: str, text: bytes, durable: bool) -> None:
+    temporary = target + TEMPORARY_SUFFIX
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(text)
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+    if durable:
+        flush_directory(os.path.dirname(target))
+
+
+def flush_files(manifest: Manifest) -> None:
+    """Wait until the segment files of a dataset are on the disk, so that the manifest never names less than it says."""
+    if not is_local(manifest.directory):
+        return
+    for entry in manifest.segments:
+        location = join(manifest.directory, entry.file)
+        with telling("flush segment", location):
+            _flush(location)
+
+
+def flush_directory(location: str) -> None:
+    """Wait until the names in a local directory are on the disk (where the system can do that)."""
+    if os.name == "posix":
+        _flush(location)
+
+
+def _flush(location: str) -> None:
+    descriptor = os.open(location, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_unnamed(manifest: Manifest) -> None:
+    """Remove what lost attempts and Spark's writer left in the directory of a dataset.
+
+    Only files that a writer of segments leaves behind are touched; anything else in the directory stays.
+    """
+    filesystem, root = filesystem_of(manifest.directory)
+    named = {entry.file for entry in manifest.segments}
+    with telling("clean", manifest.directory):
+        for file in files_below(manifest.directory):
+            if file not in named and is_leftover(file):
+                filesystem.delete_file(posixpath.join(root, file))
+        for info in filesystem.get_file_info(pafs.FileSelector(root)):
+            if info.type == pafs.FileType.Directory and info.base_name == "_temporary":
+                filesystem.delete_dir(info.path)
+
+
+def is_leftover(file: str) -> bool:
+    """Say whether a file that no manifest names was left by a writer of segments.
+
+    Examples
+    --------
+    >>> [is_leftover(name) for name in ("_SUCCESS", "segment-1.parquet", ".a.parquet.crc", "readme.txt")]
+    [True, True, True, False]
+    """
+    name = posixpath.basename(file)
+    return name == "_SUCCESS" or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))
+
+
+def files_below(directory: str) -> list[str]:
+    """Return the files in a directory and below, relative to it, sorted by name."""
+    filesystem, root = filesystem_of(directory)
+    with telling("list", directory):
+        found = filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True, recursive=True))
+    start = len(root.rstrip("/")) + 1
+    return sorted(info.path[start:] for info in found if info.type == pafs.FileType.File)

@@ -1,0 +1,67 @@
+"""Errors of the operating system, told as what happened to which data and what to do about it."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import os
+import shutil
+from collections.abc import Iterator
+
+from pyarrow import ArrowException
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.paths import is_local
+
+NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+
+
+@contextlib.contextmanager
+def telling(action: str, location: str) -> Iterator[None]:
+    """Turn what the operating system or pyarrow reports inside the block into a :class:`StorageError`.
+
+    Parameters
+    ----------
+    action
+        What the block does, as a verb phrase: "write segment".
+    location
+        The path it does it to.
+
+    Examples
+    --------
+    >>> with telling("read", "/no/such/file"):
+    ...     _ = open("/no/such/file")
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.StorageError: cannot read /no/such/file: it does not exist
+    """
+    try:
+        yield
+    except StorageError:
+        raise
+    except (OSError, ArrowException) as error:
+        raise StorageError(f"cannot {action} {location}: {explanation(error, location)}") from error
+
+
+def explanation(error: Exception, location: str) -> str:
+    """Say in words why an operation failed and what helps."""
+    number = getattr(error, "errno", None)
+    if number in NO_SPACE:
+        return (
+            f"the disk is full ({free_space(location)}); nothing was published. Free some space, or keep temporary "
+            "data elsewhere: set config.temporary_directory or the environment variable SFRAME_SPARK_TMP"
+        )
+    if isinstance(error, FileNotFoundError):
+        return "it does not exist"
+    if isinstance(error, PermissionError):
+        return "permission denied; choose a directory that you may write to, or change its permissions"
+    return f"{type(error).__name__}: {error}"
+
+
+def free_space(location: str) -> str:
+    """Say how many bytes are free on the disk that holds a location, existing or not."""
+    if not is_local(location):
+        return "free space unknown"
+    while location and not os.path.exists(location) and os.path.dirname(location) != location:
+        location = os.path.dirname(location)
+    return f"{shutil.disk_usage(location).free:,} bytes free"

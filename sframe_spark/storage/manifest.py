@@ -1,0 +1,272 @@
+"""What a dataset consists of: column types, segments in row order and what is known about each column."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.physical import file_column, type_from_json, type_to_json
+from sframe_spark.types import ColumnType
+
+FORMAT_NAME = "sframe_spark"
+FORMAT_VERSION = 1
+MANIFEST_FILE = "_manifest.json"
+SFRAME = "sframe"
+SARRAY = "sarray"
+
+Scalar = int | float | str | None
+
+
+@attrs.frozen
+class ColumnStatistics:
+    """Proven facts about the values of one column, in row order; None and False flags mean nothing is known.
+
+    Order is that of the engine: missing values first, then NaN, then numbers (or text, or instants) ascending, with
+    -0.0 equal to 0.0. Date-times are given as microseconds since 1970.
+
+    Parameters
+    ----------
+    ascending, descending, strictly_ascending, strictly_descending, constant
+        How each value compares to the one before it; None when it was not looked at.
+    has_missing, has_nan
+        Whether any value is missing, or NaN; None when unknown.
+    edges_known, first, last
+        The first and the last value (None for missing), meaningful only if ``edges_known``.
+    bounds_known, minimum, maximum
+        Bounds of the values that are neither missing nor NaN, meaningful only if ``bounds_known``; both None when there
+        are no such values.
+    """
+
+    ascending: bool | None = None
+    descending: bool | None = None
+    strictly_ascending: bool | None = None
+    strictly_descending: bool | None = None
+    constant: bool | None = None
+    has_missing: bool | None = None
+    has_nan: bool | None = None
+    edges_known: bool = False
+    first: Scalar = None
+    last: Scalar = None
+    bounds_known: bool = False
+    minimum: Scalar = None
+    maximum: Scalar = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the known facts as a JSON object.
+
+        Examples
+        --------
+        >>> ColumnStatistics(has_missing=False, bounds_known=True, minimum=1, maximum=float("inf")).to_json()
+        {'has_missing': False, 'bounds_known': True, 'minimum': 1, 'maximum': {'float': 'inf'}}
+        """
+        facts = attrs.asdict(self)
+        unsaid = (None, False)
+        return {
+            name: _scalar_to_json(value)
+            for name, value in facts.items()
+            if value is not None and not (name in ("edges_known", "bounds_known") and value in unsaid)
+        }
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ColumnStatistics:
+        """Return the facts that :meth:`to_json` described; facts of a later version are left out."""
+        known = {field.name for field in attrs.fields(cls)}
+        return cls(**{name: _scalar_from_json(fact) for name, fact in value.items() if name in known})
+
+
+UNKNOWN_STATISTICS = ColumnStatistics()
+
+
+@attrs.frozen
+class SegmentEntry:
+    """One file of a dataset: a range of its rows.
+
+    Parameters
+    ----------
+    file
+        Path relative to the directory of the dataset.
+    number
+        Segment number: the upper bits of the hidden keys of its rows.
+    rows
+        How many rows it has.
+    columns
+        What is known about each column.
+    checksum
+        Check sum of the whole file, ``crc32:`` and eight hexadecimal digits; None when it was not computed.
+    size
+        Length of the file in bytes; None when unknown.
+    first_position
+        Position of its first row inside the segment; not zero only where a writer split a segment into several files.
+    """
+
+    file: str
+    number: int
+    rows: int
+    # What is known about a file follows from the file, so it takes no part in comparing entries.
+    columns: tuple[ColumnStatistics, ...] = attrs.field(default=(), eq=False)
+    checksum: str | None = None
+    size: int | None = None
+    first_position: int = 0
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as a JSON object."""
+        fields = attrs.asdict(self, recurse=False)
+        fields["columns"] = [statistics.to_json() for statistics in self.columns]
+        return fields
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> SegmentEntry:
+        """Return the entry that :meth:`to_json` described."""
+        columns = tuple(ColumnStatistics.from_json(statistics) for statistics in value.get("columns", ()))
+        return cls(
+            file=str(value["file"]),
+            number=int(value["number"]),
+            rows=int(value["rows"]),
+            columns=columns,
+            checksum=value.get("checksum"),
+            size=value.get("size"),
+            first_position=int(value.get("first_position", 0)),
+        )
+
+
+@attrs.frozen(cache_hash=True)
+class Manifest:
+    """A dataset: rows are those of the segments, one after the other.
+
+    Parameters
+    ----------
+    types
+        Type of each column.
+    segments
+        Entries in row order.
+    directory
+        Absolute local path or URI of the directory; not written into the file, so that a dataset can be moved.
+    names
+        Names of the columns of a saved frame; None for intermediate results.
+    kind
+        ``sframe`` or ``sarray``.
+    has_key
+        Whether the files carry the hidden key column.
+    column_names_in_files
+        What the columns are called inside the files; None for c0, c1 and so on.
+    version
+        Version of the format.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> manifest = Manifest((INT,), (SegmentEntry("a", 0, 3), SegmentEntry("b", 2, 4)), "/data")
+    >>> manifest.rows, manifest.offsets, manifest.offset_of_number
+    (7, (0, 3), {0: 0, 2: 3})
+    """
+
+    types: tuple[ColumnType, ...]
+    segments: tuple[SegmentEntry, ...]
+    directory: str
+    names: tuple[str, ...] | None = None
+    kind: str = SFRAME
+    has_key: bool = True
+    column_names_in_files: tuple[str, ...] | None = None
+    version: int = FORMAT_VERSION
+
+    def __attrs_post_init__(self) -> None:
+        for names in (self.names, self.column_names_in_files):
+            if names is not None and len(names) != len(self.types):
+                raise StorageError(
+                    f"{len(names)} names for {len(self.types)} columns in the manifest of {self.directory}"
+                )
+        if self.kind not in (SFRAME, SARRAY):
+            raise StorageError(f"a dataset is an sframe or an sarray, not {self.kind!r}")
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(entry.rows for entry in self.segments)
+
+    @property
+    def offsets(self) -> tuple[int, ...]:
+        """Dense number of the first row of each segment."""
+        ends = itertools.accumulate(entry.rows for entry in self.segments)
+        return tuple(end - entry.rows for end, entry in zip(ends, self.segments, strict=True))
+
+    @property
+    def offset_of_number(self) -> dict[int, int]:
+        """Dense row number of position 0 of each segment number: ``offset[_key >> 33] + (_key & mask)`` is the row."""
+        found: dict[int, int] = {}
+        for entry, offset in zip(self.segments, self.offsets, strict=True):
+            found.setdefault(entry.number, offset - entry.first_position)
+        return found
+
+    def file_name(self, column: int) -> str:
+        """Return what a column is called inside the files."""
+        return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
+
+    def to_json(self) -> str:
+        """Return the text of the manifest file."""
+        content = {
+            "format": FORMAT_NAME,
+            "version": self.version,
+            "kind": self.kind,
+            "names": self.names,
+            "types": [type_to_json(column_type) for column_type in self.types],
+            "has_key": self.has_key,
+            "column_names_in_files": self.column_names_in_files,
+            "rows": self.rows,
+            "segments": [entry.to_json() for entry in self.segments],
+        }
+        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str, directory: str) -> Manifest:
+        """Return the manifest whose text is given; raises :class:`StorageError` when it is not one we can read."""
+        content = _checked_content(text, directory)
+        try:
+            return cls(
+                types=tuple(type_from_json(column_type) for column_type in content["types"]),
+                segments=tuple(SegmentEntry.from_json(entry) for entry in content["segments"]),
+                directory=directory,
+                names=_optional_tuple(content["names"]),
+                kind=content["kind"],
+                has_key=content["has_key"],
+                column_names_in_files=_optional_tuple(content["column_names_in_files"]),
+                version=content["version"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(f"the manifest of {directory} is damaged: {error!r}; save the frame again") from error
+
+
+def _checked_content(text: str, directory: str) -> dict[str, Any]:
+    """Parse the text of a manifest and check that it is one, of a version that this package reads."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise StorageError(f"the manifest of {directory} is damaged: {error}; save the frame again") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
+        raise StorageError(f"{directory}/{MANIFEST_FILE} was not written by {FORMAT_NAME}: this is not a saved frame")
+    version = content.get("version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise StorageError(
+            f"{directory} was saved in format version {version}, but this version of {FORMAT_NAME} reads up to "
+            f"{FORMAT_VERSION}; install a newer one (pip install --upgrade {FORMAT_NAME})"
+        )
+    return content
+
+
+def _optional_tuple(names: list[str] | None) -> tuple[str, ...] | None:
+    return None if names is None else tuple(names)
+
+
+def _scalar_to_json(value: Any) -> Any:
+    """Return a scalar as JSON; JSON has no NaN and no infinities."""
+    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _scalar_from_json(value: Any) -> Any:
+    """Undo :func:`_scalar_to_json`."""
+    return float(value["float"]) if isinstance(value, dict) else value

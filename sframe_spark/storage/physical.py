@@ -1,0 +1,107 @@
+"""Names of the physical types in a manifest, and arrays of files turned into exactly those types."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.errors import StorageError
+from sframe_spark.types import PYTHON_CLASS, ZONED_PHYSICAL, ColumnType
+
+KEY_NAME = "_key"
+KEY_TYPE = pa.int64()
+# Room for 2**33 rows in a segment and 2**30 segments: the layout of Spark's own partition-and-row numbers.
+KEY_SHIFT = 33
+KEY_POSITION_MASK = (1 << KEY_SHIFT) - 1
+
+_SCALARS: dict[str, pa.DataType] = {"int64": pa.int64(), "float64": pa.float64(), "string": pa.string()}
+PHYSICAL_TYPES: dict[str, pa.DataType] = {
+    **_SCALARS,
+    "timestamp": pa.timestamp("us"),
+    "zoned timestamp": ZONED_PHYSICAL,
+    **{f"list<{name}>": pa.list_(element) for name, element in _SCALARS.items()},
+    **{
+        f"map<{key}, {value}>": pa.map_(_SCALARS[key], element)
+        for key in ("int64", "string")
+        for value, element in _SCALARS.items()
+    },
+}
+_NAMES = {physical: name for name, physical in PHYSICAL_TYPES.items()}
+
+
+def file_column(position: int) -> str:
+    """Return the name that the column at a position has inside our files.
+
+    Examples
+    --------
+    >>> file_column(3)
+    'c3'
+    """
+    return f"c{position}"
+
+
+def type_to_json(column_type: ColumnType) -> dict[str, str]:
+    """Return a column type as a JSON object.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ARRAY
+    >>> type_to_json(ARRAY)
+    {'kind': 'array', 'physical': 'list<float64>'}
+    """
+    try:
+        return {"kind": column_type.kind, "physical": _NAMES[column_type.physical]}
+    except KeyError:
+        raise StorageError(f"columns of type {column_type} cannot be stored") from None
+
+
+def type_from_json(value: Any) -> ColumnType:
+    """Return the column type that :func:`type_to_json` described.
+
+    Examples
+    --------
+    >>> str(type_from_json({"kind": "list", "physical": "list<int64>"}))
+    'list:list<item: int64>'
+    """
+    try:
+        kind, physical = value["kind"], PHYSICAL_TYPES[value["physical"]]
+    except (KeyError, TypeError):
+        raise StorageError(f"unknown column type {value!r} in the manifest") from None
+    if kind not in PYTHON_CLASS:
+        raise StorageError(f"unknown column kind {kind!r} in the manifest")
+    return ColumnType(kind, physical)
+
+
+def conform(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array | pa.ChunkedArray:
+    """Return the same values with exactly the given Arrow type.
+
+    Other writers name list elements differently, forbid missing elements, or mark timestamps as UTC; none of that
+    changes a value.
+    """
+    if array.type == physical:
+        return array
+    if pa.types.is_dictionary(array.type):
+        array = array.cast(array.type.value_type)
+    return array.cast(physical)
+
+
+def leaf_columns(name: str, physical: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the path and the type of every Parquet column that a field is stored in.
+
+    Examples
+    --------
+    >>> list(leaf_columns("c0", pa.list_(pa.int64())))
+    [('c0.list.element', DataType(int64))]
+    """
+    if pa.types.is_list(physical):
+        yield from leaf_columns(f"{name}.list.element", physical.value_type)
+    elif pa.types.is_map(physical):
+        yield from leaf_columns(f"{name}.key_value.key", physical.key_type)
+        yield from leaf_columns(f"{name}.key_value.value", physical.item_type)
+    elif pa.types.is_struct(physical):
+        for field in physical:
+            yield from leaf_columns(f"{name}.{field.name}", field.type)
+    else:
+        yield name, physical

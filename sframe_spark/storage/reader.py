@@ -1,0 +1,150 @@
+"""Rows of a dataset, any range of them: only the segments and row groups that intersect it are opened."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Callable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.footers import Footer, footer_of, opened
+from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.paths import join
+from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, file_column
+
+# Below this many rows it is cheaper to decode the wanted rows only than whole row groups.
+FEW_ROWS = 16_384
+DEFAULT_BATCH_ROWS = 131_072
+
+Conversion = Callable[[pa.Array, int], pa.Array]
+
+
+def read_rows(
+    manifest: Manifest, columns: Sequence[int], start: int = 0, stop: int | None = None, with_key: bool = False
+) -> pa.Table:
+    """Return the rows numbered ``start`` up to, but not including, ``stop`` as a table in row order.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    columns
+        Positions of the wanted columns; the table's columns are called c0, c1 ... after these positions.
+    start, stop
+        Range of dense row numbers; it is cut to what exists. ``stop`` None means the end.
+    with_key
+        Whether to add the hidden key as a last column ``_key``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark.storage.commit import publish
+    >>> from sframe_spark.storage.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 0, [INT])
+    ...     writer.write([pa.array([10, 11, 12, 13])])
+    ...     manifest = publish(directory, [INT], [writer.close()])
+    ...     read_rows(manifest, [0], 1, 3).to_pydict()
+    {'c0': [11, 12]}
+    """
+    wanted = tuple(columns)
+    parts: list[list[pa.Array]] = []
+    for entry, low, high in intersecting(manifest, start, stop):
+        size = high - low if high - low <= FEW_ROWS else DEFAULT_BATCH_ROWS
+        parts.extend(_segment_batches(manifest, entry, wanted, low, high, size, with_key))
+    names = [file_column(position) for position in wanted] + [KEY_NAME] * with_key
+    types = [manifest.types[position].physical for position in wanted] + [pa.int64()] * with_key
+    chunks = [pa.chunked_array([part[index] for part in parts], column_type) for index, column_type in enumerate(types)]
+    return pa.table(chunks, names=names)
+
+
+def iterate_rows(
+    manifest: Manifest,
+    columns: Sequence[int],
+    start: int = 0,
+    stop: int | None = None,
+    batch_rows: int = DEFAULT_BATCH_ROWS,
+    with_key: bool = False,
+) -> Iterator[list[pa.Array]]:
+    """Yield the rows of a range in row order, at most ``batch_rows`` at a time, one array per column.
+
+    Never more than a row group of the wanted columns is in memory. With ``with_key`` the last array holds the hidden
+    keys.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark.storage.commit import publish
+    >>> from sframe_spark.storage.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 0, [INT])
+    ...     writer.write([pa.array([10, 11, 12])])
+    ...     manifest = publish(directory, [INT], [writer.close()])
+    ...     [arrays[0].to_pylist() for arrays in iterate_rows(manifest, [0], batch_rows=2)]
+    [[10, 11], [12]]
+    """
+    for entry, low, high in intersecting(manifest, start, stop):
+        yield from _segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
+
+
+def intersecting(
+    manifest: Manifest, start: int = 0, stop: int | None = None
+) -> Iterator[tuple[SegmentEntry, int, int]]:
+    """Yield the segments that hold rows of a range, each with the range of its own rows that is meant."""
+    if start < 0 or (stop is not None and stop < 0):
+        raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
+    offsets = manifest.offsets
+    end = manifest.rows if stop is None else min(stop, manifest.rows)
+    index = max(bisect.bisect_right(offsets, start) - 1, 0)
+    while index < len(offsets) and offsets[index] < end:
+        entry, offset = manifest.segments[index], offsets[index]
+        low, high = max(start - offset, 0), min(end - offset, entry.rows)
+        if low < high:
+            yield entry, low, high
+        index += 1
+
+
+def _segment_batches(
+    manifest: Manifest, entry: SegmentEntry, columns: tuple[int, ...], low: int, high: int, size: int, with_key: bool
+) -> Iterator[list[pa.Array]]:
+    """Yield rows ``low`` to ``high`` of one segment."""
+    location = join(manifest.directory, entry.file)
+    footer = footer_of(location, entry.size)
+    if footer.rows != entry.rows:
+        raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; save the frame again")
+    first_key = (entry.number << KEY_SHIFT) + entry.first_position
+    position = low
+    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in columns], low, high, size):
+        arrays = [conform(batch.column(index), manifest.types[column].physical) for index, column in enumerate(columns)]
+        if with_key:
+            arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
+        position += batch.num_rows
+        yield arrays
+
+
+def _file_batches(
+    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
+    first = bisect.bisect_right(footer.starts, low) - 1
+    last = bisect.bisect_left(footer.starts, high)
+    position = footer.starts[first]
+    distinct = list(dict.fromkeys(names))
+    with telling("read", location), opened(location, footer) as file:
+        for batch in _batches(file, list(range(first, last)), distinct, size):
+            begin, end = max(low - position, 0), min(high - position, batch.num_rows)
+            position += batch.num_rows
+            if begin < end:
+                yield batch.slice(begin, end - begin).select(list(names)) if names else batch.slice(begin, end - begin)
+            if position >= high:
+                return
+
+
+def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int) -> Iterator[pa.RecordBatch]:
+    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=False)
