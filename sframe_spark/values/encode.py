@@ -1,0 +1,245 @@
+"""Python values to Arrow arrays of a given column type."""
+
+from __future__ import annotations
+
+import array
+import datetime
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import SchemaError, SFrameError
+from sframe_spark.types import (
+    ARRAY,
+    ARRAY_KIND,
+    DATETIME,
+    DATETIME_KIND,
+    DICT_KIND,
+    FLOAT_KIND,
+    INT_KIND,
+    LIST_KIND,
+    STR_KIND,
+    ZONED_DATETIME,
+    ColumnType,
+)
+from sframe_spark.values.convert import construct_value
+from sframe_spark.values.decode import decode
+from sframe_spark.values.from_arrow import list_from_lengths, normalize, zoned_array
+from sframe_spark.values.infer import encoding_for, infer_type
+from sframe_spark.values.plain import (
+    MISSING,
+    family_of,
+    plain_array,
+    plain_dict,
+    plain_list,
+    plain_number,
+    plain_text,
+)
+from sframe_spark.values.sources import simplify
+from sframe_spark.values.temporal import to_datetime, to_microseconds
+from sframe_spark.values.text import encode_value
+
+_ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
+_DIRECT_KINDS = (INT_KIND, FLOAT_KIND, STR_KIND)
+_LISTS = frozenset({list, tuple, type(None)})
+
+
+def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = False) -> pa.Array:
+    """Store the values in an array of exactly the physical type of ``column_type``.
+
+    Numbers and date-times convert into each other, anything becomes text, text nothing else (that takes ``astype``).
+    With ``ignore_cast_failure`` rows that cannot be converted are left out.
+
+    Raises
+    ------
+    SchemaError
+        If a value cannot be stored as the type.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> encode([1, None, 2.5], INT).to_pylist()
+    [1, None, 2]
+    """
+    source = simplify(values)
+    if isinstance(source, list):
+        return _encode_list(source, column_type, ignore_cast_failure)
+    if isinstance(source, np.ndarray):
+        array, natural = _from_numpy(source)
+    else:
+        array, natural = normalize(source)
+    if natural == column_type:
+        return array
+    return _encode_list(decode(array, natural), column_type, ignore_cast_failure)
+
+
+def _from_numpy(values: np.ndarray) -> tuple[pa.Array, ColumnType]:
+    """Store numbers as they are, and numpy date-times, which count as UTC."""
+    if values.dtype.kind != "M":
+        return normalize(pa.array(values))
+    utc = pa.array(values).cast(pa.int64())
+    zero = pa.array(np.zeros(len(values), dtype=np.int32))
+    return zoned_array(utc, zero, utc.is_valid()), ZONED_DATETIME
+
+
+def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array:
+    if column_type.kind in _DIRECT_KINDS:
+        # Arrow converts a list of values of the right class much faster than we can look at them.
+        try:
+            return pa.array(values, column_type.physical)
+        except _ARROW_ERRORS:
+            pass
+    try:
+        natural = infer_type(values)
+    except SFrameError:
+        return _encode_converted(values, column_type, ignore_cast_failure)
+    if natural == column_type:
+        return _BUILDERS[natural.kind](values, natural)
+    return _encode_converted(values, column_type, ignore_cast_failure)
+
+
+def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cast_failure: bool) -> pa.Array:
+    """Convert the values one at a time to the kind wanted."""
+    converted = []
+    for position, value in enumerate(values):
+        family_of(type(value))  # refuses foreign objects even where failures are ignored
+        try:
+            converted.append(construct_value(value, column_type.kind))
+        except SchemaError as error:
+            if not ignore_cast_failure:
+                raise SchemaError(f"row {position}: {error}") from error
+    return _build_as(converted, column_type)
+
+
+def _build_as(values: list[Any], column_type: ColumnType) -> pa.Array:
+    """Store values that are already of the right kind, if the encoding takes them."""
+    if not column_type.is_encoded and column_type.kind in (LIST_KIND, DICT_KIND):
+        natural = encoding_for(values, column_type)
+        if natural != column_type and not _holds_nothing(values, column_type):
+            raise SchemaError(f"{column_type} cannot hold every one of these values, {natural} can")
+    return _BUILDERS[column_type.kind](values, column_type)
+
+
+def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
+    """Change only the physical encoding of values of one kind.
+
+    Raises
+    ------
+    SchemaError
+        If the target encoding cannot hold one of the values.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT, list_of
+    >>> recode(pa.array([[1, None]]), list_of(INT), ENCODED_LIST).to_pylist()
+    ['[1,null]']
+    """
+    if source == target or source.physical == target.physical:
+        return array
+    if source.kind != target.kind:
+        raise SchemaError(f"{source.kind} and {target.kind} are different types, not two encodings of one")
+    return _build_as(decode(array, source), target)
+
+
+def _holds_nothing(values: Sequence[Any], target: ColumnType) -> bool:
+    """True if no cell has an element whose type matters (all missing or empty)."""
+    if target.kind == DICT_KIND:
+        return all(not value for value in values)
+    return all(item is None for item in chain.from_iterable(value for value in values if value is not None))
+
+
+def _build_ints(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    return pa.array(
+        [None if _is_missing(value) else int(plain_number(value)) for value in values], column_type.physical
+    )
+
+
+def _build_floats(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    numbers = [None if _is_missing(value) else float(plain_number(value)) for value in values]
+    return pa.array(numbers, column_type.physical)
+
+
+def _build_texts(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    return pa.array([None if _is_missing(value) else plain_text(value) for value in values], column_type.physical)
+
+
+def _is_missing(value: Any) -> bool:
+    return family_of(type(value)) == MISSING
+
+
+def _build_datetimes(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    if column_type == DATETIME and set(map(type, values)) <= {datetime.datetime, type(None)}:
+        if not any(value is not None and value.tzinfo is not None for value in values):
+            return pa.array(values, DATETIME.physical)
+    moments = [None if _is_missing(value) else to_datetime(value) for value in values]
+    split = [(None, None) if moment is None else to_microseconds(moment) for moment in moments]
+    utc = pa.array([microseconds for microseconds, _ in split], pa.int64())
+    if column_type == ZONED_DATETIME:
+        return zoned_array(utc, pa.array([offset for _, offset in split], pa.int32()), utc.is_valid())
+    if any(offset is not None for _, offset in split):
+        raise SchemaError("a date-time column without offsets cannot hold a value that has one")
+    return utc.cast(DATETIME.physical)
+
+
+def _build_arrays(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    cells = [None if _is_missing(value) else value for value in values]
+    if set(map(type, cells)) <= _LISTS:
+        # One pass over all elements; what needs more care than a number does fails here.
+        try:
+            return _join_arrays(cells, list(chain.from_iterable(cell for cell in cells if cell is not None)))
+        except _ARROW_ERRORS:
+            pass
+    return _join_arrays([None if cell is None else plain_array(cell) for cell in cells], None)
+
+
+def _join_arrays(cells: Sequence[Any], elements: list[Any] | None) -> pa.Array:
+    lengths = pa.array([None if cell is None else len(cell) for cell in cells], pa.int32())
+    if elements is None:
+        buffers = b"".join(cell.tobytes() for cell in cells if cell is not None)
+        return list_from_lengths(lengths, pa.array(np.frombuffer(buffers, dtype=np.float64)), ARRAY.physical)
+    numbers = pa.array(elements, pa.float64()).fill_null(float("nan"))
+    return list_from_lengths(lengths, numbers, ARRAY.physical)
+
+
+def _build_lists(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    if not column_type.is_encoded and set(map(type, values)) <= _LISTS:
+        try:
+            return pa.array(values, column_type.physical)
+        except _ARROW_ERRORS:
+            pass
+    cells = [None if _is_missing(value) else plain_list(_as_sequence(value)) for value in values]
+    return _store_nested(cells, column_type, lambda cell: cell)
+
+
+def _as_sequence(value: Any) -> Any:
+    """Elements of an array cell are floats, whatever its type code."""
+    return plain_array(value) if isinstance(value, array.array) else value
+
+
+def _build_dicts(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    if not column_type.is_encoded and set(map(type, values)) <= {dict, type(None)}:
+        try:
+            return pa.array([None if cell is None else list(cell.items()) for cell in values], column_type.physical)
+        except _ARROW_ERRORS:
+            pass
+    cells = [None if _is_missing(value) else plain_dict(value) for value in values]
+    return _store_nested(cells, column_type, lambda cell: list(cell.items()))
+
+
+def _store_nested(cells: Sequence[Any], column_type: ColumnType, to_arrow: Callable[[Any], Any]) -> pa.Array:
+    write = encode_value if column_type.is_encoded else to_arrow
+    return pa.array([None if cell is None else write(cell) for cell in cells], column_type.physical)
+
+
+_BUILDERS: dict[str, Callable[[Sequence[Any], ColumnType], pa.Array]] = {
+    INT_KIND: _build_ints,
+    FLOAT_KIND: _build_floats,
+    STR_KIND: _build_texts,
+    DATETIME_KIND: _build_datetimes,
+    ARRAY_KIND: _build_arrays,
+    LIST_KIND: _build_lists,
+    DICT_KIND: _build_dicts,
+}

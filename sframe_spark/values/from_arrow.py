@@ -1,0 +1,223 @@
+"""Bring Arrow arrays of any type into the physical form of a column type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.types import (
+    ARRAY,
+    DATETIME,
+    ENCODED_DICT,
+    ENCODED_LIST,
+    FLOAT,
+    INT,
+    STR,
+    ZONED_DATETIME,
+    ZONED_PHYSICAL,
+    ColumnType,
+    dict_of,
+    list_of,
+)
+from sframe_spark.values.plain import plain, plain_dict, plain_list
+from sframe_spark.values.temporal import MINUTE, SECOND
+from sframe_spark.values.text import encode_value
+
+_TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+
+def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
+    """Return the values in the physical form of the column type that fits them, and that type.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold the Arrow type.
+
+    Examples
+    --------
+    >>> array, column_type = normalize(pa.array([1, None], pa.int8()))
+    >>> str(array.type), str(column_type)
+    ('int64', 'int')
+    """
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    if pa.types.is_dictionary(values.type):
+        return normalize(values.dictionary_decode())
+    column_type = arrow_column_type(values.type)
+    if values.type == column_type.physical:
+        return values, column_type
+    return _convert(values, column_type), column_type
+
+
+def arrow_column_type(data_type: pa.DataType) -> ColumnType:
+    """Find the column type for an Arrow type, without looking at values.
+
+    Lists of floats become arrays, other lists stay lists; structs and maps become dicts. Time stamps with a zone become
+    date-times with an offset.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold the Arrow type.
+    """
+    types = pa.types
+    if data_type == ZONED_PHYSICAL:
+        return ZONED_DATETIME
+    if types.is_dictionary(data_type):
+        return arrow_column_type(data_type.value_type)
+    if types.is_boolean(data_type) or types.is_integer(data_type):
+        return INT
+    if types.is_null(data_type) or types.is_floating(data_type) or types.is_decimal(data_type):
+        return FLOAT
+    if types.is_duration(data_type) or types.is_time(data_type):
+        return FLOAT
+    if _is_text(data_type):
+        return STR
+    if types.is_date(data_type):
+        return DATETIME
+    if types.is_timestamp(data_type):
+        return DATETIME if data_type.tz is None else ZONED_DATETIME
+    return _nested_column_type(data_type)
+
+
+def _is_text(data_type: pa.DataType) -> bool:
+    types = pa.types
+    tests = (types.is_string, types.is_large_string, types.is_string_view, types.is_binary, types.is_large_binary,
+             types.is_binary_view, types.is_fixed_size_binary)  # fmt: skip
+    return any(test(data_type) for test in tests)
+
+
+def _nested_column_type(data_type: pa.DataType) -> ColumnType:
+    types = pa.types
+    if types.is_struct(data_type):
+        items = {arrow_column_type(field.type) for field in data_type}
+        return dict_of(STR, items.pop()) if len(items) == 1 else ENCODED_DICT
+    if types.is_map(data_type):
+        return dict_of(arrow_column_type(data_type.key_type), arrow_column_type(data_type.item_type))
+    if _is_list(data_type):
+        element = arrow_column_type(data_type.value_type)
+        if types.is_null(data_type.value_type):
+            return ENCODED_LIST
+        return ARRAY if element == FLOAT else list_of(element)
+    raise SchemaError(f"a column cannot hold Arrow {data_type} values")
+
+
+def _is_list(data_type: pa.DataType) -> bool:
+    types = pa.types
+    tests = (types.is_list, types.is_large_list, types.is_fixed_size_list, types.is_list_view, types.is_large_list_view)
+    return any(test(data_type) for test in tests)
+
+
+def _convert(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    if column_type in _CONVERSIONS:
+        return _CONVERSIONS[column_type](values)
+    if column_type.is_encoded or not _is_list(values.type):
+        return _from_python(values, column_type)
+    return _list_values(values, column_type)
+
+
+def _int_values(values: pa.Array) -> pa.Array:
+    if pa.types.is_uint64(values.type):
+        try:
+            return values.cast(pa.int64())
+        except pa.ArrowInvalid as error:
+            raise SchemaError("an int column has 64 bits with a sign: cast uint64 values beyond that first") from error
+    return values.cast(pa.int64())
+
+
+def _float_values(values: pa.Array) -> pa.Array:
+    data_type = values.type
+    if pa.types.is_duration(data_type) or pa.types.is_time(data_type):
+        ticks = values.cast(pa.int32() if data_type.bit_width == 32 else pa.int64()).cast(pa.int64())
+        seconds = ticks.cast(pa.float64(), safe=False)
+        return pc.divide(seconds, float(_TICKS_PER_SECOND[data_type.unit]))
+    return values.cast(pa.float64(), safe=False)
+
+
+def _text_values(values: pa.Array) -> pa.Array:
+    if pa.types.is_fixed_size_binary(values.type):
+        values = values.cast(pa.binary())
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid as error:
+        raise SchemaError("a str column holds text: the binary values are not UTF-8") from error
+
+
+def _datetime_values(values: pa.Array) -> pa.Array:
+    return values.cast(DATETIME.physical, safe=False)
+
+
+def _zoned_values(values: pa.Array) -> pa.Array:
+    """Give each time stamp the offset its zone had at that moment."""
+    instant = values.cast(pa.timestamp("us", values.type.tz), safe=False)
+    wall = pc.local_timestamp(instant).cast(pa.int64())
+    utc = instant.cast(pa.int64())
+    # Whole minutes, rounded down: zones before about 1900 have odd seconds, which the instant keeps.
+    offset = pc.divide(pc.subtract(wall, utc), MINUTE).cast(pa.int32())
+    return zoned_array(utc, offset, values.is_valid())
+
+
+def zoned_array(utc: pa.Array, offset: pa.Array, valid: pa.Array) -> pa.Array:
+    """Assemble zoned date-times from microseconds in UTC and minutes; a null offset is a value without one."""
+    return pa.StructArray.from_arrays(
+        [utc.cast(pa.timestamp("us")), offset], fields=list(ZONED_PHYSICAL), mask=pc.invert(valid)
+    )
+
+
+def _list_values(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Convert the elements; an array cell has no missing elements, they become NaN."""
+    plain_lists = values.cast(pa.list_(values.type.value_type))
+    elements, _ = normalize(plain_lists.flatten())
+    if column_type == ARRAY:
+        elements = elements.fill_null(float("nan"))
+    lengths = pc.list_value_length(plain_lists)
+    return list_from_lengths(lengths, elements, column_type.physical)
+
+
+def list_from_lengths(lengths: pa.Array, elements: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Assemble a list array from each row's length (null for a missing row) and the elements end to end."""
+    ends = pc.cumulative_sum(lengths.fill_null(0).cast(pa.int32()))
+    offsets = pa.concat_arrays([pa.array([0], pa.int32()), ends])
+    mask = pc.is_null(lengths) if lengths.null_count else None
+    return pa.ListArray.from_arrays(offsets, elements, type=data_type, mask=mask)
+
+
+def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Go through Python values: nested types without a layout in common with ours."""
+    read = _reader(values.type)
+    cells = [None if cell is None else read(cell) for cell in values.to_pylist()]
+    if not column_type.is_encoded:
+        items = [None if cell is None else list(plain_dict(cell).items()) for cell in cells]
+        return pa.array(items, column_type.physical)
+    write: Callable[[Any], Any] = plain_list if column_type == ENCODED_LIST else plain_dict
+    return pa.array([None if cell is None else encode_value(write(cell)) for cell in cells], pa.string())
+
+
+def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
+    """Function from what ``to_pylist`` makes of a value of this type to what we want (maps come as lists of pairs)."""
+    if pa.types.is_map(data_type):
+        key, item = _reader(data_type.key_type), _reader(data_type.item_type)
+        return lambda cell: {key(k): None if v is None else item(v) for k, v in cell}
+    if pa.types.is_struct(data_type):
+        readers = {field.name: _reader(field.type) for field in data_type}
+        return lambda cell: {name: None if v is None else readers[name](v) for name, v in cell.items()}
+    if _is_list(data_type):
+        element = _reader(data_type.value_type)
+        return lambda cell: [None if v is None else element(v) for v in cell]
+    if pa.types.is_time(data_type):
+        return lambda cell: cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond / SECOND
+    return plain
+
+
+_CONVERSIONS: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {
+    INT: _int_values,
+    FLOAT: _float_values,
+    STR: _text_values,
+    DATETIME: _datetime_values,
+    ZONED_DATETIME: _zoned_values,
+}

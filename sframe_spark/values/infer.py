@@ -1,0 +1,182 @@
+"""Find the column type of Python values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.types import (
+    ARRAY,
+    ARRAY_KIND,
+    DATETIME,
+    DATETIME_KIND,
+    DICT_KIND,
+    ENCODED_DICT,
+    ENCODED_LIST,
+    FLOAT,
+    FLOAT_KIND,
+    INT,
+    INT_KIND,
+    LIST_KIND,
+    STR,
+    STR_KIND,
+    ZONED_DATETIME,
+    ColumnType,
+    dict_of,
+    list_of,
+)
+from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of
+from sframe_spark.values.sources import simplify
+
+_SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
+_NUMPY_TYPES = {"i": INT, "f": FLOAT, "M": ZONED_DATETIME}
+_ELEMENT_TYPES = {INT_KIND: INT, FLOAT_KIND: FLOAT, STR_KIND: STR}
+
+
+def infer_type(values: Any) -> ColumnType:
+    """Find the type of the column that holds these values.
+
+    Ints and floats make a float column; sequences of numbers an array column, other sequences a list column; without
+    any value the column is float. A numpy ``datetime64`` counts as UTC.
+
+    Raises
+    ------
+    SchemaError
+        If the values have no common type.
+
+    Examples
+    --------
+    >>> str(infer_type([1, None, 2.5])), str(infer_type([["a"], []]))
+    ('float', 'list:list<item: string>')
+    """
+    source = simplify(values)
+    if isinstance(source, pa.Array):
+        return arrow_column_type(source.type)
+    if isinstance(source, np.ndarray):
+        return _NUMPY_TYPES[source.dtype.kind]
+    if not source and isinstance(values, np.ndarray) and values.dtype.kind in "US":
+        return STR
+    return _type_of_list(source)
+
+
+def encoding_for(values: Any, column_type: ColumnType) -> ColumnType:
+    """Find the physical type of the kind of ``column_type`` that holds these values best.
+
+    A caller who asks for ``dtype=list`` means the kind; the values decide between a native and an encoded list, and
+    whether date-times need an offset.
+
+    Examples
+    --------
+    >>> str(encoding_for([[1, 2]], ENCODED_LIST))
+    'list:list<item: int64>'
+    """
+    source = simplify(values)
+    if column_type.kind not in (LIST_KIND, DICT_KIND, DATETIME_KIND):
+        return column_type
+    if not isinstance(source, list):
+        natural = infer_type(source)
+        return natural if natural.kind == column_type.kind else column_type
+    families = families_of(source)
+    if column_type.kind == LIST_KIND and families and families <= _SEQUENCES:
+        return _list_type(source)
+    if families == {column_type.kind}:
+        return _type_of_list(source)
+    return column_type
+
+
+def _type_of_list(values: Sequence[Any]) -> ColumnType:
+    families = families_of(values)
+    if not families:
+        return FLOAT
+    if families == {INT_KIND}:
+        return INT if _fits_int(values) else FLOAT
+    if families <= NUMBERS:
+        return FLOAT
+    if families == {STR_KIND}:
+        return STR
+    if families == {DATETIME_KIND}:
+        return ZONED_DATETIME if any(map(_has_offset, values)) else DATETIME
+    if families == {DICT_KIND}:
+        return _dict_type(values)
+    if families <= _SEQUENCES:
+        return _sequence_type(values)
+    raise SchemaError(_mixture_message(values))
+
+
+def _mixture_message(values: Sequence[Any]) -> str:
+    examples: dict[str, str] = {}
+    for position, value in enumerate(values):
+        family = family_of(type(value))
+        if value is not None and family not in examples:
+            examples[family] = f"row {position} holds {value!r:.40} ({family})"
+    return f"the values have no common type: {', '.join(examples.values())}"
+
+
+def _fits_int(values: Iterable[Any]) -> bool:
+    """True if every integer has 64 bits; Arrow checks that faster than Python can."""
+    try:
+        pa.array(values, pa.int64())
+    except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError, TypeError):
+        return all(SMALLEST_INT <= int(value) <= LARGEST_INT for value in values if family_of(type(value)) == INT_KIND)
+    return True
+
+
+def _has_offset(value: Any) -> bool:
+    return isinstance(value, np.datetime64) or getattr(value, "tzinfo", None) is not None
+
+
+def _cells(values: Iterable[Any]) -> list[Any]:
+    return [value for value in values if family_of(type(value)) != MISSING]
+
+
+def _sequence_type(values: Sequence[Any]) -> ColumnType:
+    """Array if every element of every cell is a number (and there is one, or an array cell), otherwise list."""
+    cells = _cells(values)
+    element_classes = set(map(type, chain.from_iterable(cells)))
+    if not {family_of(python_class) for python_class in element_classes} <= NUMBERS:
+        return _list_type(values)
+    if element_classes or any(family_of(type(cell)) == ARRAY_KIND for cell in cells):
+        return ARRAY
+    return ENCODED_LIST
+
+
+def _list_type(values: Sequence[Any]) -> ColumnType:
+    cells = _cells(values)
+    families = families_of(chain.from_iterable(cells))
+    if any(family_of(type(cell)) == ARRAY_KIND for cell in cells):
+        # The elements of an array cell are floats, whatever its type code.
+        if families <= {FLOAT_KIND} or all(family_of(type(cell)) == ARRAY_KIND for cell in cells):
+            return list_of(FLOAT)
+        return ENCODED_LIST
+    element = _element_type(families, lambda: chain.from_iterable(cells))
+    return ENCODED_LIST if element is None else list_of(element)
+
+
+def _dict_type(values: Sequence[Any]) -> ColumnType:
+    cells = _cells(values)
+    # A missing key, or none at all, has no native form.
+    classes = set(map(type, chain.from_iterable(cells)))
+    if type(None) in classes:
+        return ENCODED_DICT
+    key = _element_type(families_of(chain.from_iterable(cells)), lambda: chain.from_iterable(cells))
+    items = _element_type(
+        families_of(chain.from_iterable(cell.values() for cell in cells)),
+        lambda: chain.from_iterable(cell.values() for cell in cells),
+    )
+    return ENCODED_DICT if key is None or items is None else dict_of(key, items)
+
+
+def _element_type(families: set[str], elements: Any) -> ColumnType | None:
+    """The one type of all elements if it has a native form; None if not, or if nothing is known about it."""
+    if len(families) != 1:
+        return None
+    element = _ELEMENT_TYPES.get(next(iter(families)))
+    if element is INT and not _fits_int(list(elements())):
+        return None
+    return element

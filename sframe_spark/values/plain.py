@@ -1,0 +1,158 @@
+"""The value model: which Python classes a cell may hold, and the one plain form of each value.
+
+Plain values are None, ``int`` (64 bit), ``float``, ``str``, ``datetime``, ``array.array('d')``, ``list`` and ``dict``.
+A *family* groups the Python classes that end up as one plain class; it is looked up per class, not per value.
+"""
+
+from __future__ import annotations
+
+import array
+import collections.abc
+import datetime
+import decimal
+from typing import Any
+
+import numpy as np
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
+from sframe_spark.values.temporal import to_datetime
+
+MISSING = "missing"
+NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
+SMALLEST_INT = -(2**63)
+LARGEST_INT = 2**63 - 1
+
+_SCALAR_FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
+    ((type(None),), MISSING),
+    ((bool, int, np.integer, np.bool_), INT_KIND),
+    ((float, np.floating, decimal.Decimal, datetime.timedelta), FLOAT_KIND),
+    ((str, bytes, np.str_, np.bytes_), STR_KIND),
+    ((datetime.date, np.datetime64), DATETIME_KIND),
+    ((collections.abc.Mapping,), DICT_KIND),
+    ((array.array,), ARRAY_KIND),
+)
+
+_FAMILY_OF_CLASS: dict[type, str] = {}
+
+
+def family_of(python_class: Any) -> str:
+    """Name the family of a class: a kind, or ``"missing"``; sequences and sets are of the list family.
+
+    Raises
+    ------
+    SchemaError
+        If no cell can hold values of the class.
+
+    Examples
+    --------
+    >>> family_of(bool), family_of(tuple)
+    ('int', 'list')
+    """
+    family = _FAMILY_OF_CLASS.get(python_class)
+    if family is None:
+        family = _FAMILY_OF_CLASS[python_class] = _find_family(python_class)
+    return family
+
+
+def _find_family(python_class: type) -> str:
+    if python_class.__name__ in ("NaTType", "NAType"):  # pandas' missing values; pandas itself is not imported
+        return MISSING
+    if issubclass(python_class, np.timedelta64):
+        raise SchemaError("a column cannot hold numpy.timedelta64 values: convert them to a number of seconds first")
+    for classes, family in _SCALAR_FAMILIES:
+        if issubclass(python_class, classes):
+            return family
+    if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
+        return LIST_KIND
+    if hasattr(python_class, "__array__") and hasattr(python_class, "__iter__"):
+        return LIST_KIND
+    raise SchemaError(
+        f"a column cannot hold values of class {python_class.__name__}: use int, float, str, list, dict, array.array, "
+        "datetime.datetime or None"
+    )
+
+
+def families_of(values: Any) -> set[str]:
+    """Collect the families of an iterable's values, without the missing one."""
+    return {family_of(python_class) for python_class in set(map(type, values))} - {MISSING}
+
+
+def plain_number(value: Any) -> int | float:
+    """Make an int or float of a value of a number family (integers beyond 64 bits become floats)."""
+    if isinstance(value, datetime.timedelta):
+        return value.total_seconds()
+    if family_of(type(value)) == FLOAT_KIND:
+        return float(value)
+    number = int(value)
+    return number if SMALLEST_INT <= number <= LARGEST_INT else float(number)
+
+
+def plain_text(value: Any) -> str:
+    """Make a str of a value of the str family; bytes are UTF-8."""
+    return value.decode("utf-8") if isinstance(value, bytes) else str(value)
+
+
+def plain_array(values: Any) -> array.array:
+    """Make an array of doubles of a sequence of numbers; missing elements become NaN.
+
+    Raises
+    ------
+    SchemaError
+        If an element is not a number.
+    """
+    if (isinstance(values, array.array) and values.typecode in "uw") or not families_of(values) <= NUMBERS:
+        raise SchemaError("an array cell holds numbers only: use a list for mixed elements")
+    missing = float("nan")
+    return array.array("d", [missing if value is None else float(plain_number(value)) for value in values])
+
+
+def plain_list(values: Any) -> list[Any]:
+    """Make a list of plain values of any sequence or set."""
+    return [plain(value) for value in values]
+
+
+def plain_key(value: Any) -> Any:
+    """Make a hashable plain value for use as a dict key: arrays and lists become tuples."""
+    key = plain(value)
+    return _hashable(key) if isinstance(key, (list, array.array)) else key
+
+
+def _hashable(value: Any) -> Any:
+    if isinstance(value, (list, tuple, array.array)):
+        return tuple(_hashable(item) for item in value)
+    return value
+
+
+def plain_dict(value: Any) -> dict[Any, Any]:
+    """Make a dict with plain keys and values of any mapping, in its order."""
+    return {plain_key(key): plain(item) for key, item in value.items()}
+
+
+def plain(value: Any) -> Any:
+    """Make the plain value of any value a cell may hold; a non-empty sequence of numbers becomes an array.
+
+    Examples
+    --------
+    >>> plain((1, "a")), plain([1, 2.5])
+    ([1, 'a'], array('d', [1.0, 2.5]))
+    """
+    family = family_of(type(value))
+    if family == MISSING:
+        return None
+    if family in NUMBERS:
+        return plain_number(value)
+    if family == STR_KIND:
+        return plain_text(value)
+    if family == DATETIME_KIND:
+        return to_datetime(value)
+    if family == DICT_KIND:
+        return plain_dict(value)
+    return plain_array(value) if is_array_like(value, family) else plain_list(value)
+
+
+def is_array_like(value: Any, family: str) -> bool:
+    """True for a sequence that is an array cell by itself: an ``array.array``, or non-empty and all numbers."""
+    if family == ARRAY_KIND:
+        return True
+    return len(value) > 0 and {family_of(python_class) for python_class in set(map(type, value))} <= NUMBERS

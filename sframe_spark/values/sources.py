@@ -1,0 +1,90 @@
+"""Bring whatever holds a column's values (list, numpy, pandas, range ...) into one of three forms."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import SchemaError
+
+# One of ``list[Any] | np.ndarray | pa.Array``; Arrow comes without types, so a checker learns nothing from the union.
+Source = Any
+
+_INTEGER_DTYPES = "biu"
+
+
+def simplify(values: Any) -> Source:
+    """Return the values as a list, a one-dimensional numpy array or an Arrow array, copying as little as possible.
+
+    Raises
+    ------
+    SchemaError
+        If the values are not a sequence of cells.
+    """
+    if isinstance(values, list):
+        return values
+    if isinstance(values, pa.ChunkedArray):
+        return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    if isinstance(values, pa.Array):
+        return values
+    if type(values).__module__.split(".")[0] == "pandas":
+        values = _from_pandas(values)
+    if isinstance(values, array.array):
+        values = _from_array(values)
+    elif isinstance(values, range):
+        values = _from_range(values)
+    if isinstance(values, np.ndarray):
+        return _from_numpy(values)
+    if isinstance(values, (pa.Array, list)):
+        return values
+    if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
+        raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
+    return list(values)
+
+
+def _from_pandas(values: Any) -> Any:
+    """Use pandas' numpy values; extension types go through Arrow, which knows their missing values."""
+    dtype = getattr(values, "dtype", None)
+    if isinstance(dtype, np.dtype):
+        return values.to_numpy()
+    if dtype is None:
+        raise SchemaError(f"the values of a column come as a sequence, not as pandas {type(values).__name__}")
+    converted = pa.array(values, from_pandas=True)
+    return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
+
+
+def _from_array(values: array.array) -> np.ndarray:
+    if values.typecode in "uw":
+        raise SchemaError("an array of characters is not a column of numbers: use a str")
+    return np.frombuffer(values, dtype=values.typecode) if len(values) else np.empty(0, dtype=values.typecode)
+
+
+def _from_range(values: range) -> Any:
+    if not len(values):
+        return np.empty(0, dtype=np.int64)
+    bounds = (values.start, values.stop, values.step)
+    return np.arange(*bounds, dtype=np.int64) if all(-(2**62) < bound < 2**62 for bound in bounds) else list(values)
+
+
+def _from_numpy(values: np.ndarray) -> Source:
+    if values.ndim == 0:
+        raise SchemaError("a numpy scalar is not a column: pass a sequence of values")
+    if values.ndim > 2:
+        raise SchemaError("a column takes numpy arrays of one or two dimensions")
+    if values.dtype.kind == "O" or values.ndim == 2:
+        return list(values)
+    if values.dtype.kind == "u" and values.size and values.max() > np.iinfo(np.int64).max:
+        return values.astype(np.float64)
+    if values.dtype.kind in _INTEGER_DTYPES:
+        return values.astype(np.int64, copy=False)
+    if values.dtype.kind == "f":
+        return values.astype(np.float64, copy=False)
+    if values.dtype.kind in "US":
+        return values.tolist()
+    if values.dtype.kind == "M":
+        return values.astype("datetime64[us]")
+    raise SchemaError(f"a column cannot hold numpy {values.dtype} values")

@@ -1,0 +1,89 @@
+"""Date-times as microseconds since 1970 and minutes east of UTC, and back.
+
+Arithmetic goes through integers, never through floats or the platform's time functions, so every year from 1 to 9999
+works and no time zone of the machine has a say.
+"""
+
+from __future__ import annotations
+
+import datetime
+from functools import cache
+from typing import Any
+
+SECOND = 1_000_000
+MINUTE = 60 * SECOND
+DAY = 86_400 * SECOND
+
+EPOCH = datetime.datetime(1970, 1, 1)
+MICROSECOND = datetime.timedelta(microseconds=1)
+FIRST_MICROSECOND = (datetime.datetime.min - EPOCH) // MICROSECOND
+LAST_MICROSECOND = (datetime.datetime.max - EPOCH) // MICROSECOND
+
+
+def to_datetime(value: Any) -> datetime.datetime | None:
+    """Make a plain datetime of any value that names a point in time (None for the numpy and pandas "not a time").
+
+    A ``numpy.datetime64`` counts as UTC, a date as its midnight.
+
+    Examples
+    --------
+    >>> to_datetime(datetime.date(2012, 1, 1))
+    datetime.datetime(2012, 1, 1, 0, 0)
+    """
+    if isinstance(value, datetime.datetime):
+        if value != value:
+            return None
+        convert = getattr(value, "to_pydatetime", None)  # pandas.Timestamp keeps nanoseconds that no column holds
+        return convert(warn=False) if convert is not None else value
+    if isinstance(value, datetime.date):
+        return datetime.datetime(value.year, value.month, value.day)
+    moment = value.astype("datetime64[us]").item()
+    return None if moment is None else moment.replace(tzinfo=datetime.UTC)
+
+
+def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
+    """Split a datetime into microseconds (in UTC if it has an offset) and its offset in minutes.
+
+    Examples
+    --------
+    >>> to_microseconds(datetime.datetime(1970, 1, 1, 0, 0, 1))
+    (1000000, None)
+    """
+    offset = value.utcoffset()
+    wall = value.replace(tzinfo=None, fold=0) - EPOCH
+    microseconds = (wall.days * 86_400 + wall.seconds) * SECOND + wall.microseconds
+    if offset is None:
+        return microseconds, None
+    return microseconds - offset // MICROSECOND, offset // datetime.timedelta(minutes=1)
+
+
+@cache
+def fixed_zone(minutes: int) -> datetime.timezone:
+    """Time zone that many minutes east of UTC (one object each: frames hold few distinct offsets)."""
+    return datetime.timezone(datetime.timedelta(minutes=minutes))
+
+
+def from_microseconds(microseconds: int, offset: int | None = None) -> datetime.datetime:
+    """Rebuild the datetime that :func:`to_microseconds` took apart.
+
+    Examples
+    --------
+    >>> from_microseconds(0, 60)
+    datetime.datetime(1970, 1, 1, 1, 0, tzinfo=datetime.timezone(datetime.timedelta(seconds=3600)))
+    """
+    if offset is None:
+        return EPOCH + datetime.timedelta(microseconds=microseconds)
+    wall = EPOCH + datetime.timedelta(microseconds=microseconds + offset * MINUTE)
+    return wall.replace(tzinfo=fixed_zone(offset))
+
+
+def datetime_text(value: datetime.datetime) -> str:
+    """Write the wall clock time as compact ISO text, without an offset, with microseconds only if there are any.
+
+    Examples
+    --------
+    >>> datetime_text(datetime.datetime(2012, 1, 1, 1, 2, 3, 500))
+    '20120101T010203.000500'
+    """
+    text = f"{value.year:04d}{value.month:02d}{value.day:02d}T{value.hour:02d}{value.minute:02d}{value.second:02d}"
+    return f"{text}.{value.microsecond:06d}" if value.microsecond else text
