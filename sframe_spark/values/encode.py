@@ -133,7 +133,7 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
 
     Examples
     --------
-    >>> from sframe_spark.types import INT, list_of
+    >>> from sframe_spark.types import ENCODED_LIST, INT, list_of
     >>> recode(pa.array([[1, None]]), list_of(INT), ENCODED_LIST).to_pylist()
     ['[1,null]']
     """
@@ -170,10 +170,15 @@ def _is_missing(value: Any) -> bool:
     return family_of(type(value)) == MISSING
 
 
+def _are_naive_datetimes(values: Sequence[Any]) -> bool:
+    if not set(map(type, values)) <= {datetime.datetime, type(None)}:
+        return False
+    return all(value is None or value.tzinfo is None for value in values)
+
+
 def _build_datetimes(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    if column_type == DATETIME and set(map(type, values)) <= {datetime.datetime, type(None)}:
-        if not any(value is not None and value.tzinfo is not None for value in values):
-            return pa.array(values, DATETIME.physical)
+    if column_type == DATETIME and _are_naive_datetimes(values):
+        return pa.array(values, DATETIME.physical)
     moments = [None if _is_missing(value) else to_datetime(value) for value in values]
     split = [(None, None) if moment is None else to_microseconds(moment) for moment in moments]
     utc = pa.array([microseconds for microseconds, _ in split], pa.int64())

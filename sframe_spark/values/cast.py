@@ -1,0 +1,236 @@
+"""Casts between kinds: the meaning of ``SArray.astype``.
+
+Two habits of the reference are kept because programs rely on them: NaN becomes missing in every cast of a float column,
+and floats become text with six significant digits. One is not: text is read as a float with all its digits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import ExecutionError, SchemaError, UnsupportedOperationError
+from sframe_spark.types import (
+    ARRAY,
+    ARRAY_KIND,
+    DATETIME,
+    DATETIME_KIND,
+    DICT_KIND,
+    ENCODED_DICT,
+    ENCODED_LIST,
+    FLOAT,
+    FLOAT_KIND,
+    INT,
+    INT_KIND,
+    LIST_KIND,
+    STR,
+    STR_KIND,
+    ColumnType,
+    list_of,
+)
+from sframe_spark.values.convert import list_to_array
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode, recode
+from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
+from sframe_spark.values.plain import SMALLEST_INT
+from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND
+from sframe_spark.values.text import display_text
+
+_RESULTS: dict[tuple[str, str], ColumnType] = {
+    **{(source, STR_KIND): STR for source in (INT_KIND, FLOAT_KIND, DATETIME_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND)},
+    **{(source, INT_KIND): INT for source in (FLOAT_KIND, STR_KIND, DATETIME_KIND)},
+    **{(source, FLOAT_KIND): FLOAT for source in (INT_KIND, STR_KIND, DATETIME_KIND)},
+    **{(source, DATETIME_KIND): DATETIME for source in (INT_KIND, FLOAT_KIND)},
+    **{(source, ARRAY_KIND): ARRAY for source in (STR_KIND, LIST_KIND)},
+    (ARRAY_KIND, LIST_KIND): list_of(FLOAT),
+    (STR_KIND, LIST_KIND): ENCODED_LIST,
+    (STR_KIND, DICT_KIND): ENCODED_DICT,
+}
+
+
+def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
+    """Find the type that a cast yields: of the target's kind, in the encoding that costs least.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If there is no cast between the kinds.
+
+    Examples
+    --------
+    >>> str(cast_type(ARRAY, ENCODED_LIST))
+    'list:list<item: double>'
+    """
+    if source.kind == target.kind:
+        return source
+    result = _RESULTS.get((source.kind, target.kind))
+    if result is None:
+        raise UnsupportedOperationError(f"a column of {source.kind} cannot be cast to {target.kind}")
+    return result
+
+
+def cast_array(
+    values: pa.Array, source: ColumnType, target: ColumnType, undefined_on_failure: bool = False
+) -> pa.Array:
+    """Cast every value to the kind of ``target``, in exactly its physical type.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If there is no cast between the kinds.
+    ExecutionError
+        If a value cannot be cast, unless ``undefined_on_failure`` makes it missing.
+
+    Examples
+    --------
+    >>> cast_array(pa.array(["1", "x"]), STR, INT, undefined_on_failure=True).to_pylist()
+    [1, None]
+    """
+    natural = cast_type(source, target)
+    if source.kind == FLOAT_KIND:
+        values = _without_nan(values)
+    if source.kind != target.kind:
+        converted = _CASTS[source.kind, target.kind](values, source)
+        if not undefined_on_failure and converted.null_count > values.null_count:
+            raise ExecutionError(_failure_message(values, converted, source, target))
+        values = converted
+    return recode(values, natural, target)
+
+
+def _failure_message(values: pa.Array, converted: pa.Array, source: ColumnType, target: ColumnType) -> str:
+    failed = pc.and_(values.is_valid(), pc.is_null(converted)).index(True).as_py()
+    value = decode(values.slice(failed, 1), source)[0]
+    return f"row {failed}: {value!r:.60} cannot be cast to {target.kind}; undefined_on_failure=True makes it missing"
+
+
+def _without_nan(values: pa.Array) -> pa.Array:
+    return pc.if_else(pc.is_nan(values), pa.scalar(None, pa.float64()), values)
+
+
+def _per_value(convert: Callable[[Any], Any], target: ColumnType) -> Callable[[pa.Array, ColumnType], pa.Array]:
+    """Cast value by value; what cannot be converted comes out missing."""
+
+    def cast(values: pa.Array, source: ColumnType) -> pa.Array:
+        cells = [None if value is None else convert(value) for value in decode(values, source)]
+        return encode(cells, target)
+
+    return cast
+
+
+def _float_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
+    """Cut fractions off; what has no 64 bits becomes the smallest int."""
+    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
+    fits = (numbers >= SMALLEST_INT) & (numbers < -float(SMALLEST_INT))
+    integers = np.where(fits, numbers, 0.0).astype(np.int64)
+    return _masked(np.where(fits, integers, SMALLEST_INT), values)
+
+
+def _masked(numbers: np.ndarray, like: pa.Array) -> pa.Array:
+    mask = pc.is_null(like).to_numpy(zero_copy_only=False) if like.null_count else None
+    return pa.array(numbers, mask=mask)
+
+
+def _int_to_datetime(values: pa.Array, source: ColumnType) -> pa.Array:
+    first, last = FIRST_MICROSECOND // SECOND, LAST_MICROSECOND // SECOND
+    fits = pc.and_(pc.greater_equal(values, first), pc.less_equal(values, last))
+    return pc.multiply(pc.if_else(fits, values, pa.scalar(None, pa.int64())), SECOND).cast(DATETIME.physical)
+
+
+def _float_to_datetime(values: pa.Array, source: ColumnType) -> pa.Array:
+    fits = pc.less(pc.abs(values), LAST_MICROSECOND / SECOND)
+    microseconds = seconds_to_microseconds(pc.if_else(fits, values, pa.scalar(None, pa.float64())))
+    inside = pc.greater_equal(microseconds, FIRST_MICROSECOND)
+    return pc.if_else(inside, microseconds, pa.scalar(None, pa.int64())).cast(DATETIME.physical)
+
+
+def seconds_to_microseconds(values: pa.Array) -> pa.Array:
+    """Count microseconds in float seconds; the fraction above the whole second below is cut off.
+
+    Examples
+    --------
+    >>> seconds_to_microseconds(pa.array([2.9, -2.25])).to_pylist()
+    [2899999, -2250000]
+    """
+    whole = pc.floor(values)
+    fraction = pc.trunc(pc.multiply(pc.subtract(values, whole), float(SECOND)))
+    return pc.add(pc.multiply(whole.cast(pa.int64()), SECOND), fraction.cast(pa.int64()))
+
+
+def microseconds_of(values: pa.Array | pa.Scalar, column_type: ColumnType) -> pa.Array | pa.Scalar:
+    """Return date-times as microseconds since 1970 in UTC (a value without offset counts as UTC)."""
+    instants = pc.struct_field(values, "instant") if column_type.is_zoned else values
+    return instants.cast(pa.int64())
+
+
+def _datetime_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
+    microseconds = microseconds_of(values, source)
+    numbers = microseconds.fill_null(0).to_numpy(zero_copy_only=False)
+    return _masked(numbers // SECOND, microseconds)
+
+
+def _datetime_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
+    return pc.divide(microseconds_of(values, source).cast(pa.float64()), float(SECOND))
+
+
+def _int_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
+    return values.cast(pa.string())
+
+
+def _float_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
+    return pa.array([None if value is None else f"{value:g}" for value in decode(values, source)], pa.string())
+
+
+def _int_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
+    return values.cast(pa.float64(), safe=False)
+
+
+def _str_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
+    """Plain digits go through Arrow; the general rule decides as soon as one text is anything else."""
+    if pc.all(pc.match_substring_regex(values, r"^-?[0-9]{1,18}$")).as_py() is not False:
+        return values.cast(pa.int64())
+    return pa.array([None if text is None else parse_int(text) for text in values.to_pylist()], pa.int64())
+
+
+def _str_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
+    """Plain decimals go through Arrow; the general rule decides as soon as one text is anything else."""
+    if pc.all(pc.match_substring_regex(values, r"^-?[0-9]{1,18}(\.[0-9]{0,18})?$")).as_py() is not False:
+        return values.cast(pa.float64())
+    return pa.array([None if text is None else parse_float(text) for text in values.to_pylist()], pa.float64())
+
+
+def _array_to_list(values: pa.Array, source: ColumnType) -> pa.Array:
+    return values
+
+
+def _list_cell_to_array(value: list[Any]) -> Any:
+    try:
+        return list_to_array(value)
+    except SchemaError:
+        return None  # a failed cast is a missing value; the caller counts them
+
+
+_CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
+    (INT_KIND, FLOAT_KIND): _int_to_float,
+    (INT_KIND, STR_KIND): _int_to_str,
+    (INT_KIND, DATETIME_KIND): _int_to_datetime,
+    (FLOAT_KIND, INT_KIND): _float_to_int,
+    (FLOAT_KIND, STR_KIND): _float_to_str,
+    (FLOAT_KIND, DATETIME_KIND): _float_to_datetime,
+    (STR_KIND, INT_KIND): _str_to_int,
+    (STR_KIND, FLOAT_KIND): _str_to_float,
+    (STR_KIND, ARRAY_KIND): _per_value(parse_array, ARRAY),
+    (STR_KIND, LIST_KIND): _per_value(parse_list, ENCODED_LIST),
+    (STR_KIND, DICT_KIND): _per_value(parse_dict, ENCODED_DICT),
+    (DATETIME_KIND, INT_KIND): _datetime_to_int,
+    (DATETIME_KIND, FLOAT_KIND): _datetime_to_float,
+    (DATETIME_KIND, STR_KIND): _per_value(display_text, STR),
+    (LIST_KIND, STR_KIND): _per_value(display_text, STR),
+    (LIST_KIND, ARRAY_KIND): _per_value(_list_cell_to_array, ARRAY),
+    (ARRAY_KIND, LIST_KIND): _array_to_list,
+    (ARRAY_KIND, STR_KIND): _per_value(display_text, STR),
+    (DICT_KIND, STR_KIND): _per_value(display_text, STR),
+}
