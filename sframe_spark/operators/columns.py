@@ -34,7 +34,7 @@ class Project(Operator):
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows pass through."""
-        return Need.ANY
+        return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """One select."""

@@ -41,7 +41,7 @@ class RowWise(Operator):
 
     def requires(self, slot: int) -> Need:
         """Nothing of a single input; aligned rows of several."""
-        return Need.ANY if self.arity == 1 else Need.ALIGNED
+        return Need.INHERITED if self.arity == 1 else Need.ALIGNED
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """The program over the arrays."""

@@ -9,7 +9,7 @@ import attrs
 
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 
@@ -56,6 +56,10 @@ class Join(Operator):
         if left is None or right is None:
             return Length.unknown()
         return Length.unknown(at_most=left * right + left + right)
+
+    def requires(self, slot: int) -> Need:
+        """Row order of both inputs, if the output's order is observed."""
+        return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's equi-join with null-safe keys; both row keys together are the row key of the result."""

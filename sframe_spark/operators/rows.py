@@ -43,7 +43,7 @@ class FilterRows(Operator):
 
     def requires(self, slot: int) -> Need:
         """Nothing: surviving rows keep their order."""
-        return Need.ANY
+        return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """``where`` on the mask column; a known position is no longer dense."""
@@ -229,7 +229,7 @@ class Append(Operator):
 
     def requires(self, slot: int) -> Need:
         """Nothing of each input."""
-        return Need.ANY
+        return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A union whose key is the branch number, then the branch's own key."""

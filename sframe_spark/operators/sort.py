@@ -9,7 +9,7 @@ import attrs
 
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, ColumnType
@@ -42,6 +42,10 @@ class Sort(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """The input's length."""
         return inputs[0].length
+
+    def requires(self, slot: int) -> Need:
+        """Input order, which places ties, if the output's order is observed."""
+        return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """New key columns before the old ones; no exchange until someone observes the order."""

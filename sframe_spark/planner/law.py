@@ -25,12 +25,15 @@ class Law:
         Names of the operators the left-hand side starts with; empty: any.
     rewrite
         Returns the new node, or None when the law does not apply.
+    whole_graph
+        The law is given the root and rewrites the graph in one pass, once per stage.
     """
 
     equation: str
     stage: str
     operators: frozenset[str]
     rewrite: Rewrite
+    whole_graph: bool = False
 
     def __call__(self, node: PlannerNode) -> PlannerNode | None:
         """Apply the law at a node."""
@@ -39,14 +42,18 @@ class Law:
 
 @attrs.frozen
 class Stage:
-    """A named group of laws run to a fixed point, and the reason it is separate from the others."""
+    """A named group of laws run to a fixed point, and the reason it is separate from the others.
+
+    ``also`` names stages whose laws take part again; ``top_down`` tries consumers before their inputs.
+    """
 
     name: str
     reason: str
     top_down: bool = False
+    also: tuple[str, ...] = ()
 
 
-def law(equation: str, *, stage: str, on: str | Sequence[str] = ()) -> Callable[[Rewrite], Law]:
+def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph: bool = False) -> Callable[[Rewrite], Law]:
     """Decorator that turns a function from node to node-or-None into a :class:`Law`.
 
     Parameters
@@ -57,10 +64,12 @@ def law(equation: str, *, stage: str, on: str | Sequence[str] = ()) -> Callable[
         Stage in which it runs.
     on
         Operator name(s) at the root of the left-hand side.
+    whole_graph
+        See :class:`Law`.
     """
     operators = frozenset((on,) if isinstance(on, str) else on)
 
     def decorate(rewrite: Rewrite) -> Law:
-        return Law(equation, stage, operators, rewrite)
+        return Law(equation, stage, operators, rewrite, whole_graph)
 
     return decorate

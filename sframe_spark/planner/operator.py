@@ -21,11 +21,12 @@ if TYPE_CHECKING:
 class Need(enum.Enum):
     """What an operator asks of an input's rows.
 
-    ``ANY``: nothing; order may be lost. ``ORDERED``: the row order. ``SEQUENTIAL``: one pass in row order with a running state.
+    ``ANY``: nothing; order may be lost. ``INHERITED``: the row order, if anyone observes that of the output. ``ORDERED``: the row order. ``SEQUENTIAL``: one pass in row order with a running state.
     ``DENSE``: rows addressed by number. ``ALIGNED``: dense, and of the same length as the other inputs.
     """
 
     ANY = "any"
+    INHERITED = "inherited"
     ORDERED = "ordered"
     SEQUENTIAL = "sequential"
     DENSE = "dense"

@@ -62,12 +62,28 @@ class Optimizer:
     def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
         """Equivalent plan after all stages, or after the stage named ``until``."""
         for stage in self.stages:
-            active = [rule for rule in self.laws if rule.stage == stage.name and rule.equation not in self.disabled]
-            root = _StageRun(stage, active, self.check, trace).run(root)
+            taking_part = (stage.name, *stage.also)
+            active = [rule for rule in self.laws if rule.stage in taking_part and rule.equation not in self.disabled]
+            local = [rule for rule in active if not rule.whole_graph]
+            root = _StageRun(stage, local, self.check, trace).run(root)
+            root = self._whole_graph(root, [rule for rule in active if rule.whole_graph], stage, trace)
             if trace is not None:
                 trace.stages[stage.name] = root
             if stage.name == until:
                 break
+        return root
+
+
+    def _whole_graph(self, root: PlannerNode, laws: Sequence[Law], stage: Stage, trace: Trace | None) -> PlannerNode:
+        for rule in laws:
+            result = rule(root)
+            if result is None or result is root:
+                continue
+            if self.check:
+                check_same_rows(root.facts, result.facts, f"law {rule.equation!r}")
+            if trace is not None:
+                trace.firings.append(Firing(stage.name, rule.equation, root, result))
+            root = result
         return root
 
 

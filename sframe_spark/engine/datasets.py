@@ -1,0 +1,78 @@
+"""New datasets: temporary or at a place the user named, published whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import attrs
+
+from sframe_spark.engine import query
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.sources import segment_source
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.commit import adopt, publish
+from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.temporary import temporary_store
+from sframe_spark.storage.writer import SegmentWriter
+
+
+@attrs.frozen(eq=False)
+class NewDataset:
+    """A directory being filled with segments.
+
+    Parameters
+    ----------
+    directory
+        Where segments go.
+    types
+        Column types.
+    names
+        Column names recorded with the data.
+    handle
+        Keeps a temporary directory alive; None when the user named the directory.
+    """
+
+    directory: str
+    types: Schema
+    names: tuple[str, ...] | None
+    handle: Any
+
+    def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
+        """Make the dataset readable."""
+        return publish(self.directory, self.types, entries, names=self.names)
+
+
+@contextmanager
+def new_dataset(types: Schema, options: MaterializeOptions) -> Iterator[NewDataset]:
+    """A fresh directory for a dataset; unpublished files of a failed attempt go with the temporary directory."""
+    handle = None if options.directory is not None else temporary_store().new_dataset()
+    directory = options.directory if handle is None else handle.directory
+    assert directory is not None
+    yield NewDataset(directory, types, options.names, handle)
+
+
+def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
+    """A Spark query's ordered rows as a dataset written by Spark itself."""
+    with new_dataset(node.schema, options) as dataset:
+        query.write_parquet(node, dataset.directory)
+        manifest = dataset.publish(adopt(dataset.directory, node.schema))
+    return segment_source(manifest, dataset.handle)
+
+
+def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions) -> PlannerNode:
+    """Rows in memory as a dataset of one segment."""
+    with new_dataset(types, options) as dataset:
+        writer = SegmentWriter(dataset.directory, 0, types)
+        try:
+            if chunk.rows:
+                writer.write(chunk.columns)
+            entry = writer.close()
+        except BaseException:
+            writer.abort()
+            raise
+        manifest = dataset.publish([entry])
+    return segment_source(manifest, dataset.handle)

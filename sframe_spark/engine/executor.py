@@ -1,0 +1,215 @@
+"""The executor: runs an optimized plan section by section until it is one source."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine import query
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.placement import (
+    Placement,
+    blocking_inputs,
+    place,
+    rows_in_memory,
+    spark_can_inline,
+)
+from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
+from sframe_spark.operators.groupby import Reduce
+from sframe_spark.operators.sources import MemorySource, SparkSource, memory_source, segment_source
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.graph import consumers, postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.storage.manifest import SegmentEntry
+
+# A Spark task costs some ten milliseconds, so a range should be worth it.
+LEAST_TASK_ROWS = 65_536
+
+
+@attrs.define(eq=False)
+class Executor:
+    """Executes one plan.
+
+    Parameters
+    ----------
+    options
+        Options of the materialisation.
+    log
+        Filled with one line per section that ran: what, where and over how many rows.
+    """
+
+    options: MaterializeOptions
+    log: list[str] = attrs.Factory(list)
+
+    def execute(self, root: PlannerNode) -> PlannerNode:
+        """A source node that holds the rows of ``root``."""
+        if self.options.naive:
+            return self._keep(query.collect(root), root)
+        section, placement = self.section(root)
+        return self.run_section(section, placement)
+
+    def section(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
+        """The plan as one section, with everything below it that cannot be part of it already executed."""
+        readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
+        observed = observed_nodes(root)
+        placed: dict[int, tuple[PlannerNode, Placement]] = {}
+        for node in postorder([root]):
+            children = [placed[id(child)] for child in node.inputs]
+            new, placement = self._place(node, children)
+            shared_query = not placement.segment and readers[id(node)] > 1
+            unordered = isinstance(node.operator, SparkSource) and id(node) in observed
+            if shared_query or unordered:
+                new = self._snapshot(new) if unordered else self.run_section(new, placement)
+                placement = Placement(True, base_rows=new.length.rows or 0)
+            placed[id(node)] = (new, placement)
+        return placed[id(root)]
+
+    def _place(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> tuple[PlannerNode, Placement]:
+        """Place a node, executing inputs that stand in its way."""
+        if isinstance(node.operator, Reduce) and node.operator.has_whole_kernel:
+            done = self._reduce_on_driver(node, children[0])
+            if done is not None:
+                return done
+        children = list(children)
+        for slot in blocking_inputs(node, [item for _, item in children]) if node.operator.has_kernel else []:
+            children[slot] = self._executed(*children[slot])
+        placement = place(node.with_inputs([child for child, _ in children]), [item for _, item in children])
+        assert placement is not None
+        if not placement.segment:
+            children = [self._fit_for_query(child, item) for child, item in children]
+        return node.with_inputs([child for child, _ in children]), placement
+
+    def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
+        source = self.run_section(node, placement)
+        return source, Placement(True, base_rows=source.length.rows or 0)
+
+    def _fit_for_query(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
+        """An input of a Spark query: a query itself, a section that Spark can inline, or an executed source."""
+        if not placement.segment or node.operator.is_source:
+            return node, placement
+        if spark_can_inline(node) and not self._is_small(node):
+            return node, placement
+        return self._executed(node, placement)
+
+    def _is_small(self, node: PlannerNode) -> bool:
+        rows = rows_in_memory(node)
+        return rows is not None and rows <= config.small_rows and config.small_rows > 0
+
+    def _reduce_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
+        below, placement = child
+        if not placement.segment or not self._is_small(below):
+            return None
+        chunk = node.operator.kernel([self._run_on_driver(below, placement)], [below.facts])
+        source = memory_source(chunk.columns, node.schema, chunk.rows)
+        return source, Placement(True, base_rows=1)
+
+    def run_section(self, node: PlannerNode, placement: Placement) -> PlannerNode:
+        """Execute one section into a source."""
+        if node.operator.is_source:
+            return node
+        if not placement.segment:
+            return self._run_query(node)
+        if self._is_small(node):
+            self.log.append(f"driver: {node.operator_type} over {placement.base_rows} rows")
+            return self._keep(self._run_on_driver(node, placement), node)
+        return self._run_tasks(node, placement)
+
+    def _run_on_driver(self, node: PlannerNode, placement: Placement) -> Chunk:
+        runner = PlanRunner(FlatPlan.of(node))
+        return concatenate(list(runner.stream(0, placement.base_rows, config.batch_rows)), node.schema)
+
+    def _run_query(self, node: PlannerNode) -> PlannerNode:
+        self.log.append(f"query: {node.operator_type}")
+        bound = node.length.at_most
+        if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
+            return self._keep(query.collect(node), node)
+        from sframe_spark.engine.datasets import write_query
+
+        return write_query(node, self.options)
+
+    def _snapshot(self, node: PlannerNode) -> PlannerNode:
+        """A user's DataFrame written as it comes, so that its row order is fixed once."""
+        from sframe_spark.engine.datasets import write_query
+
+        self.log.append("snapshot of a Spark DataFrame")
+        return write_query(node, self.options)
+
+    def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
+        from sframe_spark.engine.datasets import new_dataset
+
+        plan = FlatPlan.of(node)
+        tasks = self._with_states(plan, self._ranges(placement.base_rows))
+        self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.base_rows} rows")
+        bound = node.length.at_most
+        if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
+            parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
+            return self._keep(concatenate([read_stream(part) for part in parts], node.schema), node)
+        with new_dataset(node.schema, self.options) as dataset:
+            works = [partial(write_segment, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
+            entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
+            manifest = dataset.publish(entries)
+        return segment_source(manifest, dataset.handle)
+
+    def _ranges(self, rows: int) -> list[tuple[int, int]]:
+        """Row ranges of tasks: as many as asked for, else enough for all cores but none too small or too large."""
+        from sframe_spark.session.session import default_parallelism, get_session
+
+        count = self.options.segments or config.default_segments
+        if count is None:
+            cores = default_parallelism(get_session())
+            count = max(1, min(cores, -(-rows // LEAST_TASK_ROWS)), -(-rows // config.segment_rows))
+        bounds = [rows * i // count for i in range(count + 1)]
+        return list(zip(bounds[:-1], bounds[1:], strict=True))
+
+    def _with_states(self, plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[RangeTask]:
+        """Tasks whose sequential operators know the state before their range: one pass over partial results per level."""
+        states: list[dict[int, Any]] = [{} for _ in ranges]
+        for position in plan.sequential_places():
+            operator = plan.operators[position]
+            assert isinstance(operator, SequentialOperator)
+            initial = operator.initial_state(plan.input_facts(position))
+            states[0][position] = initial
+            if len(ranges) == 1:
+                continue
+            tasks = [RangeTask(plan, a, b, config.batch_rows, dict(s)) for (a, b), s in zip(ranges, states, strict=True)]
+            works = [partial(summarize_range, task, position) for task in tasks[:-1]]
+            running = initial
+            for index, part in enumerate(run_range_works(works, f"summarising {operator.name}")):
+                running = operator.combine(running, part)
+                states[index + 1][position] = running
+        return [RangeTask(plan, a, b, config.batch_rows, s) for (a, b), s in zip(ranges, states, strict=True)]
+
+    def _keep(self, chunk: Chunk, node: PlannerNode) -> PlannerNode:
+        if self.options.directory is not None:
+            from sframe_spark.engine.datasets import write_chunk
+
+            return write_chunk(chunk, node.schema, self.options)
+        source = MemorySource.of(chunk, node.schema)
+        return PlannerNode(source)
+
+
+def run_range_works(works: list[Any], description: str) -> list[Any]:
+    """Results of task works, with Spark's errors as ours."""
+    with query.translated_errors(description):
+        return run_tasks(works, description)
+
+
+def read_stream(payload: bytes) -> Chunk:
+    """Rows of an Arrow stream."""
+    import pyarrow as pa
+
+    return Chunk.from_table(pa.ipc.open_stream(payload).read_all())
+
+
+def execute_subplans(nodes: Sequence[PlannerNode], options: MaterializeOptions | None = None) -> PlannerNode:
+    """The subplan executor: a source that is the concatenation of executing each plan, in the order given."""
+    from sframe_spark.operators.rows import append
+
+    return Executor(options or MaterializeOptions()).execute(append(*nodes))

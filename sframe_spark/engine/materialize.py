@@ -1,0 +1,95 @@
+"""Materialisation: optimize, execute, splice, under the lock; an action in flight is shared by all who want the same node."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+
+
+@attrs.define(eq=False)
+class Action:
+    """A materialisation in flight: others wait on ``done``; ``error`` is what it failed with."""
+
+    done: threading.Event = attrs.Factory(threading.Event)
+    error: BaseException | None = None
+
+
+def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
+    """Equivalent plan after the laws; the graph itself is unchanged."""
+    return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)
+
+
+def is_materialized(node: PlannerNode) -> bool:
+    """True when the node's rows are in a source (or side by side in several)."""
+    if node.operator.is_source:
+        return True
+    return node.operator_type in ("zip", "project") and all(is_materialized(child) for child in node.inputs)
+
+
+def materialize(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
+    """Execute a node and splice the result into its place; every graph that holds the node sees a source from then on."""
+    chosen = options or MaterializeOptions()
+    while not is_materialized(node) or chosen.directory is not None:
+        with GRAPH_LOCK:
+            action = node.action
+            owner = action is None
+            if owner:
+                action = node.action = Action()
+                plan = optimize(node) if not chosen.naive else node
+        if not owner:
+            action.done.wait()
+            continue
+        _own(node, plan, action, chosen)
+        break
+    if chosen.on_batch is not None:
+        for chunk in iterate(node):
+            chosen.on_batch(chunk)
+    return node
+
+
+def _own(node: PlannerNode, plan: PlannerNode, action: Action, options: MaterializeOptions) -> None:
+    try:
+        source = Executor(options).execute(plan)
+        with GRAPH_LOCK:
+            node.splice(source)
+    except BaseException as error:
+        action.error = error
+        raise
+    finally:
+        with GRAPH_LOCK:
+            node.action = None
+        action.done.set()
+
+
+def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
+    """A source with the node's rows; the node itself is left as it is."""
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    return Executor(options or MaterializeOptions()).execute(plan)
+
+
+def read_all(node: PlannerNode) -> Chunk:
+    """All rows of a node in the driver's memory; the node is not changed."""
+    source = compute(node)
+    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined, no-any-return]
+
+
+def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
+    """Batches of rows in order, with bounded memory; the node is materialised first."""
+    materialize(node)
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    from sframe_spark.engine.runner import FlatPlan, PlanRunner
+
+    yield from PlanRunner(FlatPlan.of(plan)).stream(0, node.length.rows or 0, batch_rows or config.batch_rows)

@@ -1,0 +1,37 @@
+"""Options of one materialisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import attrs
+
+from sframe_spark.planner.chunk import Chunk
+
+
+@attrs.frozen
+class MaterializeOptions:
+    """How to materialise a node.
+
+    Parameters
+    ----------
+    segments
+        Number of segments (row ranges) to compute and write; None lets the engine choose.
+    on_batch
+        Called with consecutive batches of the result, in row order, after it is complete.
+    naive
+        Lower every operator to Spark as it stands: no law, no section, no kernel. For cross-checks.
+    directory
+        Where to write the segments; None: a temporary place that lives as long as someone refers to it.
+    names
+        Column names recorded with the segments.
+    in_memory
+        Keep results of at most this many rows in the driver's memory.
+    """
+
+    segments: int | None = None
+    on_batch: Callable[[Chunk], None] | None = None
+    naive: bool = False
+    directory: str | None = None
+    names: tuple[str, ...] | None = None
+    in_memory: int = 100_000

@@ -1,0 +1,129 @@
+"""Where each part of a plan runs: which nodes form a segment section, which a Spark query, and what must be materialised in between."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import attrs
+
+from sframe_spark.operators.elementwise import RowWise
+from sframe_spark.operators.sources import MemorySource, SparkSource
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, SequentialOperator
+
+# Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
+MOST_STEPS_IN_SPARK = 120
+
+
+@attrs.frozen
+class Placement:
+    """How a node can run, given its inputs.
+
+    Parameters
+    ----------
+    segment
+        True: kernels over row ranges. False: a Spark query.
+    coordinate
+        Identity of the row numbering the node shares with its base: nodes with one coordinate are aligned range by range. ``"dense"``: rows
+        are numbered from zero.
+    stateless
+        No running state below: any interval can be computed on its own.
+    base_rows
+        Number of base rows of the section.
+    """
+
+    segment: bool
+    coordinate: Hashable = "dense"
+    stateless: bool = True
+    base_rows: int = 0
+
+    @property
+    def dense(self) -> bool:
+        """True when rows are addressed by number."""
+        return self.coordinate == "dense"
+
+
+def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
+    """Placement of a node over placed inputs; None when an input must be materialised first (see :func:`blocking_inputs`)."""
+    operator = node.operator
+    if operator.is_source:
+        return Placement(True, base_rows=node.length.rows or 0)
+    if isinstance(operator, SparkSource) or not operator.has_kernel:
+        return Placement(False)
+    if blocking_inputs(node, inputs):
+        return None
+    if any(not item.segment for item in inputs):
+        return Placement(False)
+    stateless = all(item.stateless for item in inputs) and not isinstance(operator, SequentialOperator)
+    coordinate = inputs[0].coordinate
+    base_rows = inputs[0].base_rows
+    if operator.keeps_dense and coordinate == "dense":
+        base_rows = node.length.rows if node.length.rows is not None else base_rows
+    elif not (operator.row_wise or operator.keeps_domain):
+        coordinate = (coordinate, id(node))
+    return Placement(True, coordinate, stateless, base_rows)
+
+
+def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
+    """Slots whose inputs must be materialised before the node's kernel can run over row ranges.
+
+    An input of an order-bound operator that is a Spark query, a filtered input where rows are addressed by number, and inputs that are not
+    aligned with each other.
+    """
+    operator = node.operator
+    needs = [operator.requires(slot) for slot in range(len(inputs))]
+    if node.operator_type == "append":
+        return _append_blocks(inputs)
+    blocked = [
+        slot
+        for slot, (need, item) in enumerate(zip(needs, inputs, strict=True))
+        if (need is Need.DENSE and not (item.segment and item.dense and item.stateless))
+        or (need is Need.SEQUENTIAL and not item.segment)
+    ]
+    if Need.ALIGNED in needs:
+        aligned = len({item.coordinate for item in inputs}) == 1 and all(item.segment for item in inputs)
+        if not aligned:
+            blocked += [s for s, item in enumerate(inputs) if not (item.segment and item.dense) and s not in blocked]
+    if isinstance(operator, RowWise) and too_long_for_spark(operator, node):
+        blocked += [s for s, item in enumerate(inputs) if not item.segment and s not in blocked]
+    return blocked
+
+
+def _append_blocks(inputs: list[Placement]) -> list[int]:
+    """Inputs of an append that is computed by kernels must all be addressed by number; an append of queries is a query."""
+    if all(item.segment for item in inputs):
+        return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)]
+    return []
+
+
+def too_long_for_spark(operator: RowWise, node: PlannerNode) -> bool:
+    """True when a program has too many steps for one Spark query."""
+    width = sum(child.facts.width for child in node.inputs)
+    return len(operator.program(width).steps) > MOST_STEPS_IN_SPARK
+
+
+def spark_can_inline(root: PlannerNode) -> bool:
+    """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters and appends."""
+    for node in postorder([root]):
+        operator = node.operator
+        if operator.is_source or node.operator_type in ("project", "filter_rows", "append"):
+            continue
+        if isinstance(operator, RowWise) and len(node.inputs) == 1 and not too_long_for_spark(operator, node):
+            continue
+        return False
+    return True
+
+
+def rows_in_memory(root: PlannerNode) -> int | None:
+    """Largest number of rows of the sources below a node if all are in the driver's memory (or computed), else None."""
+    largest = 0
+    for node in postorder([root]):
+        if not node.operator.is_source:
+            if not node.inputs:
+                return None
+            continue
+        if not isinstance(node.operator, MemorySource) and node.operator_type not in ("range_source", "constant_source"):
+            return None
+        largest = max(largest, node.length.rows or 0)
+    return largest

@@ -1,0 +1,87 @@
+"""Relational sections: lowering to a Spark query and bringing its ordered rows home."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TypeVar
+
+import pyarrow as pa
+
+from sframe_spark.errors import ExecutionError, SFrameError
+from sframe_spark.operators.spark_columns import fit
+from sframe_spark.operators.worker import unpack_error
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.graph import fold
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.session import get_session
+from sframe_spark.session.cancel import run_cancellable
+
+Value = TypeVar("Value")
+
+
+def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
+    """The plan as one Spark query; row keys are carried only where someone observes the order."""
+    spark = get_session()
+    observed = observed_nodes(root, root_observed)
+
+    def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
+        context = LoweringContext(spark, id(node) in observed)
+        return node.operator.plan_to_operator(inputs, context)
+
+    return fold([root], lower_node)[id(root)]
+
+
+def collect(root: PlannerNode) -> Chunk:
+    """All rows of a relational section in row order, as Arrow in the driver's memory."""
+    relation = lower(root)
+    table = run_spark(lambda: relation.sorted().toArrow(), f"computing {root.operator_type}")
+    return from_spark_table(table, root.schema)
+
+
+def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
+    """A table as Spark returns it, in the physical types of the schema."""
+    columns = tuple(fit(column, column_type.physical) for column, column_type in zip(table.columns, schema, strict=False))
+    return Chunk(columns, table.num_rows)
+
+
+def write_parquet(root: PlannerNode, directory: str) -> None:
+    """Write all rows of a relational section in row order as Parquet files with the hidden key; the caller adopts the files."""
+    from pyspark.sql import functions as F
+
+    relation = lower(root)
+    ordered = relation.sorted()
+    keyed = ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
+    run_spark(lambda: keyed.write.parquet(directory, mode="append", compression="zstd"), f"materialising {root.operator_type}")
+
+
+def run_spark(action: Callable[[], Value], description: str) -> Value:
+    """Run a Spark action so that Ctrl-C cancels it and its errors are ours."""
+    with translated_errors(description):
+        return run_cancellable(action, description)
+
+
+@contextmanager
+def translated_errors(description: str) -> Iterator[None]:
+    """Raise errors of users' functions as they were raised in the worker, and Spark's own as one readable line."""
+    try:
+        yield
+    except SFrameError:
+        raise
+    except Exception as error:
+        if not type(error).__module__.startswith(("pyspark", "py4j")):
+            raise
+        text = str(error)
+        carried = unpack_error(text)
+        if carried is not None:
+            raise carried from None
+        raise ExecutionError(f"Spark failed while {description}: {first_lines(text)}") from None
+
+
+def first_lines(text: str) -> str:
+    """The telling lines of a Spark error."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
+    return " ".join(lines[:3])[:600]

@@ -1,0 +1,122 @@
+"""Fusion: a whole row-wise region becomes one program over its leaves."""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.operators.columns import Project, Zip, project, zip_columns
+from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise
+from sframe_spark.operators.program import Operand, Program, Register, Step, remap
+from sframe_spark.planner.law import law
+from sframe_spark.planner.node import PlannerNode
+
+REGION = (Project, Zip, RowWise)
+
+
+@attrs.define
+class Region:
+    """A program under construction over the leaves of a row-wise region."""
+
+    leaves: list[PlannerNode] = attrs.Factory(list)
+    columns: dict[int, list[Operand]] = attrs.Factory(dict)
+    steps: list[Step] = attrs.Factory(list)
+    known: dict[Step, Register] = attrs.Factory(dict)
+    kept: list[PlannerNode] = attrs.Factory(list)
+
+    def call(self, step: Step) -> Register:
+        """Register of a step; equal steps share one."""
+        register = self.known.get(step)
+        if register is None:
+            # Negative registers stand for steps until the number of input columns is known.
+            register = Register(-1 - len(self.steps))
+            self.steps.append(step)
+            self.known[step] = register
+        return register
+
+
+def in_region(node: PlannerNode) -> bool:
+    """True for operators that compute row by row."""
+    return isinstance(node.operator, REGION)
+
+
+def region_order(top: PlannerNode) -> tuple[list[PlannerNode], list[PlannerNode]]:
+    """Leaves of the region below ``top`` and its nodes, inputs before consumers."""
+    leaves: dict[int, PlannerNode] = {}
+    nodes: list[PlannerNode] = []
+    seen: set[int] = set()
+    stack = [(top, False)]
+    while stack:
+        node, expanded = stack.pop()
+        if expanded:
+            nodes.append(node)
+            continue
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        if not in_region(node):
+            leaves[id(node)] = node
+            continue
+        stack.append((node, True))
+        stack.extend((child, False) for child in reversed(node.inputs))
+    return list(leaves.values()), nodes
+
+
+def fuse_region(top: PlannerNode) -> PlannerNode:
+    """One program (or projection) over the leaves of the region below ``top``."""
+    leaves, nodes = region_order(top)
+    region = Region(leaves)
+    width = 0
+    for leaf in leaves:
+        region.columns[id(leaf)] = [Register(width + i) for i in range(leaf.facts.width)]
+        width += leaf.facts.width
+    for node in nodes:
+        region.columns[id(node)] = _outputs(node, region)
+    return assemble(region, region.columns[id(top)], width)
+
+
+def _outputs(node: PlannerNode, region: Region) -> list[Operand]:
+    inputs = [operand for child in node.inputs for operand in region.columns[id(child)]]
+    if isinstance(node.operator, Zip):
+        return inputs
+    if isinstance(node.operator, Project):
+        return [inputs[position] for position in node.operator.positions]
+    assert isinstance(node.operator, RowWise)
+    program = node.operator.program(len(inputs))
+    registers: dict[int, Operand] = dict(enumerate(inputs))
+    for index, step in enumerate(program.steps):
+        operands = tuple(registers[o.index] if isinstance(o, Register) else o for o in step.operands)
+        registers[program.width + index] = region.call(attrs.evolve(step, operands=operands))
+    return [registers[o.index] if isinstance(o, Register) else o for o in program.outputs]
+
+
+def assemble(region: Region, outputs: list[Operand], width: int) -> PlannerNode:
+    """The node over the region's leaves that yields the outputs."""
+    numbers = {index: index for index in range(width)} | {-1 - i: width + i for i in range(len(region.steps))}
+    steps = tuple(attrs.evolve(step, operands=tuple(remap(o, numbers) for o in step.operands)) for step in region.steps)
+    program = Program(width, steps, tuple(remap(operand, numbers) for operand in outputs)).without_dead_steps()
+    rows = zip_columns(*region.leaves)
+    if not program.steps and all(isinstance(operand, Register) for operand in program.outputs):
+        return project(rows, [operand.index for operand in program.outputs if isinstance(operand, Register)])
+    return GeneralizedTransform(program).make_planner_node(rows)
+
+
+def is_canonical(node: PlannerNode) -> bool:
+    """True when a region is already one operator over a leaf or over leaves side by side."""
+    if isinstance(node.operator, Zip):
+        return all(not in_region(child) for child in node.inputs) and len({id(child) for child in node.inputs}) == len(node.inputs)
+    child = node.inputs[0]
+    if not isinstance(node.operator, (Project, GeneralizedTransform)):
+        return False
+    return not in_region(child) or (isinstance(child.operator, Zip) and is_canonical(child))
+
+
+@law(
+    "rowwise(rowwise(x), rowwise(x)) = generalized_transform(x)",
+    stage="fuse",
+    on=("project", "zip", "generalized_transform", "transform", "binary_transform", "ternary_transform", "lambda_transform"),
+)
+def fuse_rowwise(node: PlannerNode) -> PlannerNode | None:
+    """Adjacent row-wise operators over the same rows are one select: merged projections, zips of one source, stacked expressions."""
+    if is_canonical(node):
+        return None
+    return fuse_region(node)

@@ -1,0 +1,57 @@
+"""Laws of sorts."""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.operators.elementwise import GeneralizedTransform
+from sframe_spark.operators.program import Register
+from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.law import law
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
+
+
+@law("sort(sort(x, a), b) = sort(x, b then a)", stage="pushdown", on="sort")
+def sort_of_sort(node: PlannerNode) -> PlannerNode | None:
+    """A stable sort keeps the earlier order among ties."""
+    child = node.inputs[0]
+    if not isinstance(child.operator, Sort) or not isinstance(node.operator, Sort):
+        return None
+    taken = {position for position, _ in node.operator.by}
+    rest = tuple(item for item in child.operator.by if item[0] not in taken)
+    return Sort((*node.operator.by, *rest)).make_planner_node(child.inputs[0])
+
+
+@law("sort(f(x), by columns of x) = f(sort(x))", stage="pushdown", on=("sort", "top_rows"))
+def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
+    """A user's function is called after rows are ordered (and cut), when the order does not depend on it."""
+    child = node.inputs[0]
+    assert isinstance(node.operator, (Sort, TopRows))
+    if not isinstance(child.operator, GeneralizedTransform) or not child.operator.computation.calls_python:
+        return None
+    program = child.operator.computation
+    by = []
+    for position, ascending in node.operator.by:
+        output = program.outputs[position]
+        if not isinstance(output, Register) or output.index >= program.width:
+            return None
+        by.append((output.index, ascending))
+    rows = attrs.evolve(node.operator, by=tuple(by)).make_planner_node(child.inputs[0])
+    return child.with_inputs([rows])
+
+
+@law("f(sort(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
+def unobserved_sort(root: PlannerNode) -> PlannerNode | None:
+    """A sort whose order reaches no result is left out."""
+    observed = observed_nodes(root)
+    if not any(isinstance(node.operator, Sort) and id(node) not in observed for node in postorder([root])):
+        return None
+    values: dict[int, PlannerNode] = {}
+    for node in postorder([root]):
+        if isinstance(node.operator, Sort) and id(node) not in observed:
+            values[id(node)] = values[id(node.inputs[0])]
+        else:
+            values[id(node)] = node.with_inputs([values[id(child)] for child in node.inputs])
+    return values[id(root)]

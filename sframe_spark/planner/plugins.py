@@ -1,0 +1,42 @@
+"""Third-party operators and laws, loaded from entry points."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from importlib.metadata import entry_points
+from typing import Any
+
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.law import Law
+
+OPERATOR_GROUP = "sframe_spark.operators"
+LAW_GROUP = "sframe_spark.laws"
+
+
+@lru_cache(maxsize=1)
+def load_operators() -> tuple[str, ...]:
+    """Import every module of the operator group once; importing registers its operators. Returns the entry points' names."""
+    names = []
+    for entry in sorted(entry_points(group=OPERATOR_GROUP), key=lambda item: item.name):
+        entry.load()
+        names.append(entry.name)
+    return tuple(names)
+
+
+@lru_cache(maxsize=1)
+def plugin_laws() -> tuple[Law, ...]:
+    """Laws of all installed plugins, by entry-point name.
+
+    Raises
+    ------
+    PlanInvariantError
+        If an entry point gives something that is not a law.
+    """
+    laws: list[Law] = []
+    for entry in sorted(entry_points(group=LAW_GROUP), key=lambda item: item.name):
+        loaded: Any = entry.load()
+        for item in [loaded] if isinstance(loaded, Law) else loaded:
+            if not isinstance(item, Law):
+                raise PlanInvariantError(f"entry point {entry.name!r} of {LAW_GROUP} gives {item!r}, which is not a law")
+            laws.append(item)
+    return tuple(laws)
