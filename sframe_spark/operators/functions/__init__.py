@@ -1,1 +1,27 @@
-"""Scalar functions: importing this package fills the table."""
+"""Scalar functions: importing this package fills the table, one module per family."""
+
+from __future__ import annotations
+
+from sframe_spark.operators.functions import (
+    arithmetic,
+    comparison,
+    conversion,
+    hashing,
+    items,
+    limits,
+    logic,
+    membership,
+    missing,
+)
+
+__all__ = [
+    "arithmetic",
+    "comparison",
+    "conversion",
+    "hashing",
+    "items",
+    "limits",
+    "logic",
+    "membership",
+    "missing",
+]

@@ -13,7 +13,8 @@ from sframe_spark.types import ColumnType
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
-Argument = pa.Array | pa.Scalar
+# ``pa.Array | pa.Scalar``; Arrow comes without types, so a checker learns nothing from the union.
+Argument = Any
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
 ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column"]
@@ -30,14 +31,15 @@ class ScalarFunction:
     infer
         Result type from argument types and static parameters; raises what the reference raises for types it refuses.
     kernel
-        Arrow implementation: arguments are arrays of ``rows`` entries or scalars (literals); the result is an array of ``rows`` entries
-        of exactly the inferred physical type.
+        Arrow implementation: arguments are arrays of ``rows`` entries or scalars (literals); the result is an array of
+        ``rows`` entries of exactly the inferred physical type.
     column
-        Spark implementation over columns holding the same physical types, under ANSI off, UTC, case-sensitive settings. None: the
-        kernel runs inside an Arrow UDF.
+        Spark implementation over columns holding the same physical types, under ANSI off, UTC, case-sensitive settings.
+        None: the kernel runs inside an Arrow UDF.
     monotone
-        ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters and literals
-        fixed), as a function of types and literal arguments; None promises nothing.
+        ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters
+        and literals fixed), as a function of types and literal arguments, which come place by place with None in the
+        place of the column; None promises nothing. The order meant has missing values first, then NaN, then numbers.
     """
 
     name: str
@@ -62,3 +64,24 @@ def register_function(function: ScalarFunction) -> ScalarFunction:
         raise ValueError(f"a scalar function named {function.name!r} is already registered")
     FUNCTIONS[function.name] = function
     return function
+
+
+def evaluate(
+    name: str, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
+) -> tuple[pa.Array, ColumnType]:
+    """Run a function's kernel over Arrow arguments and return the result with its type.
+
+    Raises
+    ------
+    TypeError, RuntimeError
+        As the function's ``infer`` does for types it refuses.
+
+    Examples
+    --------
+    >>> import sframe_spark.operators.functions
+    >>> from sframe_spark.types import INT
+    >>> evaluate("add", [pa.array([1, None]), pa.scalar(2)], [INT, INT], (), 2)[0].to_pylist()
+    [3, None]
+    """
+    function = FUNCTIONS[name]
+    return function.kernel(arguments, types, parameters, rows), function.infer(types, parameters)

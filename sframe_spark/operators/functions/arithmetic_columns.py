@@ -1,0 +1,90 @@
+"""Arithmetic as Spark columns, spelled out where Spark divides, rounds or compares NaN in its own way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+BinaryColumn = Callable[["Column", "Column"], "Column"]
+
+# From here on doubles have no fraction.
+_WHOLE = 2.0**52
+
+
+def concatenate(left: Column, right: Column) -> Column:
+    """Text end to end."""
+    from pyspark.sql import functions as F
+
+    return F.concat(left, right)
+
+
+def negate(column: Column) -> Column:
+    """Sign reversed, also of zero; the smallest int stays what it is."""
+    return -column
+
+
+def absolute(column: Column) -> Column:
+    """Absolute value; the smallest int stays what it is."""
+    from pyspark.sql import functions as F
+
+    return F.abs(column)
+
+
+def divide(left: Column, right: Column) -> Column:
+    """Quotient of doubles; Spark makes x/0 missing, so 1/0 comes from ``pow``, which knows the sign of a zero."""
+    from pyspark.sql import functions as F
+
+    return F.when(right == 0.0, left * F.pow(right, F.lit(-1.0))).otherwise(left / right)
+
+
+def floor_divide(left: Column, right: Column) -> Column:
+    """Quotient of doubles rounded down, still a double: Spark's ``floor`` makes an int, so it gets only what fits."""
+    from pyspark.sql import functions as F
+
+    quotient = divide(left, right)
+    return F.when((F.abs(quotient) < _WHOLE) & (quotient != 0.0), F.floor(quotient).cast("double")).otherwise(quotient)
+
+
+def floor_divide_ints(left: Column, right: Column) -> Column:
+    """Quotient of ints rounded down; missing for a divisor of zero."""
+    from pyspark.sql import functions as F
+
+    truncated = F.call_function("div", left, right)
+    remainder = left % right
+    return F.when((remainder != 0) & ((remainder < 0) != (right < 0)), truncated - 1).otherwise(truncated)
+
+
+def modulo_ints(left: Column, right: Column) -> Column:
+    """Remainder with the sign of the divisor; missing for a divisor of zero."""
+    from pyspark.sql import functions as F
+
+    remainder = left % right
+    return F.when((remainder != 0) & ((remainder < 0) != (right < 0)), remainder + right).otherwise(remainder)
+
+
+def power(left: Column, right: Column) -> Column:
+    """Power of doubles as C has it; Java differs for a base of 1 and for -1 to an infinite power."""
+    from pyspark.sql import functions as F
+
+    is_one = (left == 1.0) | ((left == -1.0) & (F.abs(right) == float("inf")))
+    return F.when(is_one & right.isNotNull(), F.lit(1.0)).otherwise(F.pow(left, right))
+
+
+INT_COLUMNS: dict[str, BinaryColumn] = {
+    "add": lambda left, right: left + right,
+    "subtract": lambda left, right: left - right,
+    "multiply": lambda left, right: left * right,
+    "floor_divide": floor_divide_ints,
+    "modulo": modulo_ints,
+}
+FLOAT_COLUMNS: dict[str, BinaryColumn] = {
+    "add": lambda left, right: left + right,
+    "subtract": lambda left, right: left - right,
+    "multiply": lambda left, right: left * right,
+    "divide": divide,
+    "floor_divide": floor_divide,
+    "power": power,
+}

@@ -1,0 +1,65 @@
+"""A 64 bit hash of every value: deterministic across runs, machines and encodings, for sampling and splitting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.functions.support import array_of, define
+from sframe_spark.types import FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.values.canonical import canonical_text
+
+_MISSING = np.uint64(0x6A09E667F3BCC909)
+_GAMMA = np.uint64(0x9E3779B97F4A7C15)
+
+
+def _infer_hash(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    return INT
+
+
+def _compute_hash(
+    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
+) -> pa.Array:
+    """Parameter: the seed. Missing values have a hash too; NaN has one, and 0.0 that of -0.0."""
+    values = array_of(arguments[0], rows)
+    seed = np.uint64(parameters[0] & 0xFFFFFFFFFFFFFFFF) if parameters else np.uint64(0)
+    words = _words(values, types[0])
+    if values.null_count:
+        words = np.where(values.is_valid().to_numpy(zero_copy_only=False), words, _MISSING)
+    with np.errstate(over="ignore"):
+        mixed = _mix(words ^ _mix(seed + _GAMMA))
+    return pa.array(mixed.view(np.int64))
+
+
+def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
+    """One unsigned word for each value, equal for equal values of the column."""
+    if column_type.kind == INT_KIND:
+        return values.fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64)
+    if column_type.kind == FLOAT_KIND:
+        numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
+        return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+    texts = values if column_type.kind == STR_KIND else canonical_text(values, column_type)
+    return _text_words(texts)
+
+
+def _text_words(texts: pa.Array) -> np.ndarray:
+    from pandas.util import hash_array
+
+    if not len(texts):
+        return np.empty(0, dtype=np.uint64)
+    objects = texts.fill_null("").to_numpy(zero_copy_only=False).astype(object)
+    return hash_array(objects, encoding="utf8", hash_key="sframe_spark key", categorize=False)
+
+
+def _mix(words: Any) -> Any:
+    """Spread every input bit over the whole word (the finalizer of splitmix64)."""
+    words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    words = (words ^ (words >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return words ^ (words >> np.uint64(31))
+
+
+define("hash", _infer_hash, _compute_hash)

@@ -1,0 +1,97 @@
+"""Clipping numbers to a range."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.functions.arrays import map_array
+from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.functions.support import INCREASING, array_of, define, float_of, unsupported
+from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | float | None]:
+    """Both bounds, None where there is no limit (None or NaN was given)."""
+    lower, upper = (_bound(value) for value in parameters)
+    if lower is not None and upper is not None and lower > upper:
+        raise UnsupportedOperationError(f"the lower limit {lower} is above the upper limit {upper}")
+    return lower, upper
+
+
+def _bound(value: Any) -> int | float | None:
+    if value is None or value != value:
+        return None
+    if not isinstance(value, (int, float)):
+        raise UnsupportedOperationError(f"limits are numbers, not {type(value).__name__}")
+    return int(value) if isinstance(value, bool) else value
+
+
+def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Int stays int unless a limit is a float, NaN included."""
+    _bounds(parameters)
+    if types[0].kind == ARRAY_KIND:
+        return types[0]
+    if not types[0].is_numeric:
+        raise unsupported("clip", types)
+    return INT if types[0] == INT and not any(isinstance(value, float) for value in parameters) else FLOAT
+
+
+def _compute_clip(
+    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
+) -> Any:
+    lower, upper = _bounds(parameters)
+    if types[0].kind == ARRAY_KIND:
+        return map_array(array_of(arguments[0], rows), lambda elements: _clip_elements(elements, lower, upper))
+    result = _infer_clip(types, parameters)
+    values = array_of(arguments[0], rows)
+    values = float_of(values) if result == FLOAT else values
+    # Comparisons with NaN are false, so it stays.
+    if lower is not None:
+        limit = pa.scalar(lower, result.physical)
+        values = pc.if_else(pc.less(values, limit), limit, values)
+    if upper is not None:
+        limit = pa.scalar(upper, result.physical)
+        values = pc.if_else(pc.greater(values, limit), limit, values)
+    return values
+
+
+def _clip_elements(elements: np.ndarray, lower: int | float | None, upper: int | float | None) -> np.ndarray:
+    if lower is not None:
+        elements = np.where(elements < lower, float(lower), elements)
+    return elements if upper is None else np.where(elements > upper, float(upper), elements)
+
+
+def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].kind == ARRAY_KIND:
+        return None
+    lower, upper = _bounds(parameters)
+    spark_type = "bigint" if _infer_clip(types, parameters) == INT else "double"
+    column = columns[0].cast(spark_type)
+    if lower is not None:
+        limit = F.lit(lower).cast(spark_type)
+        column = F.when(column < limit, limit).otherwise(column)
+    if upper is not None:
+        limit = F.lit(upper).cast(spark_type)
+        above = column > limit
+        if spark_type == "double":
+            above = above & ~F.isnan(column)  # Spark has NaN above every number
+        column = F.when(above, limit).otherwise(column)
+    return column
+
+
+def _monotone_clip(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
+    return INCREASING if types[0].is_numeric else None
+
+
+define("clip", _infer_clip, _compute_clip, _build_clip, _monotone_clip)

@@ -1,0 +1,132 @@
+"""Membership: is a value one of a few (``is_in``), is something inside a value (``contains``)."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.functions.support import array_of, define, to_ints, unsupported
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.values.canonical import canonical_text
+from sframe_spark.values.decode import decode
+from sframe_spark.values.plain import NUMBERS, family_of, plain, plain_list
+from sframe_spark.values.text import canonical_value
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: the values as a tuple. All of them numbers is a mistake for a column that holds none."""
+    values = parameters[0]
+    families = {family_of(type(value)) for value in values}
+    if families and families <= NUMBERS and not types[0].is_numeric:
+        raise UnsupportedOperationError(f"a column of {types[0].kind} holds no numbers to look for")
+    return INT
+
+
+def _wanted(column_type: ColumnType, values: Sequence[Any]) -> tuple[list[Any], bool]:
+    """The plain values of the column's kind among those looked for, and whether None is. NaN matches nothing."""
+    cells = plain_list(values)
+    if column_type.is_numeric:
+        wanted = [cell for cell in cells if isinstance(cell, (int, float)) and cell == cell]
+    else:
+        wanted = [cell for cell in (_as_cell(cell, column_type) for cell in cells) if cell is not None]
+    return wanted, any(cell is None for cell in cells)
+
+
+def _as_cell(value: Any, column_type: ColumnType) -> Any:
+    """The value if it can be equal to a cell of the column, otherwise None."""
+    if column_type.kind == LIST_KIND and isinstance(value, array.array):
+        return list(value)
+    return value if isinstance(value, column_type.python_class) else None
+
+
+def _compute_is_in(
+    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
+) -> Any:
+    wanted, none_wanted = _wanted(types[0], parameters[0])
+    values = array_of(arguments[0], rows)
+    found = _find_numbers(values, wanted) if types[0].is_numeric else _find_cells(values, types[0], wanted)
+    return to_ints(pc.if_else(pc.is_null(values), none_wanted, found))
+
+
+def _find_numbers(values: pa.Array, wanted: list[Any]) -> pa.Array:
+    if pa.types.is_int64(values.type):
+        exact = [int(number) for number in wanted if number == int(number)] if _are_finite(wanted) else wanted
+        if all(isinstance(number, int) and -(2**63) <= number < 2**63 for number in exact):
+            return pc.is_in(values, pa.array(exact, pa.int64()))
+    return pc.is_in(values.cast(pa.float64(), safe=False), pa.array([float(number) for number in wanted], pa.float64()))
+
+
+def _are_finite(numbers: list[Any]) -> bool:
+    return all(abs(number) != float("inf") for number in numbers)
+
+
+def _find_cells(values: pa.Array, column_type: ColumnType, wanted: list[Any]) -> pa.Array:
+    if column_type.kind == STR_KIND:
+        return pc.is_in(values, pa.array(wanted, pa.string()))
+    texts = pa.array([canonical_value(cell) for cell in wanted], pa.string())
+    return pc.is_in(canonical_text(values, column_type), texts)
+
+
+def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].kind != STR_KIND and types[0] != INT:
+        return None
+    wanted, none_wanted = _wanted(types[0], parameters[0])
+    if not all(isinstance(cell, types[0].python_class) for cell in wanted):
+        return None
+    found = columns[0].isin(wanted) if wanted else F.lit(False)
+    return F.when(columns[0].isNull(), F.lit(none_wanted)).otherwise(found).cast("bigint")
+
+
+def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameter: the item; text for text, a number for arrays, anything for lists and for the keys of dicts."""
+    kind = types[0].kind
+    item = plain(parameters[0])
+    takes: dict[str, Callable[[Any], bool]] = {
+        STR_KIND: lambda value: isinstance(value, str),
+        ARRAY_KIND: lambda value: isinstance(value, (int, float)),
+        LIST_KIND: lambda value: True,
+        DICT_KIND: lambda value: True,
+    }
+    if kind not in takes:
+        raise unsupported("contains", types)
+    if not takes[kind](item):
+        raise UnsupportedOperationError(f"a column of {kind} cannot contain {item!r:.60}")
+    return INT
+
+
+def _compute_contains(
+    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
+) -> Any:
+    values, item = array_of(arguments[0], rows), plain(parameters[0])
+    if types[0].kind == STR_KIND:
+        return to_ints(pc.match_substring(values, item)).fill_null(0)
+    cells = decode(values, types[0])
+    if types[0].kind == ARRAY_KIND:
+        return pa.array([int(cell is not None and item in cell) for cell in cells], pa.int64())
+    text = canonical_value(item)
+    return pa.array([int(cell is not None and any(canonical_value(i) == text for i in cell)) for cell in cells])
+
+
+def _build_contains(
+    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
+) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].kind != STR_KIND:
+        return None
+    return F.coalesce(columns[0].contains(F.lit(plain(parameters[0]))).cast("bigint"), F.lit(0).cast("bigint"))
+
+
+define("is_in", _infer_is_in, _compute_is_in, _build_is_in)
+define("contains", _infer_contains, _compute_contains, _build_contains)

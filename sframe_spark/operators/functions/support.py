@@ -1,0 +1,143 @@
+"""What all families of scalar functions share: registration, broadcasting, errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.functions.base import (
+    FUNCTIONS,
+    Argument,
+    ColumnBuilder,
+    Infer,
+    Kernel,
+    ScalarFunction,
+    register_function,
+)
+from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.values.decode import decode, scalar_array
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+Compute = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], Any]
+Build = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
+Monotone = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
+
+NUMBER_KINDS = frozenset({INT_KIND, FLOAT_KIND})
+INCREASING = "increasing"
+STRICTLY_INCREASING = "strictly increasing"
+DECREASING = "decreasing"
+
+
+def define(
+    name: str, infer: Infer, compute: Compute, build: Build | None = None, monotone: Monotone | None = None
+) -> ScalarFunction:
+    """Register a function whose parts are written in the most convenient form.
+
+    Parameters
+    ----------
+    name
+        Name in the table.
+    infer
+        As in :class:`~sframe_spark.operators.functions.base.ScalarFunction`.
+    compute
+        Like a kernel, but may return a scalar for all rows, or an array of a type that casts to the right one.
+    build
+        Like ``column``, but may return None for types it has no Spark expression for; the kernel then runs in a UDF.
+    monotone
+        Gets the types and, place by place, the literal arguments, with None in the place of the column.
+    """
+    kernel = _finished(infer, compute)
+    column = None if build is None else _with_kernel_fallback(name, build)
+    return register_function(ScalarFunction(name, infer, kernel, column, monotone))
+
+
+def _finished(infer: Infer, compute: Compute) -> Kernel:
+    def kernel(
+        arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
+    ) -> pa.Array:
+        physical = infer(types, parameters).physical
+        result = compute(arguments, types, parameters, rows)
+        if isinstance(result, pa.Scalar):
+            result = scalar_array(result, rows)
+        if isinstance(result, pa.ChunkedArray):
+            result = result.combine_chunks()
+        return result if result.type.equals(physical) else result.cast(physical)
+
+    return kernel
+
+
+def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
+    def column(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
+        expression = build(columns, types, parameters)
+        if expression is not None:
+            return expression
+        from sframe_spark.operators.spark_columns import kernel_column
+
+        function = FUNCTIONS[name]
+        return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
+
+    return column
+
+
+def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:
+    """Error for an operation that the kinds of its operands do not have."""
+    kinds = " and ".join(column_type.kind for column_type in types)
+    return UnsupportedOperationError(f"{operation} is not defined for {kinds}; convert with astype first")
+
+
+def array_of(argument: Argument, rows: int) -> pa.Array:
+    """Return an argument as an array of ``rows`` entries."""
+    return scalar_array(argument, rows) if isinstance(argument, pa.Scalar) else argument
+
+
+def python_values(argument: Argument, column_type: ColumnType, rows: int) -> list[Any]:
+    """Return an argument as ``rows`` Python values; a literal is decoded once."""
+    if isinstance(argument, pa.Scalar):
+        return decode(scalar_array(argument), column_type) * rows
+    return decode(argument, column_type)
+
+
+def float_of(argument: Argument) -> Argument:
+    """Return a number argument as float64."""
+    return argument if pa.types.is_float64(argument.type) else argument.cast(pa.float64(), safe=False)
+
+
+def integers(argument: Argument) -> tuple[Any, Any]:
+    """Split an int argument into numpy numbers (0 for missing) and a mask of the missing, both broadcastable."""
+    if isinstance(argument, pa.Scalar):
+        return np.int64(argument.as_py() or 0), np.bool_(not argument.is_valid)
+    numbers = argument.fill_null(0).to_numpy(zero_copy_only=False)
+    return numbers, pc.is_null(argument).to_numpy(zero_copy_only=False) if argument.null_count else np.bool_(False)
+
+
+def masked(numbers: Any, mask: Any, rows: int) -> pa.Array:
+    """Assemble an array from numpy numbers and a mask of the missing, broadcasting both."""
+    numbers = np.broadcast_to(numbers, (rows,))
+    return pa.array(numbers, mask=np.broadcast_to(mask, (rows,)) if np.any(mask) else None)
+
+
+def to_ints(truths: Argument) -> Argument:
+    """Return truth values as the ints 0 and 1."""
+    return truths.cast(pa.int64())
+
+
+def are_numbers(types: Sequence[ColumnType]) -> bool:
+    """True if all types are int or float."""
+    return all(column_type.is_numeric for column_type in types)
+
+
+def is_positive_finite(value: Any) -> bool:
+    """True for a literal number above zero and below infinity."""
+    return isinstance(value, (int, float)) and 0 < value < float("inf")
+
+
+def is_finite(value: Any) -> bool:
+    """True for a literal number that is neither NaN nor infinite."""
+    return isinstance(value, (int, float)) and abs(value) < float("inf")
