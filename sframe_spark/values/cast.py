@@ -34,7 +34,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.convert import list_to_array
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode, recode
+from sframe_spark.values.encode import encode_plain, recode
 from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
 from sframe_spark.values.plain import SMALLEST_INT
 from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND
@@ -116,7 +116,7 @@ def _per_value(convert: Callable[[Any], Any], target: ColumnType) -> Callable[[p
 
     def cast(values: pa.Array, source: ColumnType) -> pa.Array:
         cells = [None if value is None else convert(value) for value in decode(values, source)]
-        return encode(cells, target)
+        return encode_plain(cells, target)
 
     return cast
 
@@ -173,7 +173,7 @@ def _datetime_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def _datetime_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
-    return pc.divide(microseconds_of(values, source).cast(pa.float64()), float(SECOND))
+    return pc.divide(microseconds_of(values, source).cast(pa.float64(), safe=False), float(SECOND))
 
 
 def _int_to_str(values: pa.Array, source: ColumnType) -> pa.Array:

@@ -111,12 +111,25 @@ def _encode_converted(values: Sequence[Any], column_type: ColumnType, ignore_cas
         except SchemaError as error:
             if not ignore_cast_failure:
                 raise SchemaError(f"row {position}: {error}") from error
-    return _build_as(converted, column_type)
+    return encode_plain(converted, column_type)
 
 
-def _build_as(values: list[Any], column_type: ColumnType) -> pa.Array:
-    """Store values that are already of the right kind, if the encoding takes them."""
-    if not column_type.is_encoded and column_type.kind in (LIST_KIND, DICT_KIND):
+def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
+    """Store plain values of the right kind, as ``decode`` yields them; nested lists stay lists, whatever is in them.
+
+    Raises
+    ------
+    SchemaError
+        If the encoding cannot hold one of the values.
+
+    Examples
+    --------
+    >>> encode_plain([[[1, 2]]], ENCODED_LIST).to_pylist(), encode([[[1, 2]]], ENCODED_LIST).to_pylist()
+    (['[[1,2]]'], ['[{"$array":[1.0,2.0]}]'])
+    """
+    if column_type.is_encoded:
+        return pa.array([None if value is None else encode_value(value) for value in values], column_type.physical)
+    if column_type.kind in (LIST_KIND, DICT_KIND):
         natural = encoding_for(values, column_type)
         if natural != column_type and not _holds_nothing(values, column_type):
             raise SchemaError(f"{column_type} cannot hold every one of these values, {natural} can")
@@ -141,7 +154,7 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
         return array
     if source.kind != target.kind:
         raise SchemaError(f"{source.kind} and {target.kind} are different types, not two encodings of one")
-    return _build_as(decode(array, source), target)
+    return encode_plain(decode(array, source), target)
 
 
 def _holds_nothing(values: Sequence[Any], target: ColumnType) -> bool:

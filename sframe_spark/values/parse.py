@@ -67,7 +67,8 @@ def parse_array(text: str) -> array.array | None:
     body = match.group(1).strip(_SPACE)
     if not body:
         return array.array("d")
-    numbers = [parse_float(item) if item else None for item in _ARRAY_SEPARATOR.split(body)]
+    items = _ARRAY_SEPARATOR.split(body)
+    numbers = [parse_float(item) if _FLOAT.match(item) else None for item in items]
     if any(number is None for number in numbers):
         return None
     return array.array("d", [number for number in numbers if number is not None])
@@ -156,7 +157,7 @@ class _Reader:
                 self.position += 1
                 if self.peek() in ("}", ""):
                     raise _MalformedError
-            elif not self.text[self.position :]:
+            elif self.peek() in (":", ""):
                 raise _MalformedError
         self.position += 1
         return items

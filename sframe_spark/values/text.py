@@ -121,6 +121,11 @@ def display_text(value: Any) -> str:
     return value if isinstance(value, str) else _nested_text(value)
 
 
+def _is_array_key(value: Any) -> bool:
+    """True for the tuple that an array becomes as a dict key."""
+    return isinstance(value, tuple) and len(value) > 0 and all(isinstance(item, float) for item in value)
+
+
 def _nested_text(value: Any) -> str:
     if value is None:
         return ""
@@ -128,7 +133,7 @@ def _nested_text(value: Any) -> str:
         return f'"{value}"'
     if isinstance(value, float):
         return float_text(value)
-    if isinstance(value, array.array):
+    if isinstance(value, array.array) or _is_array_key(value):
         return "[" + " ".join(map(float_text, value)) + "]"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(_nested_text, value)) + "]"

@@ -16,7 +16,7 @@ from sframe_spark.operators.functions.support import array_of, define, unsupport
 from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode
+from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.from_arrow import list_from_lengths
 from sframe_spark.values.plain import plain_key
 
@@ -67,7 +67,7 @@ def _compute_element(
         found = [None if cell is None else cell.get(key) for cell in cells]
     else:
         found = [cell[key] if cell is not None and 0 <= key < len(cell) else None for cell in cells]
-    return encode([_as_kind(value, wanted.kind) for value in found], wanted)
+    return encode_plain([_as_kind(value, wanted.kind) for value in found], wanted)
 
 
 def _as_kind(value: Any, kind: str) -> Any:
@@ -95,7 +95,7 @@ def _compute_vector_slice(
     values = array_of(arguments[0], rows)
     if types[0].is_encoded:
         cells = decode(values, types[0])
-        return encode([_cut(cell, start, end) for cell in cells], types[0])
+        return encode_plain([_cut(cell, start, end) for cell in cells], types[0])
     return _slice_native(values, types[0], start, end)
 
 
@@ -136,7 +136,7 @@ def _compute_element_slice(
     window = slice(*parameters)
     cells: list[Any] = decode(array_of(arguments[0], rows), types[0])
     cut = [None if cell is None else cell[window] for cell in cells]
-    return encode(cut, types[0])
+    return encode_plain(cut, types[0])
 
 
 define("item_length", _infer_length, _compute_length, _build_length)
