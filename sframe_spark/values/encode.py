@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 import datetime
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
@@ -28,7 +28,7 @@ from sframe_spark.types import (
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.from_arrow import list_from_lengths, normalize, zoned_array
-from sframe_spark.values.infer import encoding_for, infer_type
+from sframe_spark.values.infer import infer_type
 from sframe_spark.values.plain import (
     MISSING,
     family_of,
@@ -44,6 +44,7 @@ from sframe_spark.values.text import encode_value
 
 _ARROW_ERRORS = (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError, TypeError, ValueError)
 _DIRECT_KINDS = (INT_KIND, FLOAT_KIND, STR_KIND)
+_NATIVE_CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.float64(): float, pa.string(): str}
 _LISTS = frozenset({list, tuple, type(None)})
 
 
@@ -124,15 +125,14 @@ def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
 
     Examples
     --------
+    >>> from sframe_spark.types import ENCODED_LIST
     >>> encode_plain([[[1, 2]]], ENCODED_LIST).to_pylist(), encode([[[1, 2]]], ENCODED_LIST).to_pylist()
     (['[[1,2]]'], ['[{"$array":[1.0,2.0]}]'])
     """
     if column_type.is_encoded:
         return pa.array([None if value is None else encode_value(value) for value in values], column_type.physical)
-    if column_type.kind in (LIST_KIND, DICT_KIND):
-        natural = encoding_for(values, column_type)
-        if natural != column_type and not _holds_nothing(values, column_type):
-            raise SchemaError(f"{column_type} cannot hold every one of these values, {natural} can")
+    if column_type.kind in (LIST_KIND, DICT_KIND) and not _fits_natively(values, column_type):
+        raise SchemaError(f"{column_type} cannot hold every one of these values")
     return _BUILDERS[column_type.kind](values, column_type)
 
 
@@ -150,18 +150,27 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
     >>> recode(pa.array([[1, None]]), list_of(INT), ENCODED_LIST).to_pylist()
     ['[1,null]']
     """
-    if source == target or source.physical == target.physical:
+    if source == target:
         return array
     if source.kind != target.kind:
         raise SchemaError(f"{source.kind} and {target.kind} are different types, not two encodings of one")
     return encode_plain(decode(array, source), target)
 
 
-def _holds_nothing(values: Sequence[Any], target: ColumnType) -> bool:
-    """True if no cell has an element whose type matters (all missing or empty)."""
-    if target.kind == DICT_KIND:
-        return all(not value for value in values)
-    return all(item is None for item in chain.from_iterable(value for value in values if value is not None))
+def _fits_natively(values: Sequence[Any], column_type: ColumnType) -> bool:
+    """True if all keys and elements are of the classes that the native physical type holds."""
+    cells = [value for value in values if value is not None]
+    physical = column_type.physical
+    if column_type.kind == LIST_KIND:
+        return _are_of(chain.from_iterable(cells), physical.value_type, missing=True)
+    return _are_of(chain.from_iterable(cells), physical.key_type, missing=False) and _are_of(
+        chain.from_iterable(cell.values() for cell in cells), physical.item_type, missing=True
+    )
+
+
+def _are_of(elements: Iterable[Any], data_type: pa.DataType, missing: bool) -> bool:
+    allowed = {_NATIVE_CLASSES[data_type], type(None)} if missing else {_NATIVE_CLASSES[data_type]}
+    return set(map(type, elements)) <= allowed
 
 
 def _build_ints(values: Sequence[Any], column_type: ColumnType) -> pa.Array:

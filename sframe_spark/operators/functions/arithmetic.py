@@ -233,7 +233,13 @@ def _build_reverse_floor_divide(
 
 
 for _name in _SYMBOLS:
-    define(_name, _infer_binary(_name), _compute_binary(_name), _build_binary(_name), _monotone_binary(_name))
+    define(
+        _name,
+        _infer_binary(_name),
+        _compute_binary(_name),
+        _build_binary(_name),
+        None if _name in ("modulo", "power") else _monotone_binary(_name),
+    )
 define(
     "reverse_floor_divide",  # a literal // a column, which the reference makes an int whatever the types
     _infer_reverse_floor_divide,

@@ -63,7 +63,7 @@ def _cast_float(column: Column, result: ColumnType) -> Column | None:
         return None
     fits = (column >= float(SMALLEST_INT)) & (column < -float(SMALLEST_INT))
     integer = F.when(fits, column.cast("bigint")).otherwise(F.lit(SMALLEST_INT).cast("bigint"))
-    return F.when(~F.isnan(column), integer)
+    return F.when(column.isNotNull() & ~F.isnan(column), integer)
 
 
 def _monotone_cast(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:

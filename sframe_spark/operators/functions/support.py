@@ -19,7 +19,7 @@ from sframe_spark.operators.functions.base import (
     ScalarFunction,
     register_function,
 )
-from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ Compute = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], i
 Build = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
 Monotone = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 
-NUMBER_KINDS = frozenset({INT_KIND, FLOAT_KIND})
+_BUILDERS: dict[str, Build] = {}
 INCREASING = "increasing"
 STRICTLY_INCREASING = "strictly increasing"
 DECREASING = "decreasing"
@@ -54,7 +54,10 @@ def define(
         Gets the types and, place by place, the literal arguments, with None in the place of the column.
     """
     kernel = _finished(infer, compute)
-    column = None if build is None else _with_kernel_fallback(name, build)
+    column = None
+    if build is not None:
+        _BUILDERS[name] = build
+        column = _with_kernel_fallback(name, build)
     return register_function(ScalarFunction(name, infer, kernel, column, monotone))
 
 
@@ -84,6 +87,14 @@ def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
 
     return column
+
+
+def spark_expression(
+    name: str, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()
+) -> Column | None:
+    """Return the function as a Spark expression, or None if for these types only the kernel in a UDF computes it."""
+    build = _BUILDERS.get(name)
+    return None if build is None else build(columns, types, parameters)
 
 
 def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:
