@@ -14,7 +14,8 @@ from sframe_spark.operators.sources import segment_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.commit import adopt, publish
+from sframe_spark.storage.adopt import adopt
+from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.temporary import temporary_store
 from sframe_spark.storage.writer import SegmentWriter
@@ -43,7 +44,7 @@ class NewDataset:
 
     def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
         """Make the dataset readable."""
-        return publish(self.directory, self.types, entries, names=self.names)
+        return publish(self.directory, self.types, entries, names=self.names, durable=self.handle is None)
 
 
 @contextmanager

@@ -21,7 +21,7 @@ from sframe_spark.engine.placement import (
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
 from sframe_spark.operators.groupby import Reduce
-from sframe_spark.operators.sources import MemorySource, SparkSource, memory_source, segment_source
+from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
@@ -55,6 +55,19 @@ class Executor:
         section, placement = self.section(root)
         return self.run_section(section, placement)
 
+    def save(self, root: PlannerNode) -> PlannerNode:
+        """A source over the dataset in ``options.directory``: rows that are only in memory or in other datasets are written too."""
+        section, placement = self.section(root)
+        if not section.operator.is_source:
+            return self.run_section(section, placement)
+        if isinstance(section.operator, MemorySource):
+            return self._keep(section.operator.read(0, placement.base_rows), section)
+        return self._run_tasks(section, placement)
+
+    def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
+        """The plan as one Spark query, with what cannot be part of it already executed."""
+        return self._fit_for_query(*self.section(root))
+
     def section(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one section, with everything below it that cannot be part of it already executed."""
         readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
@@ -66,7 +79,7 @@ class Executor:
             shared_query = not placement.segment and readers[id(node)] > 1
             unordered = isinstance(node.operator, SparkSource) and id(node) in observed
             if shared_query or unordered:
-                new = self._snapshot(new) if unordered else self.run_section(new, placement)
+                new = self._snapshot(new) if unordered else self._executed(new, placement)[0]
                 placement = Placement(True, base_rows=new.length.rows or 0)
             placed[id(node)] = (new, placement)
         return placed[id(root)]
@@ -87,16 +100,23 @@ class Executor:
         return node.with_inputs([child for child, _ in children]), placement
 
     def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
-        source = self.run_section(node, placement)
+        inner = Executor(attrs.evolve(self.options, directory=None, names=None), self.log)
+        source = inner._run_tasks(node, placement) if self._needs_keys(node) else inner.run_section(node, placement)
         return source, Placement(True, base_rows=source.length.rows or 0)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
         """An input of a Spark query: a query itself, a section that Spark can inline, or an executed source."""
-        if not placement.segment or node.operator.is_source:
+        if not placement.segment:
+            return node, placement
+        if node.operator.is_source and not self._needs_keys(node):
             return node, placement
         if spark_can_inline(node) and not self._is_small(node):
             return node, placement
         return self._executed(node, placement)
+
+    def _needs_keys(self, node: PlannerNode) -> bool:
+        """True for foreign files, whose rows have no stored key: they are rewritten as segments before Spark reads them."""
+        return isinstance(node.operator, SegmentSource) and not node.operator.manifest.has_key
 
     def _is_small(self, node: PlannerNode) -> bool:
         rows = rows_in_memory(node)
@@ -139,7 +159,7 @@ class Executor:
         from sframe_spark.engine.datasets import write_query
 
         self.log.append("snapshot of a Spark DataFrame")
-        return write_query(node, self.options)
+        return write_query(node, attrs.evolve(self.options, directory=None, names=None))
 
     def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
         from sframe_spark.engine.datasets import new_dataset

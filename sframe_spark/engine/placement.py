@@ -7,7 +7,7 @@ from collections.abc import Hashable
 import attrs
 
 from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.sources import MemorySource, SparkSource
+from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
@@ -107,6 +107,8 @@ def spark_can_inline(root: PlannerNode) -> bool:
     """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters and appends."""
     for node in postorder([root]):
         operator = node.operator
+        if isinstance(operator, SegmentSource) and not operator.manifest.has_key:
+            return False
         if operator.is_source or node.operator_type in ("project", "filter_rows", "append"):
             continue
         if isinstance(operator, RowWise) and len(node.inputs) == 1 and not too_long_for_spark(operator, node):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 import pyarrow as pa
 
+import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
 from sframe_spark.operators.sort import order_parts
 from sframe_spark.planner.chunk import Chunk

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pyarrow as pa
 
+import sframe_spark.operators.functions  # noqa: F401 - importing fills the table
 from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import traceback
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -86,5 +87,14 @@ def user_error(description: str, value: Any, error: BaseException) -> UserFuncti
     frames = traceback.extract_tb(error.__traceback__)[1:]
     text = "".join(traceback.format_list(frames)) + "".join(traceback.format_exception_only(error))
     shown = repr(value)
-    shown = shown if len(shown) <= 500 else shown[:500] + "..."
-    return UserFunctionError(f"{description} failed with {type(error).__name__}: {error}\ninput: {shown}\n{text.rstrip()}")
+    shown = value if len(shown) <= 500 else shown[:500] + "..."
+    return UserFunctionError(f"{description} failed with {type(error).__name__}: {error}", text, portable(shown))
+
+
+def portable(value: Any) -> Any:
+    """The value if it pickles, else its text, so that an error can always travel from a worker to the driver."""
+    try:
+        pickle.dumps(value)
+    except Exception:
+        return repr(value)
+    return value

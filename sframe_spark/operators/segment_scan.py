@@ -30,8 +30,9 @@ def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
         for offset, entry in zip(offsets, manifest.segments, strict=True)
         if offset < source.stop and offset + entry.rows > source.start
     ]
-    names = [f"c{position}" for position in source.positions]
-    ddl = ", ".join([f"{name} {spark_type(manifest.types[int(name[1:])])}" for name in dict.fromkeys(names)] + ["_key bigint"])
+    names = [manifest.file_name(position) for position in source.positions]
+    types = dict(zip(names, schema, strict=True))
+    ddl = ", ".join([f"`{name}` {spark_type(column_type)}" for name, column_type in types.items()] + ["_key bigint"])
     if not chosen:
         empty = context.spark.createDataFrame([], schema=ddl)
         return _relation(empty, names, schema, F.col("_key"), F.col("_key"))
@@ -40,9 +41,9 @@ def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
     if first_offset < source.start:
-        df = df.where(F.col("_key") >= F.lit((first.number << KEY_BITS) + source.start - first_offset))
+        df = df.where(F.col("_key") >= F.lit((first.number << KEY_BITS) + first.first_position + source.start - first_offset))
     if last_offset + last.rows > source.stop:
-        df = df.where(F.col("_key") < F.lit((last.number << KEY_BITS) + source.stop - last_offset))
+        df = df.where(F.col("_key") < F.lit((last.number << KEY_BITS) + last.first_position + source.stop - last_offset))
     return _relation(df, names, schema, F.col("_key"), dense_position(source, F.col("_key")))
 
 
@@ -50,13 +51,11 @@ def dense_position(source: SegmentSource, key: Column) -> Column:
     """The row number within the source, from the stored key and the known offset of each segment."""
     from pyspark.sql import functions as F
 
-    numbers = [entry.number for entry in source.manifest.segments]
-    if len(numbers) == 1:
-        return key.bitwiseAND(F.lit(KEY_MASK)) - F.lit(source.start)
-    size = max(numbers) + 1
-    table = [0] * size
-    for number, offset in zip(numbers, source.manifest.offsets, strict=True):
-        table[number] = offset - source.start
+    base_of = source.manifest.offset_of_number
+    if len(base_of) == 1:
+        (base,) = base_of.values()
+        return key.bitwiseAND(F.lit(KEY_MASK)) + F.lit(base - source.start)
+    table = [base_of.get(number, 0) - source.start for number in range(max(base_of) + 1)]
     base = F.get(F.array(*[F.lit(value).cast("bigint") for value in table]), F.shiftright(key, KEY_BITS).cast("int"))
     return base + key.bitwiseAND(F.lit(KEY_MASK))
 

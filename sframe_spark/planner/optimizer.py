@@ -167,8 +167,4 @@ class _StageRun:
         self.recent.append(rule.equation)
         self.budget -= 1
         if self.budget <= 0:
-            names = sorted(set(self.recent[-50:]))
-            raise NonConvergenceError(
-                f"stage {self.stage.name!r} does not reach a fixed point; the last firings were of: {'; '.join(names)}. "
-                "Switch one of them off with config.disabled_laws to find the culprit."
-            )
+            raise NonConvergenceError(self.stage.name, sorted(set(self.recent[-50:])))

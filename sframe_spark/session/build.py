@@ -47,6 +47,7 @@ def open_session(base: SparkSession) -> SparkSession:
 
     The two share the Spark application but no settings, temporary views or functions, so neither changes the other.
     """
+    silence_spark()
     session = base.newSession()
     for key in session.conf.getAll:
         if key.startswith(LEGACY_PREFIX):
@@ -70,11 +71,9 @@ def start_spark() -> SparkSession:
     java = find_java()
     # Both variables are read while Spark starts and never again, so they are given back afterwards.
     variables = {"JAVA_HOME": str(java.home), "PYSPARK_PYTHON": sys.executable}
-    with _environment(variables), warnings.catch_warnings():
-        warnings.filterwarnings("ignore", category=FutureWarning, module=r"pyspark\.")
-        session = builder.getOrCreate()
-    silence_query_loggers()
-    return session
+    silence_spark()
+    with _environment(variables):
+        return builder.getOrCreate()
 
 
 def local_settings() -> dict[str, str]:
@@ -114,10 +113,15 @@ def driver_memory_gib() -> int:
     return max(1, min(LARGEST_DRIVER_MEMORY_GIB, physical // (4 * GIB)))
 
 
-def silence_query_loggers() -> None:
-    """Stop PySpark from printing a line of JSON for every failing query; the exception says the same."""
+def silence_spark() -> None:
+    """Stop two messages of PySpark that tell the user nothing.
+
+    For every failing query it prints a line of JSON besides raising the exception that says the same, and it warns that
+    it does not know every feature of a pandas that is needed here only to be installed.
+    """
     from pyspark.logger import PySparkLogger
 
+    warnings.filterwarnings("ignore", message="PySpark does not yet fully support pandas", category=FutureWarning)
     for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger"):
         PySparkLogger.getLogger(name).setLevel("CRITICAL")
 

@@ -84,7 +84,7 @@ class ProgressBar:
     description: str = ""
     stream: TextIO = attrs.field(factory=lambda: sys.stderr)
     _started: float = attrs.field(factory=time.monotonic, init=False)
-    _drawn: int = attrs.field(default=0, init=False)
+    _line: str = attrs.field(default="", init=False)
 
     def update(self) -> None:
         """Draw the line anew if the query has been running for a while."""
@@ -97,16 +97,18 @@ class ProgressBar:
 
     def close(self) -> None:
         """Take the line away."""
-        if self._drawn:
+        if self._line:
             self._draw("")
             self.stream.write("\r")
             self.stream.flush()
 
     def _draw(self, line: str) -> None:
+        if line == self._line:
+            return
         # Blanks overwrite what a longer line before it has left.
-        self.stream.write("\r" + line.ljust(self._drawn))
+        self.stream.write("\r" + line.ljust(len(self._line)))
         self.stream.flush()
-        self._drawn = len(line)
+        self._line = line
 
 
 def format_line(done: int, total: int, elapsed: float, description: str) -> str:

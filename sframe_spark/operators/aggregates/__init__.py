@@ -1,1 +1,5 @@
 """Aggregate functions: importing this package fills the table."""
+
+from sframe_spark.operators.aggregates import collected, extremes, numeric
+
+__all__ = ["collected", "extremes", "numeric"]

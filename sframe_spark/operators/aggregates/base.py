@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...], "Column"], "Column"]
+Finish = Callable[["Column", Sequence[ColumnType], tuple[Any, ...]], "Column"]
 Reduce = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
@@ -36,6 +37,8 @@ class AggregateFunction:
     reduce
         Arrow implementation over whole columns in row order: the result as one Python value as decoded by ``values.decode`` (None for
         missing). None: the aggregate is always computed on Spark.
+    finish
+        ``finish(column, types, parameters)``: applied to the aggregated column in a select after the aggregation; None: nothing to do.
     order_sensitive
         True when the result depends on the order of rows in the group.
     """
@@ -45,6 +48,7 @@ class AggregateFunction:
     column: ColumnBuilder
     reduce: Reduce | None = None
     order_sensitive: bool = False
+    finish: Finish | None = None
 
 
 AGGREGATES: dict[str, AggregateFunction] = {}

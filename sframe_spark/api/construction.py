@@ -1,0 +1,143 @@
+"""Frames from other data, and to Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.api.nodes import equal_length, node_from_values
+from sframe_spark.errors import LengthMismatchError, SchemaError
+from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.sources import SparkSource, memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.from_arrow import arrow_column_type, normalize
+
+Frame = tuple[PlannerNode, list[str]]
+
+
+def frame_from(data: Any, format: str = "auto") -> Frame:
+    """Node and column names of whatever a frame can be made of."""
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe import SFrame
+
+    if data is None:
+        return memory_source([], [], 0), []
+    if isinstance(data, SFrame):
+        return data._node, list(data._names)
+    if isinstance(data, (str, os.PathLike)):
+        return frame_from_path(os.fspath(data), format)
+    if isinstance(data, SArray):
+        return data._node, ["X1"]
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
+    module = type(data).__module__.split(".")[0]
+    if module == "pandas" and hasattr(data, "columns"):
+        return frame_from_columns({str(name): data[name] for name in data.columns})
+    if module == "pyspark":
+        return frame_from_spark(data)
+    if isinstance(data, Mapping):
+        return frame_from_columns(data)
+    if isinstance(data, Iterable):
+        return frame_from_iterable(data)
+    raise SchemaError(f"an SFrame is not made of a {type(data).__name__}: give a dict of columns, a list of values, a table or a path")
+
+
+def frame_from_path(path: str, format: str) -> Frame:
+    """A saved frame, or a CSV or Parquet file."""
+    from sframe_spark.api.csv_reader import read_csv
+    from sframe_spark.api.persistence import load_frame
+
+    if format == "csv" or (format == "auto" and path.endswith((".csv", ".csv.gz", ".tsv", ".txt"))):
+        return read_csv(path, "\t" if path.endswith(".tsv") else ",", True)
+    if format == "auto" and path.endswith(".parquet"):
+        return frame_from_parquet(path)
+    return load_frame(path)
+
+
+def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
+    """Columns by name; single values make columns of one row."""
+    from sframe_spark.api.sarray import SArray
+
+    nodes: list[PlannerNode] = []
+    for name, values in sorted_columns(columns):
+        if not isinstance(name, str):
+            raise SchemaError(f"a column name is a str, got {name!r}")
+        single = isinstance(values, (str, bytes)) or not hasattr(values, "__iter__")
+        nodes.append(values._node if isinstance(values, SArray) else node_from_values([values] if single else values))
+    if not nodes:
+        return memory_source([], [], 0), []
+    for node, name in zip(nodes[1:], list(columns)[1:], strict=True):
+        if not equal_length(nodes[0], node):
+            raise LengthMismatchError(f"column {name!r} has another number of rows than the first column: all must be equal")
+    return combine_columns(nodes), list(columns)
+
+
+def sorted_columns(columns: Mapping[str, Any]) -> list[tuple[str, Any]]:
+    """Columns in the order given."""
+    return list(columns.items())
+
+
+def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
+    """One node over several columns: one source when all are in memory."""
+    if all(node.operator_type == "memory_source" for node in nodes):
+        chunks = [node.operator.read(0, node.length.rows or 0) for node in nodes]  # type: ignore[attr-defined]
+        return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
+    return zip_columns(*nodes)
+
+
+def frame_from_iterable(data: Iterable[Any]) -> Frame:
+    """SArrays side by side, or values as one column ``X1``."""
+    from sframe_spark.api.sarray import SArray
+
+    items = data if isinstance(data, list) or hasattr(data, "dtype") else list(data)
+    if isinstance(items, list) and items and all(isinstance(item, SArray) for item in items):
+        return frame_from_columns({f"X{i + 1}": item for i, item in enumerate(items)})
+    return node_from_values(items), ["X1"]
+
+
+def frame_from_arrow(table: pa.Table) -> Frame:
+    """The columns of an Arrow table in our physical types."""
+    pairs = [normalize(column) for column in table.columns]
+    names = [str(name) for name in table.column_names]
+    return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
+
+
+def frame_from_spark(df: Any) -> Frame:
+    """A Spark DataFrame as a lazy source; its columns are cast to our physical types."""
+    from pyspark.sql import functions as F
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    from sframe_spark.operators.spark_columns import spark_type
+
+    types = [arrow_column_type(to_arrow_type(field.dataType, timezone="UTC")) for field in df.schema.fields]
+    positional = df.toDF(*[f"c{i}" for i in range(len(types))])
+    columns = [F.col(f"c{i}").cast(spark_type(column_type)).alias(f"c{i}") for i, column_type in enumerate(types)]
+    return SparkSource(positional.select(*columns), tuple(types)).make_planner_node(), list(df.columns)
+
+
+def frame_from_parquet(path: str) -> Frame:
+    """Parquet files as read-only segments, in file-name order."""
+    from sframe_spark.operators.sources import segment_source
+    from sframe_spark.storage.parquet_source import foreign_manifest
+
+    manifest = foreign_manifest([path])
+    return segment_source(manifest), list(manifest.names or ())
+
+
+def to_spark(node: PlannerNode, names: list[str]) -> Any:
+    """A Spark DataFrame of the rows in order, under the frame's names."""
+    from sframe_spark.engine.executor import Executor
+    from sframe_spark.engine.lock import GRAPH_LOCK
+    from sframe_spark.engine.materialize import optimize
+    from sframe_spark.engine.options import MaterializeOptions
+    from sframe_spark.engine.query import lower
+
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    section, placement = Executor(MaterializeOptions()).for_query(plan)
+    return lower(section).sorted().toDF(*names)
+
+

@@ -1,0 +1,42 @@
+"""``explain``: what was asked for, what will run, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.materialize import optimize
+from sframe_spark.engine.reasons import order_reasons
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.laws import STAGES
+from sframe_spark.planner.explain import plan_text, trace_text
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+
+
+def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool) -> str:
+    """Plan text of a node; see :meth:`sframe_spark.SFrame.explain`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such stage.
+    """
+    stages = ["logical", *[item.name for item in STAGES]]
+    if stage is not None and stage not in stages:
+        raise InvalidArgumentError(f"there is no stage {stage!r}: choose one of {', '.join(stages)}")
+    columns = "columns: " + ", ".join(f"c{i}={name}" for i, name in enumerate(names))
+    if stage == "logical":
+        return f"{columns}\n{plan_text(node)}"
+    record = Trace()
+    with GRAPH_LOCK:
+        plan = optimize(node, stage, record)
+    parts = [columns]
+    if stage is None:
+        parts += ["-- logical plan", plan_text(node), "-- optimized plan"]
+    parts.append(plan_text(plan))
+    if trace:
+        parts += ["-- laws that fired", trace_text(record)]
+    if why:
+        parts += ["-- order", *order_reasons(plan)]
+    return "\n".join(parts)

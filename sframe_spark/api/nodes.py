@@ -1,0 +1,102 @@
+"""What the API asks of nodes: values, lengths, rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.engine.materialize import compute, iterate, materialize
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.groupby import Aggregation, reduce_columns
+from sframe_spark.operators.program import Literal
+from sframe_spark.operators.rows import slice_rows
+from sframe_spark.operators.sources import memory_source
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import ColumnType, type_of_class
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode
+from sframe_spark.values.infer import encoding_for, infer_type
+from sframe_spark.values.sources import simplify
+
+
+def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False) -> PlannerNode:
+    """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type."""
+    source = simplify(values)
+    if dtype is None:
+        empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
+        column_type = infer_type(values if empty_text else source)
+    else:
+        column_type = encoding_for(source, type_of_class(dtype))
+    return memory_source([encode(source, column_type, ignore_cast_failure)], [column_type])
+
+
+def row_count(node: PlannerNode) -> int:
+    """Number of rows: inferred where possible, otherwise the node is materialised."""
+    rows = infer_planner_node_length(node)
+    if rows is None:
+        materialize(node)
+        rows = infer_planner_node_length(node)
+    assert rows is not None
+    return rows
+
+
+def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None) -> Chunk:
+    """Rows by number, in the driver's memory; only what they need is computed."""
+    part = node if start == 0 and stop is None else slice_rows(node, start, stop)
+    source = compute(part)
+    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined, no-any-return]
+
+
+def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:
+    """Python values of a one-column node."""
+    return decode(rows_of(node, start, stop).columns[0], node.schema[0])
+
+
+def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[tuple[Any, ...]]:
+    """Rows as tuples of Python values."""
+    chunk = rows_of(node, start, stop)
+    return list(zip(*[decode(column, kind) for column, kind in zip(chunk.columns, node.schema, strict=True)], strict=True))
+
+
+def iterate_tuples(node: PlannerNode) -> Iterator[tuple[Any, ...]]:
+    """Rows as tuples, batch by batch, with bounded memory."""
+    for chunk in iterate(node):
+        lists = [decode(column, kind) for column, kind in zip(chunk.columns, node.schema, strict=True)]
+        yield from zip(*lists, strict=True)
+
+
+def reduce_values(node: PlannerNode, aggregations: Sequence[Aggregation]) -> tuple[Any, ...]:
+    """Python values of aggregates over all rows."""
+    reduced = reduce_columns(node, aggregations)
+    return row_tuples(reduced)[0]
+
+
+def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
+    """True when two nodes have the same number of rows; they are counted only if that cannot be proved."""
+    proved = prove_equal_length(a, b)
+    return row_count(a) == row_count(b) if proved is None else proved
+
+
+def literal_of(value: Any) -> Literal:
+    """A constant operand of its inferred type."""
+    return Literal(value, infer_type([value]))
+
+
+def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:
+    """The same values in another physical encoding of their kind."""
+    return node if node.schema[0] == target else apply_function("recode", node, parameters=(target,))
+
+
+def single_value(node: PlannerNode, index: int) -> Any:
+    """The value of one row of a one-column node."""
+    return column_values(node, index, index + 1)[0]
+
+
+def arrow_column(node: PlannerNode) -> pa.Array:
+    """All values of a one-column node as one Arrow array."""
+    return rows_of(node).columns[0]

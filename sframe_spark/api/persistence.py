@@ -1,0 +1,118 @@
+"""Saving frames and columns, and loading them again."""
+
+from __future__ import annotations
+
+import csv
+import os
+import shutil
+import tempfile
+from collections.abc import Sequence
+
+
+from sframe_spark.api.nodes import iterate_tuples
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.materialize import optimize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import InvalidArgumentError, StorageError
+from sframe_spark.operators.sources import segment_source
+from sframe_spark.planner.node import PlannerNode
+
+COLUMN_NAME = "X1"
+
+
+def save_node(node: PlannerNode, path: str, names: Sequence[str]) -> None:
+    """Write all rows into a new directory beside ``path`` and put it in its place when complete; what was there stays readable until then."""
+    target = os.path.abspath(path)
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    staging = tempfile.mkdtemp(prefix=f".{os.path.basename(target)}-", dir=os.path.dirname(target))
+    try:
+        with GRAPH_LOCK:
+            plan = optimize(node)
+        executor = Executor(MaterializeOptions(directory=staging, names=tuple(names)))
+        executor.save(plan)
+        replace_directory(staging, target)
+    except BaseException:
+        shutil.rmtree(staging, ignore_errors=True)
+        raise
+
+
+def replace_directory(staging: str, target: str) -> None:
+    """Swap a complete directory into place by renames.
+
+    Raises
+    ------
+    StorageError
+        If the target is a file or a directory that is not a saved frame.
+    """
+    if not os.path.lexists(target):
+        os.rename(staging, target)
+        return
+    if not os.path.isdir(target) or (os.listdir(target) and not os.path.exists(os.path.join(target, "_manifest.json"))):
+        raise StorageError(f"{target} exists and is not a saved frame: choose another path, or remove it first")
+    old = tempfile.mkdtemp(prefix=f".{os.path.basename(target)}-old-", dir=os.path.dirname(target))
+    os.rename(target, os.path.join(old, "replaced"))
+    os.rename(staging, target)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def save_frame(node: PlannerNode, names: Sequence[str], path: str, format: str | None) -> None:
+    """Save a frame as a directory of segments or as CSV."""
+    chosen = format or ("csv" if path.endswith((".csv", ".csv.gz")) else "binary")
+    if chosen == "csv":
+        write_csv(node, names, path)
+    elif chosen == "binary":
+        save_node(node, path, names)
+    else:
+        raise InvalidArgumentError(f"format must be 'binary' or 'csv', got {format!r}")
+
+
+def save_column(node: PlannerNode, path: str, format: str | None) -> None:
+    """Save a column as a directory of segments or as lines of text."""
+    if format in ("text", "csv"):
+        write_csv(node, [COLUMN_NAME], path, header=False)
+    elif format in (None, "binary"):
+        save_node(node, path, [COLUMN_NAME])
+    else:
+        raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
+
+
+def write_csv(node: PlannerNode, names: Sequence[str], path: str, header: bool = True) -> None:
+    """Write all rows as CSV, streaming, into a file that appears when it is complete."""
+    target = os.path.abspath(path)
+    handle, staging = tempfile.mkstemp(prefix=".writing-", dir=os.path.dirname(target))
+    try:
+        with os.fdopen(handle, "w", newline="", encoding="utf-8") as file:
+            writer = csv.writer(file)
+            if header:
+                writer.writerow(names)
+            writer.writerows([["" if value is None else value for value in row] for row in iterate_tuples(node)])
+        os.replace(staging, target)
+    except BaseException:
+        os.unlink(staging)
+        raise
+
+
+def load_frame(path: str) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a saved frame."""
+    from sframe_spark.storage.load import load_manifest
+
+    manifest = load_manifest(path)
+    names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
+    return segment_source(manifest), names
+
+
+def load_column(path: str) -> PlannerNode:
+    """Node of a saved column.
+
+    Raises
+    ------
+    StorageError
+        If the path holds a frame of several columns.
+    """
+    node, names = load_frame(path)
+    if len(names) != 1:
+        raise StorageError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
+    return node
+
+

@@ -1,0 +1,294 @@
+"""SArray: an ordered, immutable, lazily computed column of one type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.api import display, persistence
+from sframe_spark.api.functions import infer_result_type
+from sframe_spark.api.indexing import head_count, is_row_index, row_number, sliced
+from sframe_spark.api.nodes import (
+    column_values,
+    equal_length,
+    iterate_tuples,
+    literal_of,
+    node_from_values,
+    recoded,
+    row_count,
+    single_value,
+)
+from sframe_spark.api.sarray_arithmetic import Arithmetic
+from sframe_spark.api.sarray_missing import Missing
+from sframe_spark.api.sarray_reductions import Reductions
+from sframe_spark.api.sarray_windows import Windows
+from sframe_spark.engine.materialize import is_materialized, materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.groupby import Aggregation, group_by
+from sframe_spark.operators.row_number import row_number as number_rows
+from sframe_spark.operators.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
+from sframe_spark.operators.sources import constant_source, range_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import FLOAT, common_encoding, type_of_class
+from sframe_spark.values.infer import encoding_for
+
+
+class SArray(Arithmetic, Reductions, Missing, Windows):
+    """An ordered column of values of one type, computed when it is looked at.
+
+    Parameters
+    ----------
+    data
+        Values (list, numpy array, pandas Series, Arrow array, range, iterable), or the path of a saved SArray.
+    dtype
+        Class of the values; inferred when not given.
+    ignore_cast_failure
+        Values that do not fit ``dtype`` are left out instead of raising.
+
+    Raises
+    ------
+    TypeError
+        If the values have no common type, or do not fit ``dtype``.
+
+    Examples
+    --------
+    >>> a = SArray([1, 2, None])
+    >>> list(a + 1)
+    [2, 3, None]
+    """
+
+    def __init__(
+        self, data: Any = (), dtype: Any = None, ignore_cast_failure: bool = False, _node: PlannerNode | None = None
+    ) -> None:
+        if _node is not None:
+            self._node = _node
+        elif isinstance(data, SArray):
+            self._node = data._node if dtype is None else data.astype(dtype)._node
+        elif isinstance(data, str):
+            self._node = persistence.load_column(data)
+        else:
+            self._node = node_from_values(data, dtype, ignore_cast_failure)
+
+    @classmethod
+    def from_const(cls, value: Any, size: int, dtype: Any = type(None)) -> SArray:
+        """An SArray of ``size`` rows that all hold ``value``."""
+        if not is_row_index(size) or int(size) < 0:
+            raise InvalidArgumentError(f"size must be a number of rows, not negative, got {size!r}")
+        column_type = literal_of(value).type if dtype is type(None) else encoding_for([value], type_of_class(dtype))
+        converted = node_from_values([value], column_type.python_class)
+        return cls(_node=constant_source(single_value(converted, 0), converted.schema[0], int(size)))
+
+    @classmethod
+    def from_sequence(cls, start: int, stop: int | None = None) -> SArray:
+        """An SArray of consecutive ints: ``0..start``, or ``start..stop`` (the last is not included)."""
+        for bound in (start, stop):
+            if bound is not None and not is_row_index(bound):
+                raise SchemaError(f"bounds of a sequence must be ints, got {bound!r}")
+        first, last = (0, int(start)) if stop is None else (int(start), int(stop))
+        return cls(_node=range_source(first, max(0, last - first)))
+
+    @staticmethod
+    def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:
+        """Row by row, the value of ``istrue`` where the condition is true, else that of ``isfalse``.
+
+        Raises
+        ------
+        TypeError
+            If the two have different types and no ``dtype`` is given.
+        """
+        both = [value._node if isinstance(value, SArray) else None for value in (istrue, isfalse)]
+        kinds = [node.schema[0].python_class for node in both if node is not None]
+        wanted = dtype or (kinds[0] if kinds else None)
+        operands: list[Any] = []
+        for value, node in zip((istrue, isfalse), both, strict=True):
+            if node is None:
+                converted = node_from_values([value], wanted)
+                operands.append(constant_source(single_value(converted, 0), converted.schema[0], len(condition)))
+            else:
+                operands.append(node)
+        if operands[0].schema[0].kind != operands[1].schema[0].kind:
+            raise SchemaError("istrue and isfalse have different types: convert one of them with astype()")
+        common = common_encoding(operands[0].schema[0], operands[1].schema[0])
+        return SArray(_node=apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
+
+    @property
+    def dtype(self) -> type:
+        """Class of the values."""
+        return self._node.schema[0].python_class
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of rows, as a tuple of one."""
+        return (len(self),)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Values in row order, read in batches."""
+        return (values[0] for values in iterate_tuples(self._node))
+
+    def __getitem__(self, key: Any) -> Any:
+        """A value by row number, rows by slice, or rows where an SArray of the same length is true."""
+        if isinstance(key, SArray):
+            if not equal_length(self._node, key._node):
+                raise IndexError("a mask must have as many rows as the SArray it selects from")
+            return SArray(_node=filter_by_mask(self._node, key._truth()))
+        if is_row_index(key):
+            return single_value(self._node, row_number(key, len(self), "this SArray"))
+        if isinstance(key, slice):
+            return SArray(_node=sliced(self._node, key, self.__len__))
+        raise IndexError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}")
+
+    def _truth(self) -> PlannerNode:
+        return apply_function("truth", self._node)
+
+    def head(self, n: int = 10) -> SArray:
+        """The first ``n`` rows."""
+        return SArray(_node=slice_rows(self._node, 0, head_count(n)))
+
+    def tail(self, n: int = 10) -> SArray:
+        """The last ``n`` rows."""
+        count = head_count(n)
+        rows = len(self)
+        return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
+
+    def append(self, other: SArray) -> SArray:
+        """All rows of this SArray, then all rows of ``other``.
+
+        Raises
+        ------
+        RuntimeError
+            If the types differ.
+        """
+        if not isinstance(other, SArray):
+            raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
+        nodes = [self._node, other._node]
+        if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
+            filled = [node for node in nodes if node.length.rows != 0]
+            if len(filled) == 2:
+                raise UnsupportedOperationError(
+                    f"cannot append rows of type {other.dtype.__name__} to rows of type {self.dtype.__name__}: use astype() first"
+                )
+            return SArray(_node=filled[0] if filled else nodes[0])
+        common = common_encoding(nodes[0].schema[0], nodes[1].schema[0])
+        return SArray(_node=append(*[recoded(node, common) for node in nodes]))
+
+    def apply(self, fn: Callable[[Any], Any], dtype: Any = None, skip_na: bool = True) -> SArray:
+        """Every value through a Python function, called once per row.
+
+        Parameters
+        ----------
+        fn
+            Function of one value.
+        dtype
+            Class of the results; inferred from the first rows when not given.
+        skip_na
+            Missing values stay missing and are not given to ``fn``.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails; the message shows its own traceback and the value.
+        """
+        if not callable(fn):
+            raise SchemaError(f"apply takes a function, got {type(fn).__name__}")
+        result = infer_result_type(fn, lambda n: column_values(self._node, 0, n), dtype, skip_na)
+        return SArray(_node=apply_lambda(self._node, fn, result, skip_missing=skip_na))
+
+    def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
+        """Rows for which a Python function returns something true."""
+        if not callable(fn):
+            raise SchemaError(f"filter takes a function, got {type(fn).__name__}")
+        mask = apply_lambda(self._node, lambda value: 1 if fn(value) else 0, type_of_class(int), skip_missing=skip_na)
+        return SArray(_node=filter_by_mask(self._node, mask))
+
+    def filter_by(self, values: Any, exclude: bool = False) -> SArray:
+        """Rows whose value is (or, with ``exclude``, is not) among ``values``."""
+        mask = self.is_in(values if isinstance(values, (SArray, list, tuple, set)) else [values])
+        return self[mask == 0] if exclude else self[mask]
+
+    def sort(self, ascending: bool = True) -> SArray:
+        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
+        if self._node.schema[0].kind not in SORTABLE:
+            raise SchemaError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
+        return SArray(_node=sort_rows(self._node, [(0, bool(ascending))]))
+
+    def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
+        """1 in the rows that hold the ``topk`` largest (``reverse``: smallest) values, else 0."""
+        if self._node.schema[0].kind not in SORTABLE:
+            raise SchemaError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime have a top")
+        numbers = number_rows(self._node)
+        present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
+        top = TopRows(((0, bool(reverse)),), head_count(topk)).make_planner_node(present)
+        chosen = tuple(column_values(project(top, [1])))
+        return SArray(_node=apply_function("is_in", numbers, parameters=(chosen,)))
+
+    def unique(self) -> SArray:
+        """Each value once, ascending (missing first)."""
+        if self._node.schema[0].kind == "dict":
+            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
+        return SArray(_node=group_by(self._node, [0], []))
+
+    def value_counts(self) -> Any:
+        """A frame of the distinct values and how often each occurs, most frequent first."""
+        from sframe_spark.api.sframe import SFrame
+
+        counted = group_by(self._node, [0], [Aggregation("count")])
+        return SFrame(_node=sort_rows(counted, [(1, False)]), _names=["value", "count"])
+
+    def materialize(self, segments: int | None = None) -> None:
+        """Compute all rows now and keep them; every SArray and SFrame built on this one uses the result."""
+        materialize(self._node, MaterializeOptions(segments=segments))
+
+    def is_materialized(self) -> bool:
+        """True when the rows have been computed."""
+        return is_materialized(self._node)
+
+    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False) -> str:
+        """The plan as text; see :meth:`SFrame.explain`."""
+        from sframe_spark.api.explain import explain_node
+
+        return explain_node(self._node, ["value"], stage, trace, why)
+
+    def save(self, filename: str, format: str | None = None) -> None:
+        """Save as a directory that :class:`SArray` opens again, or as text (``format="text"``), whole or not at all."""
+        persistence.save_column(self._node, filename, format)
+
+    def to_numpy(self) -> np.ndarray:
+        """All values as a numpy array."""
+        values = list(self)
+        return np.asarray(values) if self.dtype is not list else np.array(values, dtype=object)
+
+    def to_arrow(self) -> pa.Array:
+        """All values as an Arrow array."""
+        from sframe_spark.api.nodes import arrow_column
+
+        return arrow_column(self._node)
+
+    def __str__(self) -> str:
+        return display.column_text(self._node)
+
+    def __repr__(self) -> str:
+        return f"dtype: {self.dtype.__name__}\nRows: {display.count_text(self._node)}\n{display.column_text(self._node)}"
+
+    def __copy__(self) -> SArray:
+        return SArray(_node=self._node)
+
+    def __deepcopy__(self, memo: Any) -> SArray:
+        return SArray(_node=self._node)
+
+    def __bool__(self) -> bool:
+        raise ValueError("the truth of an SArray is ambiguous: use any(), all(), or & | ~ between SArrays")
+
+
+def empty_column() -> PlannerNode:
+    """A float column without rows."""
+    return node_from_values([], FLOAT.python_class)
+
+
+__all__ = ["SArray", "row_count"]

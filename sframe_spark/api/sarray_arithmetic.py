@@ -1,0 +1,132 @@
+"""Operators of SArray: arithmetic, comparison, logic."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.nodes import equal_length, literal_of
+from sframe_spark.errors import LengthMismatchError
+from sframe_spark.operators.elementwise import apply_function
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.planner.node import PlannerNode
+
+
+class Arithmetic:
+    """Element-wise operators; the other operand is an SArray of the same length or one value for all rows."""
+
+    _node: PlannerNode
+
+    def _binary(self, function: str, other: Any, reverse: bool = False) -> SArray:
+        from sframe_spark.api.sarray import SArray
+
+        if isinstance(other, Arithmetic):
+            if not equal_length(self._node, other._node):
+                raise LengthMismatchError("the two SArrays have different lengths, so their rows cannot be paired")
+            operand: Any = other._node
+        else:
+            operand = literal_of(other)
+        operands = (operand, self._node) if reverse else (self._node, operand)
+        return SArray(_node=apply_function(function, *operands))
+
+    def _unary(self, function: str) -> SArray:
+        from sframe_spark.api.sarray import SArray
+
+        return SArray(_node=apply_function(function, self._node))
+
+    def __add__(self, other: Any) -> SArray:
+        return self._binary("add", other)
+
+    def __radd__(self, other: Any) -> SArray:
+        return self._binary("add", other, reverse=True)
+
+    def __sub__(self, other: Any) -> SArray:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: Any) -> SArray:
+        return self._binary("subtract", other, reverse=True)
+
+    def __mul__(self, other: Any) -> SArray:
+        return self._binary("multiply", other)
+
+    def __rmul__(self, other: Any) -> SArray:
+        return self._binary("multiply", other, reverse=True)
+
+    def __truediv__(self, other: Any) -> SArray:
+        return self._binary("divide", other)
+
+    def __rtruediv__(self, other: Any) -> SArray:
+        return self._binary("divide", other, reverse=True)
+
+    def __floordiv__(self, other: Any) -> SArray:
+        return self._binary("floor_divide", other)
+
+    def __rfloordiv__(self, other: Any) -> SArray:
+        return self._binary("floor_divide", other, reverse=True)
+
+    def __mod__(self, other: Any) -> SArray:
+        return self._binary("modulo", other)
+
+    def __rmod__(self, other: Any) -> SArray:
+        return self._binary("modulo", other, reverse=True)
+
+    def __pow__(self, other: Any) -> SArray:
+        return self._binary("power", other)
+
+    def __rpow__(self, other: Any) -> SArray:
+        return self._binary("power", other, reverse=True)
+
+    def __lt__(self, other: Any) -> SArray:
+        return self._binary("less", other)
+
+    def __le__(self, other: Any) -> SArray:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: Any) -> SArray:
+        return self._binary("greater", other)
+
+    def __ge__(self, other: Any) -> SArray:
+        return self._binary("greater_equal", other)
+
+    def __eq__(self, other: Any) -> SArray:  # type: ignore[override]
+        return self._binary("equal", other)
+
+    def __ne__(self, other: Any) -> SArray:  # type: ignore[override]
+        return self._binary("not_equal", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __and__(self, other: Any) -> SArray:
+        return self._binary("and_", other)
+
+    def __rand__(self, other: Any) -> SArray:
+        return self._binary("and_", other, reverse=True)
+
+    def __or__(self, other: Any) -> SArray:
+        return self._binary("or_", other)
+
+    def __ror__(self, other: Any) -> SArray:
+        return self._binary("or_", other, reverse=True)
+
+    def __xor__(self, other: Any) -> SArray:
+        return self._binary("xor", other)
+
+    def __rxor__(self, other: Any) -> SArray:
+        return self._binary("xor", other, reverse=True)
+
+    def __neg__(self) -> SArray:
+        return self._unary("negate")
+
+    def __pos__(self) -> SArray:
+        return self._unary("positive")
+
+    def __abs__(self) -> SArray:
+        return self._unary("absolute")
+
+    def __invert__(self) -> SArray:
+        return self._unary("invert")
+
+    def abs(self) -> SArray:
+        """Absolute value of every row."""
+        return self._unary("absolute")

@@ -1,0 +1,107 @@
+"""Reductions of SArray: many rows to one value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.nodes import reduce_values, row_count, single_value
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.rows import filter_by_mask
+from sframe_spark.operators.sort import sort_rows
+
+if TYPE_CHECKING:
+    from sframe_spark.planner.node import PlannerNode
+
+
+class Reductions:
+    """Whole-column reductions; missing values are left out."""
+
+    _node: PlannerNode
+
+    def _reduce(self, function: str, *parameters: Any) -> Any:
+        return reduce_values(self._node, [Aggregation(function, (0,), parameters)])[0]
+
+    def sum(self) -> Any:
+        """Sum of all rows; None when there is no value. Ints wrap at 64 bits.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, None, 2]).sum()
+        3
+        """
+        return self._reduce("sum")
+
+    def mean(self) -> Any:
+        """Mean of all rows."""
+        return self._reduce("mean")
+
+    def min(self) -> Any:
+        """Smallest value."""
+        return self._reduce("column_min")
+
+    def max(self) -> Any:
+        """Largest value."""
+        return self._reduce("column_max")
+
+    def std(self, ddof: int = 0) -> Any:
+        """Standard deviation, with ``ddof`` degrees of freedom taken from the count."""
+        return self._reduce("column_std", int(ddof))
+
+    def var(self, ddof: int = 0) -> Any:
+        """Variance, with ``ddof`` degrees of freedom taken from the count."""
+        return self._reduce("column_var", int(ddof))
+
+    def _reduce_function(self, function: str, aggregate: str) -> Any:
+        """Aggregate of a scalar function of every row; missing results count as nothing."""
+        values = apply_function(function, self._node)
+        return reduce_values(values, [Aggregation(aggregate, (0,))])[0]
+
+    def any(self) -> bool:
+        """True when some value is true."""
+        return self.nnz() > 0
+
+    def all(self) -> bool:
+        """True when every value is true."""
+        return self.nnz() == len(self)
+
+    def nnz(self) -> int:
+        """Number of values that are not zero, empty or missing."""
+        return int(self._reduce_function("truth", "sum"))
+
+    def countna(self) -> int:
+        """Number of missing values (NaN counts as missing)."""
+        return int(self._reduce_function("is_missing", "sum"))
+
+    def argmax(self) -> Any:
+        """Row number of the largest value (of the last one if there are several)."""
+        return self._extreme_row("argmax_row")
+
+    def argmin(self) -> Any:
+        """Row number of the smallest value (of the last one if there are several)."""
+        return self._extreme_row("argmin_row")
+
+    def _extreme_row(self, aggregate: str) -> Any:
+        if not self._node.schema[0].is_numeric:
+            if len(self) == 0:
+                return None
+            raise SchemaError(f"values of type {self._node.schema[0].kind} have no extreme row: only int and float have one")
+        numbered = zip_columns(self._node, row_number(self._node))
+        return reduce_values(numbered, [Aggregation(aggregate, (0, 1))])[0]
+
+    def median(self, approximate: bool = False) -> Any:
+        """The middle one of the values that are not missing (the upper of two); ``approximate`` is accepted and gives the exact one."""
+        if not self._node.schema[0].is_numeric:
+            raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
+        present = filter_by_mask(self._node, apply_function("is_not_missing", self._node))
+        ordered = sort_rows(present, [(0, True)])
+        rows = row_count(present)
+        return single_value(ordered, rows // 2) if rows else None
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return row_count(self._node)

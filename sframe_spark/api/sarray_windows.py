@@ -1,0 +1,80 @@
+"""Running and rolling values of SArray."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sframe_spark.operators.cumulative import cumulative
+from sframe_spark.operators.rolling import rolling
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.planner.node import PlannerNode
+
+
+class Windows:
+    """Values that depend on the rows before, or around, each row. Missing values are left out."""
+
+    _node: PlannerNode
+
+    def _cumulative(self, kind: str) -> SArray:
+        from sframe_spark.api.sarray import SArray
+
+        return SArray(_node=cumulative(self._node, kind))
+
+    def _rolling(self, kind: str, start: int, end: int, minimum: int | None) -> SArray:
+        from sframe_spark.api.sarray import SArray
+
+        return SArray(_node=rolling(self._node, kind, start, end, minimum))
+
+    def cumulative_sum(self) -> SArray:
+        """Sum of all rows up to and including each row."""
+        return self._cumulative("sum")
+
+    def cumulative_mean(self) -> SArray:
+        """Mean of all rows up to and including each row."""
+        return self._cumulative("mean")
+
+    def cumulative_min(self) -> SArray:
+        """Smallest of all rows up to and including each row."""
+        return self._cumulative("min")
+
+    def cumulative_max(self) -> SArray:
+        """Largest of all rows up to and including each row."""
+        return self._cumulative("max")
+
+    def cumulative_std(self) -> SArray:
+        """Standard deviation of all rows up to and including each row."""
+        return self._cumulative("std")
+
+    def cumulative_var(self) -> SArray:
+        """Variance of all rows up to and including each row."""
+        return self._cumulative("var")
+
+    def rolling_mean(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
+        """Mean over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        return self._rolling("mean", window_start, window_end, min_observations)
+
+    def rolling_sum(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
+        """Sum over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        return self._rolling("sum", window_start, window_end, min_observations)
+
+    def rolling_max(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
+        """Largest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        return self._rolling("max", window_start, window_end, min_observations)
+
+    def rolling_min(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
+        """Smallest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        return self._rolling("min", window_start, window_end, min_observations)
+
+    def rolling_var(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
+        """Variance of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        return self._rolling("var", window_start, window_end, min_observations)
+
+    def rolling_stdv(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
+        """Standard deviation of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        return self._rolling("stdv", window_start, window_end, min_observations)
+
+    def rolling_count(self, window_start: int, window_end: int) -> SArray:
+        """Number of values in the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        return self._rolling("count", window_start, window_end, None)

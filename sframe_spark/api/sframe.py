@@ -1,0 +1,295 @@
+"""SFrame: an ordered, lazily computed frame of named columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.api import construction, display, persistence
+from sframe_spark.api.functions import general, infer_result_type
+from sframe_spark.api.indexing import head_count, is_row_index, row_number, sliced
+from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe_relational import Relational
+from sframe_spark.engine.materialize import is_materialized, materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import SchemaError, UserFunctionError
+from sframe_spark.operators.columns import project
+from sframe_spark.operators.elementwise import apply_lambda
+from sframe_spark.operators.flat_map import flat_map
+from sframe_spark.operators.python_function import user_error
+from sframe_spark.operators.rows import filter_by_mask, slice_rows
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import type_of_class
+from sframe_spark.values.infer import infer_type
+
+
+class SFrame(Relational):
+    """An ordered frame of named columns of equal length, computed when it is looked at.
+
+    Parameters
+    ----------
+    data
+        A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, a Spark DataFrame, another SFrame, or the path
+        of a saved SFrame or CSV file.
+    format
+        ``"auto"`` decides by what ``data`` is.
+
+    Raises
+    ------
+    TypeError
+        If the values of a column have no common type.
+    RuntimeError
+        If the columns have different lengths.
+
+    Examples
+    --------
+    >>> sf = SFrame({"a": [3, 1, 2]})
+    >>> sf["b"] = sf["a"] * 10
+    >>> sf.head(2).to_arrow().to_pydict()
+    {'a': [3, 1], 'b': [30, 10]}
+    """
+
+    def __init__(
+        self, data: Any = None, format: str = "auto", _node: PlannerNode | None = None, _names: Sequence[str] | None = None
+    ) -> None:
+        if _node is not None:
+            self._node, self._names = _node, list(_names or ())
+        else:
+            self._node, self._names = construction.frame_from(data, format)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return row_count(self._node)
+
+    def num_rows(self) -> int:
+        """Number of rows."""
+        return len(self)
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of rows and of columns."""
+        return (len(self), len(self._names))
+
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """Rows in order, as dicts, read in batches."""
+        names = self._names
+        return (dict(zip(names, row, strict=True)) for row in iterate_tuples(self._node))
+
+    def __getitem__(self, key: Any) -> Any:
+        """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray is true."""
+        if isinstance(key, SArray):
+            if not equal_length(self._node, key._node):
+                raise IndexError("a mask must have as many rows as the SFrame it selects from")
+            return SFrame(_node=filter_by_mask(self._node, key._truth()), _names=self._names)
+        if isinstance(key, str):
+            return self.select_column(key)
+        if isinstance(key, type):
+            return self.select_columns([key])
+        if is_row_index(key):
+            index = row_number(key, len(self), "this SFrame")
+            return dict(zip(self._names, row_tuples(self._node, index, index + 1)[0], strict=True))
+        if isinstance(key, slice):
+            return SFrame(_node=sliced(self._node, key, self.__len__), _names=self._names)
+        if isinstance(key, Sequence) or hasattr(key, "__iter__"):
+            return self.select_columns(list(key))
+        raise SchemaError(f"columns are chosen by name, rows by an int, a slice or an SArray, not by {type(key).__name__}")
+
+    def head(self, n: int = 10) -> SFrame:
+        """The first ``n`` rows."""
+        return SFrame(_node=slice_rows(self._node, 0, head_count(n)), _names=self._names)
+
+    def tail(self, n: int = 10) -> SFrame:
+        """The last ``n`` rows."""
+        count = head_count(n)
+        rows = len(self)
+        return SFrame(_node=slice_rows(self._node, max(0, rows - count), rows), _names=self._names)
+
+    def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
+        """Every row, as a dict, through a Python function, called once per row.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails; the message shows its own traceback and the row.
+        """
+        if not callable(fn):
+            raise SchemaError(f"apply takes a function, got {type(fn).__name__}")
+        result = infer_result_type(fn, self._first_dicts, dtype, False)
+        return SArray(_node=apply_lambda(self._node, fn, result, self._names))
+
+    def _first_dicts(self, count: int) -> list[dict[str, Any]]:
+        return [dict(zip(self._names, row, strict=True)) for row in row_tuples(self._node, 0, count)]
+
+    def flat_map(
+        self,
+        column_names: Sequence[str],
+        fn: Callable[[dict[str, Any]], Any],
+        column_types: Any = "auto",
+        seed: int | None = None,
+    ) -> SFrame:
+        """For each row, as a dict, the rows of the list a function returns, in order.
+
+        Parameters
+        ----------
+        column_names
+            Names of the new columns.
+        fn
+            Function from a row to a list of rows, each a list of values.
+        column_types
+            Classes of the new columns; inferred from the first rows when ``"auto"``.
+        """
+        if not callable(fn):
+            raise SchemaError(f"flat_map takes a function, got {type(fn).__name__}")
+        names = list(column_names)
+        if column_types == "auto":
+            types = self._flat_map_types(fn, len(names))
+        else:
+            types = [type_of_class(item) for item in column_types]
+        if len(types) != len(names) or not names:
+            raise SchemaError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
+        return SFrame(_node=flat_map(self._node, fn, self._names, types), _names=names)
+
+    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> list[Any]:
+        samples: list[list[Any]] = []
+        for row in self._first_dicts(10):
+            try:
+                samples.extend(fn(row))
+            except Exception as error:
+                raise user_error(getattr(fn, "__qualname__", "the function"), row, error) from error
+        if not samples:
+            raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")
+        if not all(isinstance(item, (list, tuple)) and len(item) == width for item in samples):
+            raise UserFunctionError(f"each row must be a list of {width} value(s)", row=samples[0])
+        return [general(infer_type([item[i] for item in samples])) for i in range(width)]
+
+    def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:
+        """Compute all rows now and keep them; everything built on this frame uses the result.
+
+        Parameters
+        ----------
+        segments
+            Number of row ranges to compute side by side; chosen by the engine when not given.
+        naive
+            Lower every operator to Spark as it stands, for cross-checks.
+        on_batch
+            Called with consecutive Arrow tables of the result, in row order.
+        """
+        def deliver(chunk: Any) -> None:
+            assert on_batch is not None
+            on_batch(chunk.to_table().rename_columns(self._names))
+
+        options = MaterializeOptions(segments=segments, naive=naive, on_batch=deliver if on_batch else None)
+        materialize(self._node, options)
+
+    def is_materialized(self) -> bool:
+        """True when the rows have been computed."""
+        return is_materialized(self._node)
+
+    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False) -> str:
+        """The plan as text.
+
+        Parameters
+        ----------
+        stage
+            Show the plan after this stage; ``"logical"``: before any law. None: logical and optimized.
+        trace
+            Also list the laws that fired.
+        why
+            Also give the reason for each sort and exchange that is there or was left out.
+        """
+        from sframe_spark.api.explain import explain_node
+
+        return explain_node(self._node, self._names, stage, trace, why)
+
+    def copy(self) -> SFrame:
+        """A frame of the same columns; assigning to one does not change the other."""
+        return SFrame(_node=self._node, _names=self._names)
+
+    def __copy__(self) -> SFrame:
+        return self.copy()
+
+    def __deepcopy__(self, memo: Any) -> SFrame:
+        return self.copy()
+
+    def save(self, filename: str, format: str | None = None) -> None:
+        """Save as a directory that ``load_sframe`` opens again, or as CSV, whole or not at all."""
+        persistence.save_frame(self._node, self._names, filename, format)
+
+    def export_csv(self, filename: str) -> None:
+        """Write all rows as a CSV file with a header."""
+        persistence.write_csv(self._node, self._names, filename)
+
+    @staticmethod
+    def read_csv(url: str, delimiter: str = ",", header: bool = True, **options: Any) -> SFrame:
+        """A frame of the rows of a CSV file (or of all files that match a pattern, in name order); see ``api.csv_reader``."""
+        from sframe_spark.api.csv_reader import read_csv
+
+        node, names = read_csv(url, delimiter, header, **options)
+        return SFrame(_node=node, _names=names)
+
+    @staticmethod
+    def read_parquet(path: str) -> SFrame:
+        """A frame of the rows of Parquet files, in file-name order."""
+        node, names = construction.frame_from_parquet(path)
+        return SFrame(_node=node, _names=names)
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table."""
+        if not self._names:
+            return pa.table({})
+        return rows_of(self._node).to_table().rename_columns(self._names)
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        import pandas
+
+        rows = row_tuples(self._node) if self._names else []
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
+        return pandas.DataFrame({name: list(values) for name, values in zip(self._names, columns, strict=True)})
+
+    def to_dataframe(self) -> Any:
+        """All rows as a pandas DataFrame."""
+        return self.to_pandas()
+
+    def to_numpy(self) -> np.ndarray:
+        """All rows as a two-dimensional numpy array."""
+        return np.array(row_tuples(self._node)) if self._names else np.empty((0, 0))
+
+    def to_spark(self) -> Any:
+        """The rows as a Spark DataFrame, in row order, with this frame's column names."""
+        return construction.to_spark(self._node, self._names)
+
+    def print_rows(
+        self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None
+    ) -> None:
+        """Print the first rows as a table."""
+        chosen = list(range(min(num_columns, len(self._names))))
+        text = display.frame_tables(project(self._node, chosen), [self._names[i] for i in chosen], num_rows, max_row_width)
+        print(f"{text}\n{display.footer(self._node, self._names, num_rows)}\n", file=output_file)
+
+    def __str__(self) -> str:
+        return display.frame_text(self._node, self._names)
+
+    def __repr__(self) -> str:
+        lines = ["Columns:"]
+        lines += [f"\t{name}\t{kind.__name__}" for name, kind in zip(self._names, self.column_types(), strict=True)]
+        return "\n".join([*lines, "", f"Rows: {display.count_text(self._node)}", "", "Data:", display.frame_text(self._node, self._names)])
+
+    def _repr_html_(self) -> str:
+        return display.frame_html(self._node, self._names)
+
+
+def load_sframe(filename: str) -> SFrame:
+    """The frame saved under a path.
+
+    Raises
+    ------
+    OSError
+        If nothing complete is saved there.
+    """
+    node, names = persistence.load_frame(filename)
+    return SFrame(_node=node, _names=names)

@@ -1,0 +1,327 @@
+"""Rows of an SFrame: sort, group, join, append, filter by values, missing values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.aggregate import MissingArgumentColumnError, expand_requests, output_names
+from sframe_spark.api.indexing import head_count
+from sframe_spark.api.nodes import recoded
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.groupby import Aggregation, group_by
+from sframe_spark.operators.join import join
+from sframe_spark.operators.rows import append, filter_by_mask
+from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
+from sframe_spark.types import common_encoding
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
+
+JOINS = ("inner", "left", "right", "outer")
+
+
+class Relational(Columns):
+    """Members that look at many rows."""
+
+    def sort(self, key_column_names: Any, ascending: bool = True) -> SFrame:
+        """All rows in the order of one or more columns; ties keep their places, missing values come first (ascending).
+
+        Parameters
+        ----------
+        key_column_names
+            A name, a list of names, or a list of (name, ascending) pairs.
+        ascending
+            Direction of names given without one.
+
+        Raises
+        ------
+        TypeError
+            If a column has no order, or the names are not names.
+        """
+        return self._new(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
+
+    def _order(self, keys: Any, ascending: bool) -> list[tuple[int, bool]]:
+        items = [keys] if isinstance(keys, (str, tuple)) and not isinstance(keys, list) else keys
+        if not isinstance(items, list) or not items:
+            raise SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
+        order: list[tuple[int, bool]] = []
+        for item in items:
+            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, ascending)
+            if not isinstance(name, str) or not isinstance(direction, bool):
+                raise SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
+            position = self._position(name)
+            if any(position == known for known, _ in order):
+                raise InvalidArgumentError(f"column {name!r} is named twice as a sort key")
+            self._check_sortable(position)
+            order.append((position, direction))
+        return order
+
+    def _check_sortable(self, position: int) -> None:
+        if self._node.schema[position].kind not in SORTABLE:
+            kind = self._node.schema[position].kind
+            raise SchemaError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
+
+    def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
+        """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out."""
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        position = self._position(column_name)
+        self._check_sortable(position)
+        present = filter_by_mask(self._node, apply_function("is_not_missing", project(self._node, [position])))
+        return self._new(TopRows(((position, bool(reverse)),), head_count(k)).make_planner_node(present), self._names)
+
+    def unique(self) -> SFrame:
+        """Each distinct row once, ascending by all columns."""
+        if not self._names:
+            return self._new(self._node, self._names)
+        for name, column_type in zip(self._names, self._node.schema, strict=True):
+            if column_type.kind == "dict":
+                raise SchemaError(f"column {name!r} holds dicts, which cannot be compared for uniqueness")
+        return self._new(group_by(self._node, range(len(self._names)), []), self._names)
+
+    def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
+        """One row (the first) for each distinct value of some columns, ascending by them."""
+        chosen = [subset] if isinstance(subset, str) else list(subset)
+        keys = [self._position(name) for name in chosen]
+        rest = [i for i in range(len(self._names)) if i not in keys]
+        grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
+        order = [*keys, *rest]
+        return self._new(project(grouped, [order.index(i) for i in range(len(order))]), self._names)
+
+    def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
+        """One row per distinct value of the key columns, ascending by them: the keys, then the aggregates.
+
+        Parameters
+        ----------
+        key_column_names
+            A name or a list of names.
+        operations
+            A dict from output name to an aggregate, an aggregate, or a list of these.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If an argument is not of these forms, or a key column holds dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"k": ["b", "a", "b"], "v": [1, 2, 3]})
+        >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
+        {'k': ['a', 'b'], 's': [2, 4]}
+        """
+        keys = [key_column_names] if isinstance(key_column_names, str) else list(key_column_names)
+        for name in keys:
+            if not isinstance(name, str):
+                raise SchemaError(f"a key column is given by its name, got {name!r}")
+            self._require(name)
+            if self._node.schema[self._names.index(name)].kind == "dict":
+                raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by")
+        requests = expand_requests([operations, *args])
+        aggregations = [self._aggregation(request) for _, request in requests]
+        chosen = {name for operation in (operations, *args) if isinstance(operation, dict) for name in operation}
+        names = output_names(keys, requests, chosen)
+        grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
+        return self._new(grouped, names)
+
+    def _require(self, name: Any) -> None:
+        if name not in self._names:
+            raise ColumnNotFoundError(name, self._names)
+
+    def _aggregation(self, request: Any) -> Aggregation:
+        for name in request.columns:
+            if name not in self._names:
+                raise MissingArgumentColumnError(name, self._names)
+        return Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
+
+    def join(self, right: SFrame, on: Any = None, how: str = "inner", alter_name: Any = None) -> SFrame:
+        """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
+
+        Parameters
+        ----------
+        on
+            Names common to both frames (one, or a list), or a dict from left to right names; all common names when not given.
+        how
+            ``inner``, ``left``, ``right`` or ``outer``.
+        alter_name
+            New names for right columns whose name is taken: a dict.
+
+        Returns
+        -------
+        SFrame
+            Left rows in order, each with its matches in right order, then unmatched right rows (``right``: the other way round).
+        """
+        if not isinstance(right, Relational):
+            raise SchemaError(f"join takes an SFrame, got {type(right).__name__}")
+        if how not in JOINS:
+            raise InvalidArgumentError(f"how must be one of {', '.join(JOINS)}, got {how!r}")
+        pairs = self._join_keys(right, on)
+        left_node, right_node = self._node, right._node
+        for left_name, right_name in pairs:
+            a, b = self._position(left_name), right._position(right_name)
+            if left_node.schema[a].kind != right_node.schema[b].kind:
+                raise UnsupportedOperationError(
+                    f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
+                )
+            common = common_encoding(left_node.schema[a], right_node.schema[b])
+            left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
+        left_keys = [self._position(name) for name, _ in pairs]
+        right_keys = [right._position(name) for _, name in pairs]
+        node = join(left_node, right_node, left_keys, right_keys, how)
+        gone = {name for _, name in pairs}
+        names = joined_names(self._names, [name for name in right._names if name not in gone], alter_name)
+        return self._new(node, names)
+
+    def _join_keys(self, right: Relational, on: Any) -> list[tuple[str, str]]:
+        if on is None:
+            on = [name for name in self._names if name in right._names]
+        if isinstance(on, str):
+            on = [on]
+        if isinstance(on, Mapping):
+            pairs = list(on.items())
+        elif isinstance(on, list):
+            pairs = [(name, name) for name in on]
+        else:
+            raise SchemaError(f"on must be a name, a list of names or a dict of names, got {type(on).__name__}")
+        if not pairs:
+            raise UnsupportedOperationError("the frames have no column name in common: say with 'on' what to join by")
+        if not all(isinstance(name, str) for pair in pairs for name in pair):
+            raise SchemaError("join keys are given by column names")
+        return pairs
+
+    def append(self, other: SFrame) -> SFrame:
+        """All rows of this frame, then all rows of another with the same columns (in any order).
+
+        Raises
+        ------
+        RuntimeError
+            If a column is missing in one of them or has another type.
+        """
+        if not isinstance(other, Relational):
+            raise UnsupportedOperationError(f"append takes an SFrame, got {type(other).__name__}")
+        if not self._names or not other._names:
+            source = other if not self._names else self
+            return self._new(source._node, source._names)
+        if len(self._names) != len(other._names) or set(self._names) != set(other._names):
+            different = sorted(set(self._names) ^ set(other._names))
+            raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
+        first, second = self._node, project(other._node, [other._position(name) for name in self._names])
+        for position, name in enumerate(self._names):
+            a, b = first.schema[position], second.schema[position]
+            if a.kind != b.kind:
+                raise UnsupportedOperationError(f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first")
+            common = common_encoding(a, b)
+            first, second = recoded_column(first, position, common), recoded_column(second, position, common)
+        return self._new(append(first, second), self._names)
+
+    def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
+        """Rows whose value in a column is (or, with ``exclude``, is not) among some values.
+
+        Raises
+        ------
+        KeyError
+            If the column does not exist.
+        TypeError
+            If the values are of another type than the column.
+        """
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        self._require(column_name)
+        wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
+        column = self.select_column(column_name)
+        if wanted.dtype is not column.dtype and len(wanted):
+            raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
+        mask = column.is_in(wanted)._node
+        if exclude:
+            mask = (SArray(_node=mask) == 0)._node
+        return self._new(filter_by_mask(self._node, mask), self._names)
+
+    def fillna(self, column_name: str, value: Any) -> SFrame:
+        """Missing values of a column replaced by ``value``."""
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        frame = self._new(self._node, self._names)
+        frame[column_name] = frame.select_column(column_name).fillna(value)
+        return frame
+
+    def dropna(self, columns: Any = None, how: str = "any", recursive: bool = False) -> SFrame:
+        """Rows without missing values in some columns (all columns when none are named).
+
+        Parameters
+        ----------
+        how
+            ``any`` drops rows with at least one missing value, ``all`` those with nothing else.
+        """
+        mask = self._missing_mask(columns, how)
+        if mask is None:
+            return self._new(self._node, self._names)
+        return self._new(filter_by_mask(self._node, (mask == 0)._node), self._names)
+
+    def dropna_split(self, columns: Any = None, how: str = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
+        """The rows that :meth:`dropna` keeps and those it drops."""
+        mask = self._missing_mask(columns, how)
+        if mask is None:
+            return self._new(self._node, self._names), self._new(self._node, self._names).head(0)
+        kept = self._new(filter_by_mask(self._node, (mask == 0)._node), self._names)
+        return kept, self._new(filter_by_mask(self._node, mask._node), self._names)
+
+    def _missing_mask(self, columns: Any, how: str) -> SArray | None:
+        """1 in rows to drop; None when no column is looked at."""
+        if how not in ("any", "all"):
+            raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
+        chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
+        if not isinstance(chosen, (list, tuple)) or not all(isinstance(name, str) for name in chosen):
+            raise SchemaError("columns must be a name or a list of names")
+        if not chosen:
+            return None
+        masks = [SArray(_node=apply_function("is_missing", self.select_column(name)._node)) for name in chosen]
+        total = masks[0]
+        for mask in masks[1:]:
+            total = total | mask if how == "any" else total & mask
+        return total
+
+
+def is_collection(values: Any) -> bool:
+    """True for values to be taken one by one."""
+    return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
+
+
+def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode:
+    """The node with one column in another physical encoding."""
+    if node.schema[position] == target:
+        return node
+    column = recoded(project(node, [position]), target)
+    width = node.facts.width
+    return project(zip_columns(node, column), [*range(position), width, *range(position + 1, width)])
+
+
+def unique_names(names: Sequence[str]) -> list[str]:
+    """Names with a number added to those that repeat an earlier one."""
+    result: list[str] = []
+    for name in names:
+        chosen, number = name, 0
+        while chosen in result:
+            number += 1
+            chosen = f"{name}.{number}"
+        result.append(chosen)
+    return result
+
+
+def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
+    """Column names of a join; right names that are taken are renamed."""
+    renamed = dict(alter_name or {})
+    taken = [renamed[name] for name in right if name in renamed and renamed[name] in left]
+    if taken:
+        raise TakenNameError(f"alter_name gives names that the left frame has already: {', '.join(taken)}")
+    return unique_names([*left, *[renamed.get(name, name) for name in right]])
+
+
+__all__ = ["MissingColumnError", "Relational"]

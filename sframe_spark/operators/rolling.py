@@ -1,0 +1,206 @@
+"""Rolling values of a column: an aggregate of the rows around each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.cumulative import window_aggregate
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.types import FLOAT, INT
+
+KINDS = ("sum", "mean", "min", "max", "count", "stdv", "var")
+
+
+@register
+@attrs.frozen
+class Rolling(Operator):
+    """Row by row, an aggregate of the rows from ``before`` to ``after`` (offsets, both included).
+
+    Parameters
+    ----------
+    kind
+        ``sum``, ``mean``, ``min``, ``max``, ``count``, ``stdv`` or ``var``.
+    before, after
+        First and last offset of the window.
+    minimum
+        The result is missing where fewer values than this are in the window; None: where any is missing or outside the rows.
+    """
+
+    name: ClassVar[str] = "rolling"
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    keeps_domain: ClassVar[bool] = True
+    kind: str
+    before: int
+    after: int
+    minimum: int | None = None
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Sum, min and max keep the type, count gives ints, the others floats.
+
+        Raises
+        ------
+        UnsupportedOperationError
+            If the window is empty or the column is not numeric (any type can be counted).
+        """
+        if self.before > self.after:
+            raise UnsupportedOperationError(f"a window from {self.before} to {self.after} has no rows: the start must not be above the end")
+        column_type = inputs[0].schema[0]
+        if self.kind == "count":
+            return (INT,)
+        if not column_type.is_numeric:
+            raise UnsupportedOperationError(f"rolling_{self.kind} takes numbers, not values of type {column_type.kind}")
+        return (column_type if self.kind in ("sum", "min", "max") else FLOAT,)
+
+    @property
+    def width(self) -> int:
+        """Rows in a full window."""
+        return self.after - self.before + 1
+
+    def requires(self, slot: int) -> Need:
+        """Rows by number, to reach around each row."""
+        return Need.DENSE
+
+    def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
+        """The rows and their halo."""
+        return (start + self.before, stop + self.after)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """All rows."""
+        rows = inputs[0].rows
+        first, last = self.input_interval(0, 0, rows, facts)
+        clipped = (min(max(first, 0), rows), max(min(last, rows), min(max(first, 0), rows)))
+        return self.run_interval([inputs[0].slice(*clipped)], facts, 0, rows, [clipped])
+
+    def run_interval(
+        self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
+    ) -> Chunk:
+        """Windows of rows ``start..stop``; rows outside the frame count as missing."""
+        rows = stop - start
+        result_type = self.infer_type(facts)[0]
+        if rows <= 0:
+            return Chunk.empty((result_type,))
+        column = inputs[0].columns[0]
+        length = rows + self.width - 1
+        shift = intervals[0][0] - (start + self.before)
+        valid = np.zeros(length, dtype=bool)
+        valid[shift : shift + len(column)] = column.is_valid().to_numpy(zero_copy_only=False)
+        counts = window_sums(valid.astype(np.int64), self.width)
+        if self.kind == "count":
+            return Chunk.of([pa.array(counts)])
+        values = np.zeros(length, dtype=np.int64 if facts[0].schema[0] == INT else np.float64)
+        values[shift : shift + len(column)] = column.fill_null(0).to_numpy(zero_copy_only=False)
+        needed = self.width if self.minimum is None else max(self.minimum, 1)
+        result = self._aggregate(values, valid, counts)
+        return Chunk.of([pa.array(result.astype(values.dtype if result_type == INT else np.float64), mask=counts < needed)])
+
+    def _aggregate(self, values: np.ndarray, valid: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        if self.kind in ("min", "max"):
+            return window_extremes(values, valid, self.width, self.kind == "max")
+        if self.kind == "sum" and values.dtype.kind == "i":
+            return window_sums(values, self.width)
+        special = ~np.isfinite(values)
+        clean = np.where(special | ~valid, 0.0, values).astype(np.float64)
+        divisor = np.maximum(counts, 1)
+        sums = window_sums(clean.astype(np.longdouble), self.width)
+        if self.kind == "sum":
+            result = sums
+        elif self.kind == "mean":
+            result = sums / divisor
+        else:
+            result = self._spread(clean, valid & ~special, divisor)
+        return self._with_special(result, values, special)
+
+    def _spread(self, clean: np.ndarray, valid: np.ndarray, divisor: np.ndarray) -> np.ndarray:
+        shift = clean[valid].mean() if valid.any() else 0.0
+        moved = np.where(valid, clean - shift, 0.0).astype(np.longdouble)
+        sums, squares = window_sums(moved, self.width), window_sums(moved * moved, self.width)
+        variance = np.maximum(squares / divisor - (sums / divisor) ** 2, 0.0)
+        return np.sqrt(variance) if self.kind == "stdv" else variance
+
+    def _with_special(self, result: np.ndarray, values: np.ndarray, special: np.ndarray) -> np.ndarray:
+        """NaN and infinities act in their own windows only."""
+        if not special.any():
+            return result
+        nan = window_sums(np.isnan(values).astype(np.int64), self.width) > 0
+        up = window_sums((values == np.inf).astype(np.int64), self.width) > 0
+        down = window_sums((values == -np.inf).astype(np.int64), self.width) > 0
+        if self.kind in ("stdv", "var"):
+            return np.where(nan | up | down, np.nan, result)
+        result = np.where(up, np.inf, np.where(down, -np.inf, result))
+        return np.where(nan | (up & down), np.nan, result)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A window of rows around each row."""
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        relation = inputs[0]
+        column_type = relation.schema[0]
+        column = relation.df["c0"]
+        window = Window.orderBy(*relation.order()).rowsBetween(self.before, self.after)
+        counted = F.count(column).over(window)
+        if self.kind == "count":
+            return relation.with_columns([counted], (INT,))
+        value = window_aggregate(column, column_type, self.kind, window)
+        if self.kind in ("min", "max") and column_type == FLOAT:
+            first = F.first(column, ignorenulls=True).over(window)
+            value = F.when(F.isnan(first), F.lit(float("nan"))).otherwise(value)
+        needed = self.width if self.minimum is None else max(self.minimum, 1)
+        result = column_type if self.kind in ("sum", "min", "max") else FLOAT
+        return relation.with_columns([F.when(counted >= needed, value)], (result,))
+
+    def describe(self) -> str:
+        """Kind and window."""
+        return f"{self.kind}, rows {self.before}..{self.after}" + ("" if self.minimum is None else f", at least {self.minimum}")
+
+
+def window_sums(values: np.ndarray, width: int) -> np.ndarray:
+    """Sum of every ``width`` consecutive values."""
+    with np.errstate(over="ignore"):
+        total = np.cumsum(np.concatenate([np.zeros(1, dtype=values.dtype), values]))
+        return total[width:] - total[:-width]
+
+
+def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: bool) -> np.ndarray:
+    """Smallest or largest of every ``width`` consecutive values; NaN only where the window's first value is NaN, as the reference has it.
+
+    Source: van Herk (1992), Gil and Werman (1993): running extremes of blocks from both sides, linear in the rows.
+    """
+    is_float = values.dtype.kind == "f"
+    limits = (-np.inf, np.inf) if is_float else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+    neutral = limits[0] if largest else limits[1]
+    nan = np.isnan(values) if is_float else np.zeros(len(values), dtype=bool)
+    clean = np.where(valid & ~nan, values, neutral)
+    combine = np.maximum if largest else np.minimum
+    blocks = -(-len(clean) // width)
+    padded = np.full(blocks * width, neutral, dtype=clean.dtype)
+    padded[: len(clean)] = clean
+    table = padded.reshape(blocks, width)
+    forward = combine.accumulate(table, axis=1).ravel()
+    backward = combine.accumulate(table[:, ::-1], axis=1)[:, ::-1].ravel()
+    rows = len(values) - width + 1
+    result = combine(backward[:rows], forward[width - 1 : width - 1 + rows])
+    if is_float and nan.any():
+        places = np.where(valid, np.arange(len(values)), len(values))
+        following = np.minimum.accumulate(places[::-1])[::-1][:rows]
+        first_is_nan = nan[np.minimum(following, len(values) - 1)] & (following < np.arange(rows) + width)
+        result = np.where(first_is_nan, np.nan, result)
+    return result
+
+
+def rolling(node: PlannerNode, kind: str, before: int, after: int, minimum_observations: int | None = None) -> PlannerNode:
+    """Rolling values of a one-column node."""
+    return Rolling(kind, int(before), int(after), minimum_observations).make_planner_node(node)

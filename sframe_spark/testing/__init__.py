@@ -1,0 +1,1 @@
+"""Doors for authors of operators and laws."""
