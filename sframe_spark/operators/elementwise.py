@@ -180,7 +180,7 @@ def apply_function(function: str, *arguments: PlannerNode | Literal, parameters:
     places = iter(range(len(nodes)))
     operands = tuple(a if isinstance(a, Literal) else Register(next(places)) for a in arguments)
     classes: dict[int, type[Transform]] = {1: Transform, 2: BinaryTransform, 3: TernaryTransform}
-    return classes[len(nodes)](function, operands, parameters).make_planner_node(*nodes)
+    return classes[len(nodes)](function=function, operands=operands, parameters=parameters).make_planner_node(*nodes)
 
 
 def apply_program(node: PlannerNode, program: Program) -> PlannerNode:
