@@ -9,7 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.nodes import equal_length, node_from_values
-from sframe_spark.errors import LengthMismatchError, SchemaError
+from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SparkSource, memory_source
 from sframe_spark.planner.node import PlannerNode
@@ -35,14 +35,14 @@ def frame_from(data: Any, format: str = "auto") -> Frame:
         return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
     module = type(data).__module__.split(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
-        return frame_from_columns({str(name): data[name] for name in data.columns})
+        return frame_from_pairs([str(name) for name in data.columns], [data[name] for name in data.columns])
     if module == "pyspark":
         return frame_from_spark(data)
     if isinstance(data, Mapping):
         return frame_from_columns(data)
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
-    raise SchemaError(f"an SFrame is not made of a {type(data).__name__}: give a dict of columns, a list of values, a table or a path")
+    raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: give a dict of columns, a list of values, a table or a path")
 
 
 def frame_from_path(path: str, format: str) -> Frame:
@@ -62,22 +62,28 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
     from sframe_spark.api.sarray import SArray
 
     nodes: list[PlannerNode] = []
-    for name, values in sorted_columns(columns):
-        if not isinstance(name, str):
-            raise SchemaError(f"a column name is a str, got {name!r}")
-        single = isinstance(values, (str, bytes)) or not hasattr(values, "__iter__")
-        nodes.append(values._node if isinstance(values, SArray) else node_from_values([values] if single else values))
+    names = names_in_order(columns)
+    for name in names:
+        values = columns[name]
+        single = not hasattr(values, "__iter__")
+        given = [values] if single else list(values) if isinstance(values, str) else values
+        nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
     if not nodes:
         return memory_source([], [], 0), []
-    for node, name in zip(nodes[1:], list(columns)[1:], strict=True):
+    for node, name in zip(nodes[1:], names[1:], strict=True):
         if not equal_length(nodes[0], node):
             raise LengthMismatchError(f"column {name!r} has another number of rows than the first column: all must be equal")
-    return combine_columns(nodes), list(columns)
+    return combine_columns(nodes), names
 
 
-def sorted_columns(columns: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    """Columns in the order given."""
-    return list(columns.items())
+def names_in_order(columns: Mapping[str, Any]) -> list[str]:
+    """Column names of a dict as the reference orders them: by name, columns of values before SArrays."""
+    from sframe_spark.api.sarray import SArray
+
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"a column name is a str, got {name!r}")
+    return sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
@@ -88,13 +94,25 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
     return zip_columns(*nodes)
 
 
+def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
+    """Columns in the order given."""
+    by_name = dict(zip(names, columns, strict=True))
+    node, found = frame_from_columns(by_name)
+    from sframe_spark.operators.columns import project
+
+    return project(node, [found.index(name) for name in by_name]), list(by_name)
+
+
 def frame_from_iterable(data: Iterable[Any]) -> Frame:
     """SArrays side by side, or values as one column ``X1``."""
     from sframe_spark.api.sarray import SArray
 
     items = data if isinstance(data, list) or hasattr(data, "dtype") else list(data)
-    if isinstance(items, list) and items and all(isinstance(item, SArray) for item in items):
-        return frame_from_columns({f"X{i + 1}": item for i, item in enumerate(items)})
+    if isinstance(items, list) and not items:
+        return memory_source([], [], 0), []
+    if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
+        names = [f"X{i + 1}" for i in range(len(items))]
+        return frame_from_pairs(names, items)
     return node_from_values(items), ["X1"]
 
 

@@ -27,7 +27,7 @@ from sframe_spark.api.sarray_reductions import Reductions
 from sframe_spark.api.sarray_windows import Windows
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.groupby import Aggregation, group_by
@@ -103,20 +103,33 @@ class SArray(Arithmetic, Reductions, Missing, Windows):
         TypeError
             If the two have different types and no ``dtype`` is given.
         """
-        both = [value._node if isinstance(value, SArray) else None for value in (istrue, isfalse)]
-        kinds = [node.schema[0].python_class for node in both if node is not None]
-        wanted = dtype or (kinds[0] if kinds else None)
-        operands: list[Any] = []
-        for value, node in zip((istrue, isfalse), both, strict=True):
-            if node is None:
-                converted = node_from_values([value], wanted)
-                operands.append(constant_source(single_value(converted, 0), converted.schema[0], len(condition)))
-            else:
-                operands.append(node)
-        if operands[0].schema[0].kind != operands[1].schema[0].kind:
-            raise SchemaError("istrue and isfalse have different types: convert one of them with astype()")
+        for value in (condition, istrue, isfalse):
+            if isinstance(value, SArray) and not equal_length(condition._node, value._node):
+                raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")
+        chosen = dtype or SArray._type_of_choice(istrue, isfalse)
+        operands = [SArray._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]
+        kinds = [operand.schema[0].kind for operand in operands]
+        if kinds[0] != kinds[1]:
+            error = UnsupportedOperationError if isinstance(istrue, SArray) and isinstance(isfalse, SArray) else SchemaError
+            raise error(f"istrue is {kinds[0]} and isfalse is {kinds[1]}: convert one of them with astype()")
         common = common_encoding(operands[0].schema[0], operands[1].schema[0])
         return SArray(_node=apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
+
+    @staticmethod
+    def _type_of_choice(istrue: Any, isfalse: Any) -> type | None:
+        """Class that single values take: that of the SArray beside them, or of the value beside a None."""
+        for value in (istrue, isfalse):
+            if isinstance(value, SArray):
+                return value.dtype
+        known = [value for value in (istrue, isfalse) if value is not None]
+        return literal_of(known[0]).type.python_class if len(known) == 1 else None
+
+    @staticmethod
+    def _choice(value: Any, dtype: type | None, rows: int) -> PlannerNode:
+        if isinstance(value, SArray):
+            return value._node
+        converted = node_from_values([value], dtype)
+        return constant_source(single_value(converted, 0), converted.schema[0], rows)
 
     @property
     def dtype(self) -> type:
@@ -221,7 +234,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows):
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
         """1 in the rows that hold the ``topk`` largest (``reverse``: smallest) values, else 0."""
         if self._node.schema[0].kind not in SORTABLE:
-            raise SchemaError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime have a top")
+            raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime have a top")
         numbers = number_rows(self._node)
         present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
         top = TopRows(((0, bool(reverse)),), head_count(topk)).make_planner_node(present)
@@ -262,7 +275,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows):
     def to_numpy(self) -> np.ndarray:
         """All values as a numpy array."""
         values = list(self)
-        return np.asarray(values) if self.dtype is not list else np.array(values, dtype=object)
+        return np.asarray(values)
 
     def to_arrow(self) -> pa.Array:
         """All values as an Arrow array."""

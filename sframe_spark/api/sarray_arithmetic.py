@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.nodes import equal_length, literal_of
-from sframe_spark.errors import LengthMismatchError
+from sframe_spark.errors import LengthMismatchError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
 
 if TYPE_CHECKING:
@@ -26,9 +26,18 @@ class Arithmetic:
                 raise LengthMismatchError("the two SArrays have different lengths, so their rows cannot be paired")
             operand: Any = other._node
         else:
+            if other is None and function not in ("equal", "not_equal"):
+                raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
             operand = literal_of(other)
+            if function == "floor_divide" and reverse:
+                return SArray(_node=self._divided_into(operand))
         operands = (operand, self._node) if reverse else (self._node, operand)
         return SArray(_node=apply_function(function, *operands))
+
+    def _divided_into(self, literal: Any) -> PlannerNode:
+        if self._node.schema[0].kind == "array":
+            raise UnsupportedOperationError("a number is not floor-divided by arrays: use apply()")
+        return apply_function("reverse_floor_divide", literal, self._node)
 
     def _unary(self, function: str) -> SArray:
         from sframe_spark.api.sarray import SArray
@@ -100,20 +109,11 @@ class Arithmetic:
     def __and__(self, other: Any) -> SArray:
         return self._binary("and_", other)
 
-    def __rand__(self, other: Any) -> SArray:
-        return self._binary("and_", other, reverse=True)
-
     def __or__(self, other: Any) -> SArray:
         return self._binary("or_", other)
 
-    def __ror__(self, other: Any) -> SArray:
-        return self._binary("or_", other, reverse=True)
-
     def __xor__(self, other: Any) -> SArray:
         return self._binary("xor", other)
-
-    def __rxor__(self, other: Any) -> SArray:
-        return self._binary("xor", other, reverse=True)
 
     def __neg__(self) -> SArray:
         return self._unary("negate")

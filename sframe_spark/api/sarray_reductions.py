@@ -74,8 +74,8 @@ class Reductions:
         return int(self._reduce_function("truth", "sum"))
 
     def countna(self) -> int:
-        """Number of missing values (NaN counts as missing)."""
-        return int(self._reduce_function("is_missing", "sum"))
+        """Number of missing values (NaN is a value)."""
+        return int(self._reduce("count_missing"))
 
     def argmax(self) -> Any:
         """Row number of the largest value (of the last one if there are several)."""
@@ -91,7 +91,10 @@ class Reductions:
                 return None
             raise SchemaError(f"values of type {self._node.schema[0].kind} have no extreme row: only int and float have one")
         numbered = zip_columns(self._node, row_number(self._node))
-        return reduce_values(numbered, [Aggregation(aggregate, (0, 1))])[0]
+        found = reduce_values(numbered, [Aggregation(aggregate, (0, 1))])[0]
+        if found is None and len(self):
+            raise SchemaError("there is no extreme row: every value is missing")
+        return found
 
     def median(self, approximate: bool = False) -> Any:
         """The middle one of the values that are not missing (the upper of two); ``approximate`` is accepted and gives the exact one."""

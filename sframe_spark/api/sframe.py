@@ -16,7 +16,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import SchemaError, UserFunctionError
+from sframe_spark.errors import SchemaError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map
@@ -154,16 +154,21 @@ class SFrame(Relational):
         return SFrame(_node=flat_map(self._node, fn, self._names, types), _names=names)
 
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> list[Any]:
-        samples: list[list[Any]] = []
+        samples: list[Any] = []
         for row in self._first_dicts(10):
             try:
-                samples.extend(fn(row))
+                rows = fn(row)
             except Exception as error:
                 raise user_error(getattr(fn, "__qualname__", "the function"), row, error) from error
+            if not isinstance(rows, list):
+                raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
+            samples.extend(rows)
         if not samples:
             raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")
         if not all(isinstance(item, (list, tuple)) and len(item) == width for item in samples):
-            raise UserFunctionError(f"each row must be a list of {width} value(s)", row=samples[0])
+            raise SchemaError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
+        if any(value is None for value in samples[0]):
+            raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
         return [general(infer_type([item[i] for item in samples])) for i in range(width)]
 
     def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:

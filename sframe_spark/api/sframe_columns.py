@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
-from sframe_spark.errors import ColumnNotFoundError, LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.sources import memory_source
 from sframe_spark.types import type_of_class
 
 if TYPE_CHECKING:
@@ -62,6 +63,10 @@ class Columns:
 
         return SFrame(_node=node, _names=names)
 
+    def _empty(self) -> SFrame:
+        """A frame without columns and rows."""
+        return self._new(memory_source([], [], 0), [])
+
     def __contains__(self, name: object) -> bool:
         return name in self._names
 
@@ -92,17 +97,32 @@ class Columns:
                 raise SchemaError(f"columns are chosen by name or class, got {item!r}")
         repeated = sorted({name for name in chosen if chosen.count(name) > 1})
         if repeated:
-            raise SchemaError(f"columns chosen more than once: {', '.join(repeated)}")
+            raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
+        if not chosen:
+            return self._empty()
         return self._new(project(self._node, [self._position(name) for name in chosen]), chosen)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         """Assign a column (an SArray or other values of the frame's length, or one value for all rows), or several from a frame."""
         if isinstance(key, list):
-            self.add_columns(value, key if not isinstance(value, Columns) else None, inplace=True)
+            self._assign_several(key, value)
             return
         if not isinstance(key, str):
             raise SchemaError(f"a column name is a str, got {type(key).__name__}")
         self._assign(key, self._column_of(value))
+
+    def _assign_several(self, names: list[Any], value: Any) -> None:
+        """Add the columns of a frame; the names only say how many.
+
+        Raises
+        ------
+        ValueError
+            If a name is taken.
+        """
+        taken = [name for name in (value._names if isinstance(value, Columns) else names) if name in self._names]
+        if taken:
+            raise InvalidArgumentError(f"the frame has columns of these names already: {', '.join(taken)}")
+        self.add_columns(value, names if not isinstance(value, Columns) else None, inplace=True)
 
     def _column_of(self, value: Any) -> SArray:
         if isinstance(value, SArray):
@@ -186,6 +206,9 @@ class Columns:
             if name not in self._names:
                 raise ColumnNotFoundError(name, self._names)
         kept = [i for i, name in enumerate(self._names) if name not in gone]
+        if not kept:
+            empty = self._empty()
+            return self._with(empty._node, []) if inplace else empty
         node = project(self._node, kept)
         names = [self._names[i] for i in kept]
         return self._with(node, names) if inplace else self._new(node, names)

@@ -9,15 +9,15 @@ from sframe_spark.api.aggregate import MissingArgumentColumnError, expand_reques
 from sframe_spark.api.indexing import head_count
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
-from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError
+from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError, UnknownNameError
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.groupby import Aggregation, group_by
 from sframe_spark.operators.join import join
 from sframe_spark.operators.rows import append, filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
-from sframe_spark.types import common_encoding
+from sframe_spark.types import INT, common_encoding
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -47,17 +47,21 @@ class Relational(Columns):
         return self._new(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
 
     def _order(self, keys: Any, ascending: bool) -> list[tuple[int, bool]]:
-        items = [keys] if isinstance(keys, (str, tuple)) and not isinstance(keys, list) else keys
-        if not isinstance(items, list) or not items:
+        items = [keys] if isinstance(keys, str) else keys
+        if not isinstance(items, list):
             raise SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
+        if not items or len({type(item) for item in items}) > 1:
+            raise InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
         order: list[tuple[int, bool]] = []
         for item in items:
-            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, ascending)
+            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, bool(ascending))
             if not isinstance(name, str) or not isinstance(direction, bool):
                 raise SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
-            position = self._position(name)
+            if name not in self._names:
+                raise UnknownNameError(name, self._names)
+            position = self._names.index(name)
             if any(position == known for known, _ in order):
-                raise InvalidArgumentError(f"column {name!r} is named twice as a sort key")
+                raise UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
             self._check_sortable(position)
             order.append((position, direction))
         return order
@@ -77,22 +81,22 @@ class Relational(Columns):
         return self._new(TopRows(((position, bool(reverse)),), head_count(k)).make_planner_node(present), self._names)
 
     def unique(self) -> SFrame:
-        """Each distinct row once, ascending by all columns."""
+        """Each distinct row once, ascending by all columns, which come in the order of their names."""
         if not self._names:
             return self._new(self._node, self._names)
         for name, column_type in zip(self._names, self._node.schema, strict=True):
             if column_type.kind == "dict":
                 raise SchemaError(f"column {name!r} holds dicts, which cannot be compared for uniqueness")
-        return self._new(group_by(self._node, range(len(self._names)), []), self._names)
+        names = sorted(self._names)
+        return self._new(group_by(self._node, [self._names.index(name) for name in names], []), names)
 
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
         """One row (the first) for each distinct value of some columns, ascending by them."""
-        chosen = [subset] if isinstance(subset, str) else list(subset)
+        chosen = [subset] if isinstance(subset, str) else sorted(subset)
         keys = [self._position(name) for name in chosen]
         rest = [i for i in range(len(self._names)) if i not in keys]
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
-        order = [*keys, *rest]
-        return self._new(project(grouped, [order.index(i) for i in range(len(order))]), self._names)
+        return self._new(grouped, [self._names[i] for i in (*keys, *rest)])
 
     def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
         """One row per distinct value of the key columns, ascending by them: the keys, then the aggregates.
@@ -100,7 +104,7 @@ class Relational(Columns):
         Parameters
         ----------
         key_column_names
-            A name or a list of names.
+            A name or a list of names; the result has the key columns in the order of their names.
         operations
             A dict from output name to an aggregate, an aggregate, or a list of these.
 
@@ -118,7 +122,7 @@ class Relational(Columns):
         >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
         {'k': ['a', 'b'], 's': [2, 4]}
         """
-        keys = [key_column_names] if isinstance(key_column_names, str) else list(key_column_names)
+        keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
         for name in keys:
             if not isinstance(name, str):
                 raise SchemaError(f"a key column is given by its name, got {name!r}")
@@ -237,7 +241,7 @@ class Relational(Columns):
         self._require(column_name)
         wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)
-        if wanted.dtype is not column.dtype and len(wanted):
+        if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):
             raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
         mask = column.is_in(wanted)._node
         if exclude:
@@ -260,21 +264,23 @@ class Relational(Columns):
         how
             ``any`` drops rows with at least one missing value, ``all`` those with nothing else.
         """
-        mask = self._missing_mask(columns, how)
+        mask = self._missing_mask(columns, how, recursive)
         if mask is None:
             return self._new(self._node, self._names)
         return self._new(filter_by_mask(self._node, (mask == 0)._node), self._names)
 
     def dropna_split(self, columns: Any = None, how: str = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
         """The rows that :meth:`dropna` keeps and those it drops."""
-        mask = self._missing_mask(columns, how)
+        mask = self._missing_mask(columns, how, recursive)
         if mask is None:
-            return self._new(self._node, self._names), self._new(self._node, self._names).head(0)
+            return self._new(self._node, self._names), self._empty()
         kept = self._new(filter_by_mask(self._node, (mask == 0)._node), self._names)
         return kept, self._new(filter_by_mask(self._node, mask._node), self._names)
 
-    def _missing_mask(self, columns: Any, how: str) -> SArray | None:
+    def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
         """1 in rows to drop; None when no column is looked at."""
+        if isinstance(columns, list) and not columns:
+            return None
         if how not in ("any", "all"):
             raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
         chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
@@ -282,11 +288,27 @@ class Relational(Columns):
             raise SchemaError("columns must be a name or a list of names")
         if not chosen:
             return None
-        masks = [SArray(_node=apply_function("is_missing", self.select_column(name)._node)) for name in chosen]
+        masks = [missing_of(self.select_column(name), recursive) for name in chosen]
         total = masks[0]
         for mask in masks[1:]:
             total = total | mask if how == "any" else total & mask
         return total
+
+
+def missing_of(column: SArray, recursive: bool) -> SArray:
+    """1 in rows that are missing (or, if ``recursive``, hold something missing inside), else 0."""
+    if recursive and column.dtype in (list, dict):
+        return SArray(_node=apply_lambda(column._node, holds_missing, INT))
+    return SArray(_node=apply_function("is_missing", column._node))
+
+
+def holds_missing(value: Any) -> int:
+    """1 if a value, or anything inside it, is missing."""
+    if isinstance(value, dict):
+        return int(any(holds_missing(item) for item in value.values()))
+    if isinstance(value, (list, tuple)):
+        return int(any(holds_missing(item) for item in value))
+    return int(value is None or value != value)
 
 
 def is_collection(values: Any) -> bool:

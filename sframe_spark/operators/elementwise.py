@@ -65,7 +65,7 @@ class Transform(RowWise):
     name: ClassVar[str] = "transform"
     function: Function
     operands: tuple[Operand, ...] = (Register(0),)
-    parameters: tuple[Any, ...] = ()
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=repr)
 
     def program(self, width: int) -> Program:
         """A single step."""

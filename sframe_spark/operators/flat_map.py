@@ -7,8 +7,7 @@ from typing import Any, ClassVar
 
 import attrs
 
-from sframe_spark.errors import UserFunctionError
-from sframe_spark.operators.python_function import PythonFunction, user_error
+from sframe_spark.operators.python_function import PythonFunction, error_like, user_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -56,12 +55,16 @@ class FlatMap(Operator):
 
     def _call(self, row: dict[str, Any]) -> list[Sequence[Any]]:
         try:
-            result = list(self.function.function(row))
+            result = self.function.function(row)
         except Exception as error:
             raise user_error(self.function.describe(), row, error) from error
+        if not isinstance(result, list):
+            message = f"{self.function.describe()} returned {type(result).__name__}: it must return a list of rows"
+            raise error_like(TypeError, message, row=row)
         for item in result:
             if not isinstance(item, (list, tuple)) or len(item) != len(self.types):
-                raise UserFunctionError(
+                raise error_like(
+                    TypeError,
                     f"{self.function.describe()} returned {item!r} as a row: each row must be a list of {len(self.types)} value(s)", row=row
                 )
         return result

@@ -52,7 +52,7 @@ class Step:
 
     function: Function
     operands: tuple[Operand, ...]
-    parameters: tuple[Any, ...] = ()
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=repr)
 
 
 @attrs.frozen(cache_hash=True)

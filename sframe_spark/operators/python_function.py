@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 import traceback
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from typing import Any
 
 import attrs
@@ -55,9 +56,10 @@ class PythonFunction:
         try:
             return encode(results, self.result)
         except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-            raise UserFunctionError(
+            raise error_like(
+                TypeError,
                 f"{self.describe()} returned a value that does not fit the column type {self.result.kind}: {error}. "
-                "Give apply() another dtype, or convert the value in the function."
+                "Give apply() another dtype, or convert the value in the function.",
             ) from None
 
     def _call(self, function: Callable[[Any], Any], values: Any) -> list[Any]:
@@ -88,7 +90,28 @@ def user_error(description: str, value: Any, error: BaseException) -> UserFuncti
     text = "".join(traceback.format_list(frames)) + "".join(traceback.format_exception_only(error))
     shown = repr(value)
     shown = value if len(shown) <= 500 else shown[:500] + "..."
-    return UserFunctionError(f"{description} failed with {type(error).__name__}: {error}", text, portable(shown))
+    message = f"{description} failed with {type(error).__name__}: {error}"
+    return error_like(type(error), message, text, portable(shown))
+
+
+def error_like(cause: type[BaseException], message: str, text: str = "", row: Any = None) -> UserFunctionError:
+    """A :class:`UserFunctionError` that ``except`` clauses for the function's own error class catch too."""
+    if cause.__module__ != "builtins":
+        return UserFunctionError(message, text, row)
+    return _error_class(cause)(message, text, row)
+
+
+@lru_cache(maxsize=128)
+def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
+    """A class that is both; the plain one where Python cannot combine them."""
+
+    def reduce(self: UserFunctionError) -> tuple[Any, ...]:
+        return error_like, (cause, self.message, self.traceback_text, self.row)
+
+    try:
+        return type(UserFunctionError.__name__, (UserFunctionError, cause), {"__reduce__": reduce, "__module__": __name__})
+    except TypeError:
+        return UserFunctionError
 
 
 def portable(value: Any) -> Any:

@@ -12,7 +12,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, ColumnType
+from sframe_spark.types import DATETIME_KIND, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -23,7 +23,7 @@ SORTABLE = ("int", "float", "str", "datetime")
 @register
 @attrs.frozen
 class Sort(Operator):
-    """All rows in the order of some columns; ties keep their input order. Missing is smallest, NaN next.
+    """All rows in the order of some columns; ties keep their input order. Missing is smallest, NaN largest.
 
     Parameters
     ----------
@@ -103,14 +103,10 @@ def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[
 
 
 def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
-    """Columns whose lexicographic Spark order (missing first) is the engine's order of the values.
+    """Columns whose lexicographic Spark order (missing first, NaN last) is the engine's order of the values.
 
-    Spark puts NaN above every number; here it is below, so a float is preceded by a flag. A date-time with an offset orders by its instant.
+    A date-time with an offset orders by its instant.
     """
-    from pyspark.sql import functions as F
-
-    if column_type.kind == FLOAT_KIND:
-        return [F.when(column.isNull(), None).otherwise(~F.isnan(column)), column]
     if column_type.kind == DATETIME_KIND and column_type.is_zoned:
         return [column["instant"]]
     return [column]

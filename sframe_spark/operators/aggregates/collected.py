@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.support import define_collected, require
 from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, ColumnType, dict_of, list_of
@@ -90,6 +90,8 @@ def reduce_frequencies(arrays: Sequence[pa.Array], types: Types, parameters: Par
 
 def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:
     require("QUANTILE", types[0], ("int", "float"))
+    if not all(0 <= share <= 1 for share in parameters):
+        raise UnsupportedOperationError(f"quantiles are shares between 0 and 1, got {', '.join(map(str, parameters))}")
     return ARRAY
 
 

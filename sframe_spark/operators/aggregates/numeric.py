@@ -199,6 +199,18 @@ def reduce_count(arrays: Sequence[pa.Array], types: Types, parameters: Parameter
     return len(arrays[0])
 
 
+def _count_missing_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.count(F.lit(1)) - F.count(columns[0])
+
+
+def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """Number of missing values."""
+    return arrays[0].null_count
+
+
+register_aggregate(AggregateFunction("count_missing", _infer_count, _count_missing_column, reduce_count_missing))
 register_aggregate(AggregateFunction("count", _infer_count, _count_column, None))
 register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum, finish=_VectorFinish(reduce_sum)))
 register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_VectorFinish(reduce_mean)))
