@@ -14,7 +14,9 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.paths import filesystem_of, is_local
+from sframe_spark.types import ColumnType
 
 REMEMBERED_FOOTERS = 1024
 
@@ -29,10 +31,18 @@ class Footer:
         Footer as pyarrow reads it.
     starts
         Row at which each row group starts, and at the end the number of rows.
+    size
+        Length of the file in bytes.
     """
 
     metadata: pq.FileMetaData
     starts: tuple[int, ...]
+    size: int
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the file."""
+        return self.metadata.schema.to_arrow_schema()
 
     @property
     def rows(self) -> int:
@@ -80,14 +90,14 @@ def _identity(location: str) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def _load(location: str, size: int, modified: int) -> Footer:
-    """Read a footer; size and time of change are only there to be part of the key."""
+    """Read a footer; the time of change is only there to be part of the key."""
     try:
         with _source(location) as source:
             metadata = pq.read_metadata(source)
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)))
+    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), size)
 
 
 @contextlib.contextmanager
@@ -103,3 +113,62 @@ def _source(location: str) -> pa.NativeFile:
         return pa.memory_map(location)
     filesystem, path = filesystem_of(location)
     return filesystem.open_input_file(path)
+
+
+def bounds_in_footer(metadata: pq.FileMetaData, name: str) -> tuple[Scalar, Scalar] | None:
+    """Return minimum and maximum of a column over all row groups; None when any of them does not tell.
+
+    Date-times come as microseconds. NaN is not among the values compared.
+    """
+    minima, maxima = [], []
+    for statistics in column_chunks(metadata, name):
+        if statistics is None or not statistics.has_min_max:
+            if statistics is None or not statistics.has_null_count or statistics.num_values:
+                return None
+            continue
+        is_text = statistics.physical_type == "BYTE_ARRAY"
+        minima.append(statistics.min if is_text else statistics.min_raw)
+        maxima.append(statistics.max if is_text else statistics.max_raw)
+    # Some writers of old let NaN into the bounds, which makes them bounds of nothing.
+    if any(bound != bound for bound in (*minima, *maxima)):
+        return None
+    return min(minima, default=None), max(maxima, default=None)
+
+
+def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
+    """Return what the footer of a file proves about a column.
+
+    Nothing is said about columns that the file stores in another type, nor about the bounds of texts, which writers may
+    cut short.
+    """
+    field = footer.schema.field(name)
+    if field.type != column_type.physical or pa.types.is_nested(field.type) or column_type.is_encoded:
+        return UNKNOWN_STATISTICS
+    chunks = list(column_chunks(footer.metadata, name))
+    missing = [chunk.null_count if chunk is not None and chunk.has_null_count else None for chunk in chunks]
+    has_missing = None if None in missing else any(missing)
+    has_nan = None if pa.types.is_floating(field.type) else False
+    bounds = None if pa.types.is_string(field.type) else bounds_in_footer(footer.metadata, name)
+    if bounds is None:
+        return ColumnStatistics(has_missing=has_missing, has_nan=has_nan)
+    low, high = bounds
+    facts = ColumnStatistics(has_missing=has_missing, has_nan=has_nan, bounds_known=True, minimum=low, maximum=high)
+    if low is None or low != high or has_missing is not False or has_nan is not False:
+        return facts
+    # All values are one value: every order holds, and strict orders only for a single row.
+    single = footer.rows == 1
+    return attrs.evolve(
+        facts, ascending=True, descending=True, strictly_ascending=single, strictly_descending=single,
+        constant=True, edges_known=True, first=low, last=low,
+    )  # fmt: skip
+
+
+def column_chunks(metadata: pq.FileMetaData, name: str) -> Iterator[pq.Statistics | None]:
+    """Yield the statistics of a column that is not nested, one for each row group."""
+    if not metadata.num_row_groups:
+        return
+    first = metadata.row_group(0)
+    paths = [first.column(index).path_in_schema for index in range(metadata.num_columns)]
+    position = paths.index(name)
+    for group in range(metadata.num_row_groups):
+        yield metadata.row_group(group).column(position).statistics

@@ -3,51 +3,130 @@
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Sequence
 
+import pyarrow as pa
 import pyarrow.fs as pafs
-import pyarrow.parquet as pq
 
-from sframe_spark.errors import StorageError
-from sframe_spark.storage.footers import footer_of
+from sframe_spark.errors import SchemaError, StorageError
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.paths import filesystem_of, normalised
+from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised, parent_and_name
+from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.from_arrow import arrow_column_type
 
 
-def foreign_manifest(paths: Sequence[str]) -> Manifest:
-    """Describe the rows of Parquet files, in natural order of their names, as one dataset without keys.
+def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
+    """Return a manifest of all rows of Parquet files: file after file, in natural order of names within a directory.
+
+    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
+    orders; the names of the columns must be the same.
+
+    Parameters
+    ----------
+    paths
+        Files, or directories whose files are meant; names starting with a dot or an underscore are left out.
 
     Raises
     ------
     StorageError
-        If there is no file, or the files have different columns.
+        If there is no file, or the files do not fit together.
+    SchemaError
+        If a column is of a type that no column can have.
     """
-    files = [file for path in paths for file in _files(normalised(path))]
+    files = [file for path in paths for file in parquet_files(normalised(path))]
     if not files:
-        raise StorageError(f"there is no Parquet file at {', '.join(map(str, paths))}")
-    schema = pq.read_schema(files[0])
-    for file in files[1:]:
-        if pq.read_schema(file).names != schema.names:
-            raise StorageError(f"{file} has other columns than {files[0]}")
-    names = tuple(schema.names)
-    entries = tuple(SegmentEntry(file, number, footer_of(file).rows) for number, file in enumerate(files))
-    types = tuple(arrow_column_type(field.type) for field in schema)
-    return Manifest(types, entries, "/", names, has_key=False, column_names_in_files=names)
+        raise StorageError(f"there is no Parquet file at {', '.join(str(path) for path in paths)}")
+    footers = [footer_of(file) for file in files]
+    names = _common_names(files, footers)
+    types = tuple(_common_type(name, files, footers) for name in names)
+    directory = _common_directory(files)
+    entries = tuple(
+        SegmentEntry(
+            _relative(file, directory),
+            number,
+            footer.rows,
+            tuple(statistics_in_footer(footer, name, kind) for name, kind in zip(names, types, strict=True)),
+            size=footer.size,
+        )
+        for number, (file, footer) in enumerate(zip(files, footers, strict=True))
+        if footer.rows
+    )
+    return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
 
 
-def _files(location: str) -> list[str]:
+def parquet_files(location: str) -> list[str]:
+    """Return a file itself, or the data files of a directory in natural order of their names."""
     filesystem, path = filesystem_of(location)
-    info = filesystem.get_file_info(path)
-    if info.is_file:
-        return [location]
-    if info.type != pafs.FileType.Directory:
-        raise StorageError(f"there is nothing at {location}")
-    found = [item.path for item in filesystem.get_file_info(pafs.FileSelector(path)) if item.is_file]
-    return sorted((name for name in found if not os.path.basename(name).startswith(("_", "."))), key=natural)
+    with telling("read", location):
+        info = filesystem.get_file_info(path)
+        if info.is_file:
+            return [location]
+        if info.type != pafs.FileType.Directory:
+            raise StorageError(f"there is nothing at {location}; check the path")
+        found = [item.base_name for item in filesystem.get_file_info(pafs.FileSelector(path)) if item.is_file]
+    return [join(location, name) for name in sorted(found, key=natural) if not name.startswith(("_", "."))]
 
 
-def natural(name: str) -> list[tuple[int, int | str]]:
-    """Sort key by which ``part-2`` comes before ``part-10``."""
-    return [(0, int(part)) if part.isdigit() else (1, part) for part in re.split(r"(\d+)", name)]
+def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+    """Return a sort key by which numbers in names count as numbers.
+
+    Examples
+    --------
+    >>> sorted(["part-10", "part-2", "a"], key=natural)
+    ['a', 'part-2', 'part-10']
+    """
+    parts = re.split(r"([0-9]+)", name)
+    return tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts)
+
+
+def _common_names(files: Sequence[str], footers: Sequence[Footer]) -> tuple[str, ...]:
+    names = tuple(footers[0].schema.names)
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise StorageError(f"{files[0]} has several columns of the name {repeated[0]!r}; rename them first")
+    for file, footer in zip(files, footers, strict=True):
+        other = footer.schema.names
+        if sorted(other) != sorted(names):
+            difference = ", ".join(sorted(set(names) ^ set(other))) or "repeated names"
+            raise StorageError(f"{file} has other columns than {files[0]} ({difference}); read them separately")
+    return names
+
+
+def _common_type(name: str, files: Sequence[str], footers: Sequence[Footer]) -> ColumnType:
+    """Return the type in which the values of a column of all files can be held."""
+    common: ColumnType | None = None
+    for file, footer in zip(files, footers, strict=True):
+        data_type = footer.schema.field(name).type
+        if pa.types.is_null(data_type):
+            continue
+        try:
+            found = arrow_column_type(data_type)
+            common = found if common is None else common_encoding(common, found)
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r} of {file}: {error}") from error
+        except TypeError as error:
+            raise StorageError(f"column {name!r} is {found.kind} in {file} but not in {files[0]}: {error}") from error
+    # A column of which no file knows more than that it is empty.
+    return FLOAT if common is None else common
+
+
+def _common_directory(files: Sequence[str]) -> str:
+    parents = [parent_and_name(file)[0] for file in files]
+    if all(parent == parents[0] for parent in parents):
+        return parents[0]
+    if all(is_local(file) for file in files):
+        return os.path.commonpath(parents)
+    scheme_and_host = {"/".join(parent.split("/")[:3]) for parent in parents}
+    if len(scheme_and_host) > 1 or any("?" in parent for parent in parents):
+        raise StorageError(f"{files[0]} and {files[-1]} are on different file systems; read them separately")
+    return scheme_and_host.pop()
+
+
+def _relative(file: str, directory: str) -> str:
+    if is_local(file):
+        return os.path.relpath(file, directory)
+    return posixpath.relpath(file.partition("?")[0], directory.partition("?")[0])

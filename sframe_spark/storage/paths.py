@@ -71,6 +71,10 @@ def filesystem_of(location: str) -> tuple[pafs.FileSystem, str]:
     """
     if is_local(location):
         return _LOCAL, location
+    return _connect(location)
+
+
+def _connect(location: str) -> tuple[pafs.FileSystem, str]:
     filesystem, path = pafs.FileSystem.from_uri(location)
     return filesystem, path
 

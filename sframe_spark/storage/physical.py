@@ -9,6 +9,8 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.types import PYTHON_CLASS, ZONED_PHYSICAL, ColumnType
+from sframe_spark.values.encode import recode
+from sframe_spark.values.from_arrow import normalize
 
 KEY_NAME = "_key"
 KEY_TYPE = pa.int64()
@@ -74,17 +76,28 @@ def type_from_json(value: Any) -> ColumnType:
     return ColumnType(kind, physical)
 
 
-def conform(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array | pa.ChunkedArray:
-    """Return the same values with exactly the given Arrow type.
+def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:
+    """Return the same values with exactly the Arrow type of a column type.
 
     Other writers name list elements differently, forbid missing elements, or mark timestamps as UTC; none of that
     changes a value.
     """
+    physical = column_type.physical
     if array.type == physical:
         return array
     if pa.types.is_dictionary(array.type):
         array = array.cast(array.type.value_type)
     return array.cast(physical)
+
+
+def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Return the values of a file of any origin as those of a column."""
+    if array.type == column_type.physical:
+        return array
+    if pa.types.is_null(array.type):
+        return pa.nulls(len(array), column_type.physical)
+    normalized, found = normalize(array)
+    return normalized if found == column_type else recode(normalized, found, column_type)
 
 
 def leaf_columns(name: str, physical: pa.DataType) -> Iterator[tuple[str, pa.DataType]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -14,13 +14,11 @@ from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import Footer, footer_of, opened
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.paths import join
-from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, file_column
+from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
 
-# Below this many rows it is cheaper to decode the wanted rows only than whole row groups.
+# With more rows than this, decoding the columns of a batch in parallel pays.
 FEW_ROWS = 16_384
 DEFAULT_BATCH_ROWS = 131_072
-
-Conversion = Callable[[pa.Array, int], pa.Array]
 
 
 def read_rows(
@@ -55,8 +53,7 @@ def read_rows(
     wanted = tuple(columns)
     parts: list[list[pa.Array]] = []
     for entry, low, high in intersecting(manifest, start, stop):
-        size = high - low if high - low <= FEW_ROWS else DEFAULT_BATCH_ROWS
-        parts.extend(_segment_batches(manifest, entry, wanted, low, high, size, with_key))
+        parts.extend(_segment_batches(manifest, entry, wanted, low, high, None, with_key))
     names = [file_column(position) for position in wanted] + [KEY_NAME] * with_key
     types = [manifest.types[position].physical for position in wanted] + [pa.int64()] * with_key
     chunks = [pa.chunked_array([part[index] for part in parts], column_type) for index, column_type in enumerate(types)]
@@ -111,17 +108,24 @@ def intersecting(
 
 
 def _segment_batches(
-    manifest: Manifest, entry: SegmentEntry, columns: tuple[int, ...], low: int, high: int, size: int, with_key: bool
+    manifest: Manifest,
+    entry: SegmentEntry,
+    columns: tuple[int, ...],
+    low: int,
+    high: int,
+    size: int | None,
+    with_key: bool,
 ) -> Iterator[list[pa.Array]]:
-    """Yield rows ``low`` to ``high`` of one segment."""
+    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us."""
     location = join(manifest.directory, entry.file)
     footer = footer_of(location, entry.size)
     if footer.rows != entry.rows:
         raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; save the frame again")
+    convert = conform if manifest.column_names_in_files is None else convert_foreign
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
     for batch in _file_batches(location, footer, [manifest.file_name(column) for column in columns], low, high, size):
-        arrays = [conform(batch.column(index), manifest.types[column].physical) for index, column in enumerate(columns)]
+        arrays = [convert(batch.column(index), manifest.types[column]) for index, column in enumerate(columns)]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
         position += batch.num_rows
@@ -129,15 +133,18 @@ def _segment_batches(
 
 
 def _file_batches(
-    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int
+    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first = bisect.bisect_right(footer.starts, low) - 1
     last = bisect.bisect_left(footer.starts, high)
     position = footer.starts[first]
+    # Rows are decoded from the start of a row group, and no further than this in one go.
+    step = size or min(high - position, DEFAULT_BATCH_ROWS)
+    threads = size is None and step > FEW_ROWS and len(names) > 1
     distinct = list(dict.fromkeys(names))
     with telling("read", location), opened(location, footer) as file:
-        for batch in _batches(file, list(range(first, last)), distinct, size):
+        for batch in _batches(file, list(range(first, last)), distinct, step, threads):
             begin, end = max(low - position, 0), min(high - position, batch.num_rows)
             position += batch.num_rows
             if begin < end:
@@ -146,5 +153,8 @@ def _file_batches(
                 return
 
 
-def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int) -> Iterator[pa.RecordBatch]:
-    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=False)
+def _batches(
+    file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some row groups; the one place where data pages are read."""
+    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)

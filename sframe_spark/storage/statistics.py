@@ -132,6 +132,9 @@ class StatisticsCollector:
 
     def _compare_neighbours(self, chunk: pa.Array, with_nan: bool) -> None:
         neighbours = _Neighbours(chunk, with_nan)
+        # One pass settles a strict order, which is the usual order of long columns.
+        if not self._tie and self._ascent != self._descent and neighbours.all_steps(upwards=self._ascent):
+            return
         self._descent = self._descent or neighbours.any_descent()
         self._ascent = self._ascent or neighbours.any_ascent()
         # Ties only tell strict orders from others, so without an order they are not looked for.
@@ -209,17 +212,24 @@ class _Neighbours:
     def any_tie(self) -> bool:
         return self._any(np.equal, pc.equal)
 
+    def all_steps(self, upwards: bool) -> bool:
+        return bool(self._compared(*((np.less, pc.less) if upwards else (np.greater, pc.greater))).all())
+
     def _any(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> bool:
+        return bool(self._compared(compare_numbers, compare_texts).any())
+
+    def _compared(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> npt.NDArray[np.bool_]:
+        found: npt.NDArray[np.bool_]
         if self._is_text:
             found = compare_texts(self._before, self._after).to_numpy(zero_copy_only=False)
         else:
             found = compare_numbers(self._before, self._after)
         if self._ranks is None:
-            return bool(found.any())
+            return found
         # Two values that are not both plain compare as their ranks do.
         before, after = self._ranks[:-1], self._ranks[1:]
         plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
-        return bool(np.where(plain, found, compare_numbers(before, after)).any())
+        return np.where(plain, found, compare_numbers(before, after))
 
 
 def _ranks(chunk: pa.Array, with_nan: bool) -> npt.NDArray[np.int8]:

@@ -3,81 +3,113 @@
 from __future__ import annotations
 
 import atexit
-import functools
 import itertools
 import os
 import shutil
 import tempfile
+import threading
+import uuid
 import weakref
 
 from sframe_spark.config import config
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.owner import claim, remove_abandoned
+from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised
 
 PREFIX = "sframe_spark-"
 
 
 class DatasetHandle:
-    """Keeps a temporary dataset alive; its directory is deleted with the last reference to the handle."""
+    """Keeps a temporary dataset alive; its directory is deleted with the last reference to the handle.
+
+    Parameters
+    ----------
+    directory
+        The directory to delete.
+    """
 
     __slots__ = ("__weakref__", "directory")
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        weakref.finalize(self, _remove, directory, os.getpid())
+        weakref.finalize(self, remove_directory, directory, os.getpid())
+
+    def __repr__(self) -> str:
+        return f"DatasetHandle({self.directory!r})"
 
 
 class TemporaryStore:
-    """The temporary directory of one process, with one directory per dataset.
+    """One directory of this process, with one directory per dataset in it; all of it goes when the process ends.
+
+    Starting a store also removes what processes that died on this machine have left.
 
     Parameters
     ----------
     root
-        Where the process's directory is made.
+        Directory, or URI on a file system that all executors reach, in which the directory of the process is made.
     """
 
     def __init__(self, root: str) -> None:
         self._owner = os.getpid()
-        os.makedirs(root, exist_ok=True)
-        remove_stale(root)
-        self.directory = tempfile.mkdtemp(prefix=f"{PREFIX}{self._owner}-", dir=root)
         self._numbers = itertools.count()
-        atexit.register(_remove, self.directory, self._owner)
+        location = normalised(root)
+        with telling("create a temporary directory in", location):
+            if is_local(location):
+                os.makedirs(location, exist_ok=True)
+                remove_abandoned(location, PREFIX)
+                self.directory = tempfile.mkdtemp(prefix=f"{PREFIX}{self._owner}-", dir=location)
+                claim(self.directory)
+            else:
+                self.directory = join(location, f"{PREFIX}{self._owner}-{uuid.uuid4().hex}")
+                _create(self.directory)
+        atexit.register(remove_directory, self.directory, self._owner)
 
     def new_dataset(self) -> DatasetHandle:
-        """A handle on a new, empty directory."""
-        directory = os.path.join(self.directory, f"d{next(self._numbers)}")
-        os.makedirs(directory)
+        """Return a handle on a new, empty directory."""
+        directory = join(self.directory, f"dataset-{next(self._numbers):06d}")
+        with telling("create temporary directory", directory):
+            _create(directory)
         return DatasetHandle(directory)
 
-
-def remove_stale(root: str) -> None:
-    """Delete what processes that are gone have left behind."""
-    for name in os.listdir(root):
-        owner = name.removeprefix(PREFIX).partition("-")[0]
-        if name.startswith(PREFIX) and owner.isdigit() and not _is_alive(int(owner)):
-            shutil.rmtree(os.path.join(root, name), ignore_errors=True)
-
-
-def _is_alive(process: int) -> bool:
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
+    def new_dataset_directory(self) -> str:
+        """Return a new, empty directory that stays until the process ends."""
+        directory = join(self.directory, f"kept-{next(self._numbers):06d}")
+        with telling("create temporary directory", directory):
+            _create(directory)
+        return directory
 
 
-def _remove(directory: str, owner: int) -> None:
-    """Delete a directory, but only in the process that made it: forked workers inherit the finalizers."""
-    if os.getpid() == owner:
+def _create(location: str) -> None:
+    filesystem, path = filesystem_of(location)
+    filesystem.create_dir(path, recursive=True)
+
+
+def remove_directory(directory: str, owner: int) -> None:
+    """Delete a directory, but only in the process that made it: forked workers inherit the finalizers.
+
+    Nobody is left to be told when deleting fails; the start of the next store tries again.
+    """
+    if os.getpid() != owner:
+        return
+    if is_local(directory):
         shutil.rmtree(directory, ignore_errors=True)
+        return
+    filesystem, path = filesystem_of(directory)
+    with telling("remove temporary directory", directory):
+        filesystem.delete_dir(path)
 
 
-@functools.lru_cache(maxsize=8)
-def _store(root: str, process: int) -> TemporaryStore:
-    return TemporaryStore(root)
+_STORES: dict[tuple[str, int], TemporaryStore] = {}
+_STORES_LOCK = threading.Lock()
 
 
 def temporary_store() -> TemporaryStore:
-    """The store of this process in the configured temporary directory."""
-    return _store(str(config.temporary_directory or tempfile.gettempdir()), os.getpid())
+    """Return the store of this process in the configured temporary directory, started at its first use."""
+    root = config.temporary_directory or tempfile.gettempdir()
+    with _STORES_LOCK:
+        key = root, os.getpid()
+        store = _STORES.get(key)
+        # Someone may have emptied the temporary directory under a process that runs for weeks.
+        if store is None or (is_local(store.directory) and not os.path.isdir(store.directory)):
+            store = _STORES[key] = TemporaryStore(root)
+        return store

@@ -20,7 +20,8 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar, SegmentEntry
+from sframe_spark.storage.footers import bounds_in_footer
+from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, SegmentEntry
 from sframe_spark.storage.paths import filesystem_of, join, normalised
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns
 from sframe_spark.storage.statistics import StatisticsCollector, has_order_statistics
@@ -68,7 +69,7 @@ class SegmentWriter:
     ) -> None:
         if not 0 <= number < 1 << (63 - KEY_SHIFT):
             raise StorageError(f"segment number {number} does not fit into a row key")
-        self.file = f"segment-{number:08d}-{uuid.uuid4().hex}.parquet"
+        self.file = segment_file_name(number)
         self._directory = normalised(directory)
         self._location = join(self._directory, self.file)
         self._number = number
@@ -103,7 +104,7 @@ class SegmentWriter:
     def _conformed(self, arrays: Sequence[pa.Array]) -> list[pa.Array]:
         if len(arrays) != len(self._types):
             raise StorageError(f"{len(arrays)} arrays for {len(self._types)} columns of segment {self._location}")
-        conformed = [conform(array, column.physical) for array, column in zip(arrays, self._types, strict=True)]
+        conformed = [conform(array, column) for array, column in zip(arrays, self._types, strict=True)]
         if len({len(array) for array in conformed}) > 1:
             raise StorageError(f"arrays of different lengths for segment {self._location}")
         return conformed
@@ -170,10 +171,9 @@ class SegmentWriter:
         if not self._collect_statistics:
             return tuple(UNKNOWN_STATISTICS for _ in self._types)
         footer = self._footers[0]
-        paths = {footer.row_group(0).column(index).path_in_schema: index for index in range(footer.num_columns)}
         return tuple(
             collector.result(
-                footer_bounds(footer, paths[file_column(position)]) if has_order_statistics(column_type) else None
+                bounds_in_footer(footer, file_column(position)) if has_order_statistics(column_type) else None
             )
             for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True))
         )
@@ -229,6 +229,11 @@ def _rows_without_columns(batch: Sequence[pa.Array] | pa.RecordBatch) -> int:
     return batch.num_rows if isinstance(batch, pa.RecordBatch) else 0
 
 
+def segment_file_name(number: int) -> str:
+    """Return a new name for the file of a segment: unique, and in name order where numbers are in order."""
+    return f"segment-{number:08d}-{uuid.uuid4().hex}.parquet"
+
+
 def segment_schema(types: Sequence[ColumnType]) -> pa.Schema:
     """Return the Arrow schema of our segment files.
 
@@ -267,21 +272,3 @@ def _repeats(column: pa.ChunkedArray) -> bool:
     """Say whether the texts of a column repeat so often that a dictionary is smaller and faster."""
     sample = column.slice(0, DICTIONARY_SAMPLE)
     return bool(pc.count_distinct(sample).as_py() <= DICTIONARY_SHARE * len(sample))
-
-
-def footer_bounds(footer: pq.FileMetaData, column: int) -> tuple[Scalar, Scalar] | None:
-    """Return minimum and maximum of a Parquet column over all row groups; None when any group does not tell.
-
-    Date-times come as microseconds. NaN is not among the values compared.
-    """
-    minima, maxima = [], []
-    for group in range(footer.num_row_groups):
-        chunk = footer.row_group(group).column(column)
-        statistics = chunk.statistics
-        if statistics is None or (not statistics.has_min_max and statistics.null_count != chunk.num_values):
-            return None
-        if statistics.has_min_max:
-            is_text = statistics.physical_type == "BYTE_ARRAY"
-            minima.append(statistics.min if is_text else statistics.min_raw)
-            maxima.append(statistics.max if is_text else statistics.max_raw)
-    return min(minima, default=None), max(maxima, default=None)

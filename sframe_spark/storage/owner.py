@@ -1,0 +1,62 @@
+"""Who a directory of unfinished work belongs to, so that only what a dead process left is ever cleaned up."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import platform
+import shutil
+
+OWNER_FILE = "_owner.json"
+
+
+def claim(directory: str) -> None:
+    """Note in a local directory that it belongs to this process."""
+    with open(os.path.join(directory, OWNER_FILE), "w", encoding="utf-8") as stream:
+        json.dump({"host": platform.node(), "process": os.getpid()}, stream)
+
+
+def release(directory: str) -> None:
+    """Take the note out of a directory that outlives this process."""
+    with contextlib.suppress(FileNotFoundError):
+        os.remove(os.path.join(directory, OWNER_FILE))
+
+
+def is_abandoned(directory: str) -> bool:
+    """Say whether the process that claimed a directory is known to be gone.
+
+    A claim by another machine, or none (its process may be about to write it), is never taken for abandoned.
+    """
+    try:
+        with open(os.path.join(directory, OWNER_FILE), encoding="utf-8") as stream:
+            owner = json.load(stream)
+        return owner["host"] == platform.node() and not is_alive(int(owner["process"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+
+
+def is_alive(process: int) -> bool:
+    """Say whether a process of this machine runs."""
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def remove_abandoned(parent: str, prefix: str) -> list[str]:
+    """Delete the directories with a name prefix that dead processes left; return their paths."""
+    try:
+        names = os.listdir(parent)
+    except OSError:
+        # What cannot be listed cannot be cleaned; the caller's own work in it will say what is wrong.
+        return []
+    found = [os.path.join(parent, name) for name in names if name.startswith(prefix)]
+    abandoned = [path for path in found if os.path.isdir(path) and is_abandoned(path)]
+    for path in abandoned:
+        # Another process may be cleaning up the same directory.
+        shutil.rmtree(path, ignore_errors=True)
+    return abandoned
