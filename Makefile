@@ -1,0 +1,43 @@
+# Every target works alone on a fresh clone: the environment is created when it is missing or out of date.
+PYTHON := $(shell for p in python3.13 python3.12 python3.11 python3 python; do \
+	command -v $$p >/dev/null 2>&1 && $$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && { echo $$p; break; }; done)
+VENV := .venv
+RUN := $(VENV)/bin/python
+STAMP := $(VENV)/installed
+PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
+# A JVM that compiles quickly rather than thoroughly suits many small queries.
+export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1
+
+.PHONY: demo test bench check clean venv
+
+venv: $(STAMP)
+
+$(STAMP): pyproject.toml $(wildcard examples/plugin_package/pyproject.toml)
+	@test -n "$(PYTHON)" || { echo "sframe_spark needs Python 3.11 or newer on the PATH"; exit 1; }
+	test -x $(RUN) || $(PYTHON) -m venv $(VENV)
+	$(RUN) -m pip install --quiet --disable-pip-version-check -e ".[test,dev]"
+	$(RUN) -c "import sys; from sframe_spark.session.java import search_java; sys.exit(search_java().runtime is None)" 2>/dev/null \
+		|| $(RUN) -m pip install --quiet --disable-pip-version-check -e ".[java]"
+	if [ -f examples/plugin_package/pyproject.toml ]; then \
+		$(RUN) -m pip install --quiet --disable-pip-version-check --no-deps -e examples/plugin_package; fi
+	touch $(STAMP)
+
+demo: $(STAMP)
+	$(RUN) examples/demo.py
+
+test: $(STAMP)
+	$(PYTEST) -m "not spark and not cluster and not campaign" sframe_spark tests
+	$(PYTEST) -m "spark and not campaign" tests
+	if [ -d examples/plugin_package/tests ]; then $(PYTEST) examples/plugin_package/tests; fi
+	SFRAME_SPARK_SMALL_ROWS=0 $(PYTEST) -m "behaviour and not campaign" tests
+
+bench: $(STAMP)
+	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.run
+
+check: $(STAMP)
+	$(VENV)/bin/ruff check sframe_spark tests examples benchmarks
+	$(VENV)/bin/mypy sframe_spark
+	$(PYTEST) tests/test_imports.py
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

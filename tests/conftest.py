@@ -1,0 +1,32 @@
+"""Fixtures shared by all tests: one Spark session per process, options reset around each test."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+# Many small queries: a JVM that compiles quickly beats one that compiles well.
+os.environ.setdefault("SFRAME_SPARK_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out long and cluster runs unless -m names them."""
+    expression = config.getoption("-m") or ""
+    for marker in ("campaign", "cluster"):
+        if marker in expression:
+            continue
+        gone = [item for item in items if item.get_closest_marker(marker)]
+        if gone:
+            config.hook.pytest_deselected(items=gone)
+            items[:] = [item for item in items if item not in gone]
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[Any]:
+    """The engine's Spark session, started once per process."""
+    from sframe_spark.session import get_session
+
+    yield get_session()
