@@ -16,7 +16,7 @@ class Chunk:
 
     Examples
     --------
-    >>> Chunk.of([pa.array([1, 2, 3])]).slice(1, 2).columns[0].to_pylist()
+    >>> Chunk.of([pa.array([1, 2, 3])]).slice(1, 3).columns[0].to_pylist()
     [2, 3]
     """
 

@@ -27,7 +27,7 @@ Scalar = int | float | str | None
 class ColumnStatistics:
     """Proven facts about the values of one column, in row order; None and False flags mean nothing is known.
 
-    Order is that of the engine: missing values first, then NaN, then numbers (or text, or instants) ascending, with
+    Order is that of the engine: missing values first, then numbers (or texts, or instants) ascending, NaN last, with
     -0.0 equal to 0.0. Date-times are given as microseconds since 1970.
 
     Parameters

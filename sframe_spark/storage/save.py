@@ -81,7 +81,7 @@ def _save_locally(sources: Sequence[Manifest], planned: Manifest) -> Manifest:
 
 
 def _save_remotely(sources: Sequence[Manifest], planned: Manifest) -> Manifest:
-    """Put the files beside those at the target; object stores cannot rename directories, so the manifest is the switch."""
+    """Put files beside those at the target; object stores cannot rename directories, so the manifest is the switch."""
     filesystem, path = filesystem_of(planned.directory)
     with telling("save to", planned.directory):
         filesystem.create_dir(path, recursive=True)

@@ -25,7 +25,7 @@ PREFIX_ROWS = 64
 # Longer texts are not worth keeping in a manifest.
 LONGEST_TEXT = 4096
 
-_MISSING_RANK, _NAN_RANK, _VALUE_RANK = 0, 1, 2
+_MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
 
 
 def has_order_statistics(column_type: ColumnType) -> bool:
@@ -47,7 +47,7 @@ def compare_scalars(left: Scalar, right: Scalar) -> int:
 
     Examples
     --------
-    >>> compare_scalars(None, float("nan")), compare_scalars(float("nan"), -1.0), compare_scalars(-0.0, 0.0)
+    >>> compare_scalars(None, -1.0), compare_scalars(float("inf"), float("nan")), compare_scalars(-0.0, 0.0)
     (-1, -1, 0)
     """
     ranks = _rank(left), _rank(right)
@@ -247,7 +247,7 @@ def column_statistics(array: pa.Array | pa.ChunkedArray, column_type: ColumnType
     Examples
     --------
     >>> from sframe_spark.types import FLOAT
-    >>> facts = column_statistics(pa.array([None, float("nan"), -0.0, 0.0, 2.5]), FLOAT)
+    >>> facts = column_statistics(pa.array([None, -0.0, 0.0, 2.5, float("nan")]), FLOAT)
     >>> facts.ascending, facts.strictly_ascending, facts.has_missing, facts.has_nan, facts.maximum
     (True, False, True, True, 2.5)
     """
