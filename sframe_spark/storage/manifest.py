@@ -205,6 +205,8 @@ class Manifest:
 
     def file_name(self, column: int) -> str:
         """Return what a column is called inside the files."""
+        if not 0 <= column < len(self.types):
+            raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
         return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
 
     def to_json(self) -> str:

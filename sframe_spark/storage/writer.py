@@ -8,6 +8,7 @@ dictionary for texts that repeat.
 
 from __future__ import annotations
 
+import contextlib
 import uuid
 from collections.abc import Sequence
 from types import TracebackType
@@ -184,16 +185,15 @@ class SegmentWriter:
         self._pending, self._pending_rows = [], 0
         if self._sink is None:
             return
-        # The footer may fail to be written for the very reason of the abort; the file is removed in any case.
-        parquet, self._parquet = self._parquet, None
-        sink, self._sink = self._sink, None
-        _close_quietly(parquet, sink)
+        if self._parquet is not None:
+            # The file is thrown away, so pyarrow need not write its footer, neither now nor when it is collected.
+            self._parquet.is_open = False
+        sink, self._sink, self._parquet = self._sink, None, None
+        with contextlib.suppress(OSError, pa.ArrowException):
+            sink.close()
         filesystem, path = filesystem_of(self._location)
-        with telling("remove segment", self._location):
-            try:
-                filesystem.delete_file(path)
-            except FileNotFoundError:
-                return
+        with telling("remove segment", self._location), contextlib.suppress(FileNotFoundError):
+            filesystem.delete_file(path)
 
     def __enter__(self) -> SegmentWriter:
         return self
@@ -203,18 +203,6 @@ class SegmentWriter:
     ) -> None:
         if not self._closed:
             self.abort()
-
-
-def _close_quietly(*streams: Any) -> list[Exception]:
-    """Close streams of a file that is thrown away; return the errors, which no longer matter."""
-    errors: list[Exception] = []
-    for stream in streams:
-        try:
-            if stream is not None:
-                stream.close()
-        except (OSError, pa.ArrowException, ValueError) as error:
-            errors.append(error)
-    return errors
 
 
 def _unchunked(arrays: Sequence[pa.Array | pa.ChunkedArray]) -> list[list[pa.Array]]:

@@ -1,0 +1,93 @@
+"""A saved dataset opens only if it is complete; every refusal names the path and a way out."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import pytest
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.load import load_manifest
+from sframe_spark.storage.manifest import MANIFEST_FILE
+from sframe_spark.storage.reader import read_rows
+from sframe_spark.storage.save import save_dataset
+
+
+def refused(path: Any, words: str, **options: Any) -> None:
+    with pytest.raises(StorageError, match=words) as caught:
+        load_manifest(path, **options)
+    assert str(path) in str(caught.value)
+
+
+def test_no_directory_is_told_from_one_without_a_frame(tmp_path: Any) -> None:
+    refused(tmp_path / "no", "there is no directory")
+    refused(tmp_path, "is not a saved frame")
+    (tmp_path / "x.parquet").write_text("x")
+    refused(tmp_path, "read it as Parquet")
+    refused(tmp_path / "x.parquet", "a saved frame is a directory")
+
+
+def test_a_damaged_manifest_is_refused(dataset: Any, tmp_path: Any) -> None:
+    dataset("d", [1])
+    text = (tmp_path / "d" / MANIFEST_FILE).read_bytes()
+    (tmp_path / "d" / MANIFEST_FILE).write_bytes(text[:-10])
+    refused(tmp_path / "d", "damaged")
+    (tmp_path / "d" / MANIFEST_FILE).write_bytes(b"\xff" + text)
+    refused(tmp_path / "d", "damaged")
+
+
+def test_missing_and_truncated_segments_are_found_without_reading_them(dataset: Any, tmp_path: Any) -> None:
+    manifest = dataset("d", [1, 2], [3])
+    file = tmp_path / "d" / manifest.segments[1].file
+    content = file.read_bytes()
+    file.write_bytes(content[:-1])
+    refused(tmp_path / "d", "damaged: it has")
+    os.remove(file)
+    refused(tmp_path / "d", "is missing")
+    file.write_bytes(content)
+    assert load_manifest(tmp_path / "d") == manifest
+
+
+def test_rows_are_checked_where_the_size_is_unknown(dataset: Any, tmp_path: Any) -> None:
+    dataset("d", [1, 2])
+    path = tmp_path / "d" / MANIFEST_FILE
+    text = path.read_text()
+    size = text[text.index('"size"') :].split(",")[0]
+    path.write_text(text.replace(size, '"size": null'))
+    assert load_manifest(tmp_path / "d").rows == 2
+    path.write_text(text.replace(size, '"size": null').replace('"rows": 2', '"rows": 3'))
+    refused(tmp_path / "d", "has 2 rows")
+
+
+def test_check_sums_find_a_single_changed_byte(dataset: Any, tmp_path: Any) -> None:
+    refused_without = dataset("d", range(1000))
+    refused(tmp_path / "d", "without a check sum", verify_checksums=True)
+    saved = save_dataset([refused_without], tmp_path / "saved")
+    file = tmp_path / "saved" / saved.segments[0].file
+    assert load_manifest(tmp_path / "saved", verify_checksums=True) == saved
+    content = bytearray(file.read_bytes())
+    content[100] ^= 1
+    os.remove(file)
+    file.write_bytes(content)
+    load_manifest(tmp_path / "saved")
+    refused(tmp_path / "saved", "check sum", verify_checksums=True)
+
+
+def test_a_dataset_that_changes_after_it_was_opened_is_noticed(dataset: Any, tmp_path: Any) -> None:
+    manifest = dataset("d", [1, 2, 3])
+    file = tmp_path / "d" / manifest.segments[0].file
+    content = file.read_bytes()
+    file.write_bytes(content + b"x")
+    with pytest.raises(StorageError, match="was replaced"):
+        read_rows(manifest, [0])
+    os.remove(file)
+    with pytest.raises(StorageError, match="overwritten, moved or deleted"):
+        read_rows(manifest, [0])
+
+
+def test_a_dataset_can_be_moved(dataset: Any, tmp_path: Any) -> None:
+    dataset("d", [1, 2, 3])
+    os.rename(tmp_path / "d", tmp_path / "moved here")
+    assert read_rows(load_manifest(tmp_path / "moved here"), [0])["c0"].to_pylist() == [1, 2, 3]
+    assert load_manifest((tmp_path / "moved here").as_uri()).rows == 3

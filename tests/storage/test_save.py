@@ -1,0 +1,259 @@
+"""Saving is whole or not at all, also over a dataset that is being read, locally and on remote file systems."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.fs as pafs
+import pytest
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage import paths, save
+from sframe_spark.storage.load import load_manifest
+from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.parquet_source import foreign_manifest
+from sframe_spark.storage.reader import read_rows
+from sframe_spark.storage.save import save_dataset, swap_into_place
+from sframe_spark.storage.temporary import TemporaryStore
+from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.types import FLOAT
+
+
+def values(manifest: Manifest) -> list[int]:
+    return read_rows(manifest, [0])["c0"].to_pylist()
+
+
+def keys_ascend(manifest: Manifest) -> bool:
+    keys = read_rows(manifest, [0], with_key=True)["_key"].to_pylist()
+    return keys == sorted(set(keys))
+
+
+@pytest.fixture(params=["local", "remote"])
+def target(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A place to save to; a remote one is a directory behind a file system that is not the local one."""
+    if request.param == "local":
+        yield str(tmp_path / "target")
+        return
+    remote = tmp_path / "remote"
+    remote.mkdir()
+
+    def connect(location: str) -> Any:
+        return pafs.SubTreeFileSystem(str(remote), pafs.LocalFileSystem()), location.removeprefix("fake://")
+
+    monkeypatch.setattr(paths, "_connect", connect)
+    paths.filesystem_of.cache_clear()
+    yield "fake://bucket/target"
+    paths.filesystem_of.cache_clear()
+
+
+def test_a_saved_dataset_holds_the_same_rows_names_and_facts(dataset: Any, target: str) -> None:
+    source = dataset("d", [1, 2], [3])
+    saved = save_dataset([source], target, names=["n"], kind="sarray")
+    loaded = load_manifest(target, verify_checksums=True)
+    assert loaded == saved and loaded.directory == target
+    assert (loaded.names, loaded.kind, values(loaded)) == (("n",), "sarray", [1, 2, 3])
+    assert [entry.columns for entry in loaded.segments] == [entry.columns for entry in source.segments]
+
+
+def test_saving_replaces_what_was_saved_and_leaves_no_trace(dataset: Any, target: str, tmp_path: Any) -> None:
+    save_dataset([dataset("a", [1], [2])], target)
+    save_dataset([dataset("b", [3])], target)
+    assert values(load_manifest(target)) == [3]
+    filesystem, path = paths.filesystem_of(target)
+    files = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
+    assert len(files) == 2
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_a_dataset_can_be_saved_over_itself(dataset: Any, target: str) -> None:
+    first = save_dataset([dataset("a", [1], [2])], target)
+    again = save_dataset([first], target)
+    doubled = save_dataset([again, again], target)
+    assert values(load_manifest(target, verify_checksums=True)) == [1, 2, 1, 2]
+    assert keys_ascend(doubled)
+
+
+def test_sources_follow_each_other_with_keys_that_ascend(dataset: Any, target: str) -> None:
+    low, high = dataset("a", [1], [2]), dataset("b", [3, 4], [], [5])
+    saved = save_dataset([low, high, low], target)
+    assert values(saved) == [1, 2, 3, 4, 5, 1, 2]
+    assert keys_ascend(saved)
+    assert saved.segments[2].columns[0].maximum == 4
+
+
+def test_files_are_linked_not_copied(dataset: Any, tmp_path: Any) -> None:
+    source = dataset("a", [1])
+    saved = save_dataset([source], tmp_path / "target")
+    assert os.path.samefile(
+        os.path.join(source.directory, source.segments[0].file), os.path.join(saved.directory, saved.segments[0].file)
+    )
+
+
+def test_without_links_files_are_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_links(*_: Any) -> None:
+        raise OSError("not here")
+
+    monkeypatch.setattr(save.os, "link", no_links)
+    save_dataset([dataset("a", [1, 2])], tmp_path / "target")
+    assert values(load_manifest(tmp_path / "target", verify_checksums=True)) == [1, 2]
+
+
+def test_temporary_data_can_go_after_it_was_saved(tmp_path: Any) -> None:
+    handle = TemporaryStore(str(tmp_path / "temporary")).new_dataset()
+    with SegmentWriter(handle.directory, 0, [FLOAT]) as writer:
+        writer.write([pa.array([0.5])])
+        entry = writer.close()
+    save_dataset([Manifest((FLOAT,), (entry,), handle.directory)], tmp_path / "target")
+    del handle
+    assert values(load_manifest(tmp_path / "target")) == [0.5]
+
+
+def test_foreign_files_get_keys(tmp_path: Any, target: str) -> None:
+    import pyarrow.parquet as pq
+
+    pq.write_table(pa.table({"x y": pa.array([1, 2], pa.int8())}), tmp_path / "f.parquet")
+    saved = save_dataset([foreign_manifest([tmp_path / "f.parquet"])], target, names=["x y"])
+    assert saved.has_key and saved.column_names_in_files is None
+    assert values(load_manifest(target, verify_checksums=True)) == [1, 2]
+
+
+def test_nothing_but_a_saved_frame_is_replaced(dataset: Any, tmp_path: Any) -> None:
+    source = dataset("a", [1])
+    file = tmp_path / "file"
+    file.write_text("precious")
+    with pytest.raises(StorageError, match="is a file"):
+        save_dataset([source], file)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "precious.txt").write_text("precious")
+    with pytest.raises(StorageError, match="is not a saved frame"):
+        save_dataset([source], other)
+    save_dataset([source], tmp_path / "saved")
+    (tmp_path / "saved" / "precious.txt").write_text("precious")
+    with pytest.raises(StorageError, match=r"holds precious\.txt"):
+        save_dataset([source], tmp_path / "saved")
+    assert sorted(os.listdir(tmp_path)) == ["a", "file", "other", "saved"]
+
+
+def test_an_empty_directory_is_filled_and_missing_parents_made(dataset: Any, tmp_path: Any) -> None:
+    (tmp_path / "empty").mkdir()
+    assert values(save_dataset([dataset("a", [1])], tmp_path / "empty")) == [1]
+    assert values(save_dataset([dataset("a", [1])], tmp_path / "new" / "deep")) == [1]
+
+
+def test_sources_must_fit_together(dataset: Any, tmp_path: Any) -> None:
+    with pytest.raises(StorageError, match="nothing to save"):
+        save_dataset([], tmp_path / "x")
+    with pytest.raises(StorageError, match="other types"):
+        save_dataset([dataset("a", [1]), Manifest((FLOAT,), (), "/")], tmp_path / "x")
+
+
+@pytest.mark.parametrize("step", ["_gather", "write_manifest"])
+def test_a_failed_save_leaves_the_old_data_and_no_trace(
+    dataset: Any, target: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, step: str
+) -> None:
+    save_dataset([dataset("a", [1])], target)
+    source = dataset("b", [2], [3])
+    filesystem, path = paths.filesystem_of(target)
+
+    def content() -> list[str]:
+        return sorted(info.path for info in filesystem.get_file_info(pafs.FileSelector(path, recursive=True)))
+
+    before, original = content(), getattr(save, step)
+
+    def fail(*arguments: Any, **options: Any) -> None:
+        if step == "_gather":
+            original(*arguments, **options)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(save, step, fail)
+    with pytest.raises(KeyboardInterrupt):
+        save_dataset([source], target)
+    assert content() == before
+    assert values(load_manifest(target)) == [1]
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_damage_is_not_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = save_dataset([dataset("a", range(1000))], tmp_path / "saved")
+    file = tmp_path / "saved" / saved.segments[0].file
+    content = bytearray(file.read_bytes())
+    content[50] ^= 1
+    os.remove(file)
+    file.write_bytes(content)
+    monkeypatch.setattr(save, "_linked", lambda *_: False)
+    with pytest.raises(StorageError, match="is damaged"):
+        save_dataset([saved], tmp_path / "copy")
+    assert not (tmp_path / "copy").exists()
+
+
+def test_a_missing_source_is_told(dataset: Any, tmp_path: Any) -> None:
+    source = dataset("a", [1])
+    os.remove(os.path.join(source.directory, source.segments[0].file))
+    with pytest.raises(StorageError, match=r"cannot read .*: it does not exist"):
+        save_dataset([source], tmp_path / "copy")
+
+
+def test_without_exchange_two_renames_do(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(save, "_exchanged", lambda *_: False)
+    save_dataset([dataset("a", [1])], tmp_path / "target")
+    save_dataset([dataset("b", [2])], tmp_path / "target")
+    assert values(load_manifest(tmp_path / "target")) == [2]
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "target"]
+
+
+def test_a_failed_second_rename_puts_the_old_data_back(
+    dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_dataset([dataset("a", [1])], tmp_path / "target")
+    monkeypatch.setattr(save, "_exchanged", lambda *_: False)
+    rename = os.rename
+
+    def fail(origin: str, place: str) -> None:
+        if ".saving-" in origin and not origin.endswith(".old"):
+            raise OSError("lost power")
+        rename(origin, place)
+
+    monkeypatch.setattr(save.os, "rename", fail)
+    with pytest.raises(StorageError, match="lost power"):
+        save_dataset([dataset("b", [2])], tmp_path / "target")
+    assert values(load_manifest(tmp_path / "target")) == [1]
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "target"]
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_a_save_killed_in_the_middle_keeps_the_old_data_and_is_cleaned_up_by_the_next(
+    dataset: Any, tmp_path: Any
+) -> None:
+    save_dataset([dataset("a", [1])], tmp_path / "target")
+    dataset("b", [2])
+    code = f"""
+import os, signal
+from sframe_spark.storage import save
+from sframe_spark.storage.load import load_manifest
+save.write_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
+save.save_dataset([load_manifest({str(tmp_path / "b")!r})], {str(tmp_path / "target")!r})
+"""
+    assert subprocess.run([sys.executable, "-c", code], cwd=os.getcwd(), check=False).returncode == -signal.SIGKILL
+    assert len([name for name in os.listdir(tmp_path) if name.startswith(".")]) == 1
+    assert values(load_manifest(tmp_path / "target")) == [1]
+    save_dataset([load_manifest(tmp_path / "b")], tmp_path / "target")
+    assert values(load_manifest(tmp_path / "target")) == [2]
+    assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
+
+
+def test_a_directory_of_the_caller_can_be_swapped_in(dataset: Any, tmp_path: Any) -> None:
+    save_dataset([dataset("a", [1])], tmp_path / "target")
+    staging = save.new_staging_directory(str(tmp_path / "target"))
+    with SegmentWriter(staging, 0, [FLOAT]) as writer:
+        writer.write([pa.array([0.5])])
+        save.write_manifest(Manifest((FLOAT,), (writer.close(),), staging), durable=False)
+    swap_into_place(staging, str(tmp_path / "target"))
+    assert sorted(os.listdir(tmp_path / "target"))[0] == MANIFEST_FILE
+    assert values(load_manifest(tmp_path / "target")) == [0.5]

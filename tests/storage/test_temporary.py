@@ -1,0 +1,128 @@
+"""Temporary data goes with the last reference, with the process, and after a crash with the next process."""
+
+from __future__ import annotations
+
+import gc
+import json
+import multiprocessing
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from sframe_spark.config import config
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.owner import OWNER_FILE, is_abandoned
+from sframe_spark.storage.temporary import PREFIX, TemporaryStore, temporary_store
+
+
+def run(code: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+
+def test_the_last_reference_deletes_the_directory(tmp_path: Any) -> None:
+    store = TemporaryStore(str(tmp_path))
+    handle = store.new_dataset()
+    directory = handle.directory
+    copies = [handle, handle]
+    del handle
+    gc.collect()
+    assert os.path.isdir(directory)
+    copies.clear()
+    gc.collect()
+    assert not os.path.exists(directory)
+
+
+def test_directories_are_new_and_empty(tmp_path: Any) -> None:
+    store = TemporaryStore(str(tmp_path))
+    handles = [store.new_dataset() for _ in range(5)]
+    directories = [handle.directory for handle in handles] + [store.new_dataset_directory()]
+    assert len(set(directories)) == 6 and all(os.listdir(directory) == [] for directory in directories)
+    assert os.path.basename(store.directory).startswith(f"{PREFIX}{os.getpid()}-")
+
+
+def test_everything_goes_with_the_process(tmp_path: Any) -> None:
+    done = run(f"""
+from sframe_spark.storage.temporary import TemporaryStore
+store = TemporaryStore({str(tmp_path)!r})
+handle, kept = store.new_dataset(), store.new_dataset_directory()
+open(handle.directory + "/x", "w").close()
+""")
+    assert done.returncode == 0, done.stderr
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
+def test_what_a_killed_process_left_is_removed_by_the_next(tmp_path: Any) -> None:
+    run(f"""
+import os, signal
+from sframe_spark.storage.temporary import TemporaryStore
+handle = TemporaryStore({str(tmp_path)!r}).new_dataset()
+os.kill(os.getpid(), signal.SIGKILL)
+""")
+    assert len(os.listdir(tmp_path)) == 1
+    store = TemporaryStore(str(tmp_path))
+    assert os.listdir(tmp_path) == [os.path.basename(store.directory)]
+
+
+def test_only_what_is_known_to_be_dead_is_removed(tmp_path: Any) -> None:
+    dead = 2**22 + 1
+    for name, owner in {
+        "alive": {"host": os.uname().nodename, "process": os.getpid()},
+        "elsewhere": {"host": "another-machine", "process": dead},
+        "unclaimed": None,
+        "garbled": "x",
+        "dead": {"host": os.uname().nodename, "process": dead},
+    }.items():
+        directory = tmp_path / f"{PREFIX}{name}"
+        directory.mkdir()
+        if owner is not None:
+            (directory / OWNER_FILE).write_text(json.dumps(owner))
+    (tmp_path / "unrelated").mkdir()
+    store = TemporaryStore(str(tmp_path))
+    kept = {name.removeprefix(PREFIX) for name in os.listdir(tmp_path)} - {
+        os.path.basename(store.directory).removeprefix(PREFIX)
+    }
+    assert kept == {"alive", "elsewhere", "unclaimed", "garbled", "unrelated"}
+    assert not is_abandoned(store.directory)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_forked_worker_deletes_nothing(tmp_path: Any) -> None:
+    done = run(f"""
+import gc, os
+from sframe_spark.storage.temporary import TemporaryStore
+store = TemporaryStore({str(tmp_path)!r})
+handle = store.new_dataset()
+directory = handle.directory
+child = os.fork()
+if child == 0:
+    del handle
+    gc.collect()
+    raise SystemExit(0)
+assert os.waitpid(child, 0)[1] == 0
+assert os.path.isdir(directory)
+""")
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_configured_directory_is_used(tmp_path: Any) -> None:
+    with config.using(temporary_directory=str(tmp_path / "a")):
+        store = temporary_store()
+        assert store is temporary_store()
+        assert os.path.dirname(store.directory) == str(tmp_path / "a")
+        # Someone empties the temporary directory under a process that goes on.
+        shutil.rmtree(tmp_path / "a")
+        handle = temporary_store().new_dataset()
+        assert os.path.isdir(handle.directory)
+
+
+def test_a_place_that_cannot_be_used_is_named(tmp_path: Any) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(StorageError, match=str(tmp_path / "file")):
+        TemporaryStore(str(tmp_path / "file"))
