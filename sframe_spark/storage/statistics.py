@@ -204,32 +204,32 @@ class _Neighbours:
         self._before, self._after = values[:-1], values[1:]
 
     def any_descent(self) -> bool:
-        return self._any(np.greater, pc.greater)
+        return self._count(np.greater, pc.greater) > 0
 
     def any_ascent(self) -> bool:
-        return self._any(np.less, pc.less)
+        return self._count(np.less, pc.less) > 0
 
     def any_tie(self) -> bool:
-        return self._any(np.equal, pc.equal)
+        return self._count(np.equal, pc.equal) > 0
 
     def all_steps(self, upwards: bool) -> bool:
-        return bool(self._compared(*((np.less, pc.less) if upwards else (np.greater, pc.greater))).all())
+        compare = (np.less, pc.less) if upwards else (np.greater, pc.greater)
+        return self._count(*compare) == len(self._before)
 
-    def _any(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> bool:
-        return bool(self._compared(compare_numbers, compare_texts).any())
-
-    def _compared(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> npt.NDArray[np.bool_]:
-        found: npt.NDArray[np.bool_]
+    def _count(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> int:
+        """Count the pairs for which a comparison holds."""
+        if self._ranks is None and self._is_text:
+            return int(compare_texts(self._before, self._after).true_count)
         if self._is_text:
             found = compare_texts(self._before, self._after).to_numpy(zero_copy_only=False)
         else:
             found = compare_numbers(self._before, self._after)
-        if self._ranks is None:
-            return found
-        # Two values that are not both plain compare as their ranks do.
-        before, after = self._ranks[:-1], self._ranks[1:]
-        plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
-        return np.where(plain, found, compare_numbers(before, after))
+        if self._ranks is not None:
+            # Two values that are not both plain compare as their ranks do.
+            before, after = self._ranks[:-1], self._ranks[1:]
+            plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
+            found = np.where(plain, found, compare_numbers(before, after))
+        return int(np.count_nonzero(found))
 
 
 def _ranks(chunk: pa.Array, with_nan: bool) -> npt.NDArray[np.int8]:
