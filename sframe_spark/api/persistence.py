@@ -15,45 +15,37 @@ from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.operators.sources import segment_source
+from sframe_spark.operators.sources import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.paths import normalised
+from sframe_spark.storage.save import check_replaceable, new_staging_directory, save_dataset, swap_into_place
 
 COLUMN_NAME = "X1"
 
 
 def save_node(node: PlannerNode, path: str, names: Sequence[str]) -> None:
-    """Write all rows into a new directory beside ``path`` and put it in its place when complete; what was there stays readable until then."""
-    target = os.path.abspath(path)
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    staging = tempfile.mkdtemp(prefix=f".{os.path.basename(target)}-", dir=os.path.dirname(target))
+    """Write all rows beside ``path`` and put them in its place when complete; what was there stays readable until then.
+
+    Segments that exist already are linked or copied as they are.
+    """
+    target = normalised(path)
+    check_replaceable(target)
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    source = plan.operator
+    if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
+        save_dataset([source.manifest], target, names=tuple(names))
+        return
     try:
-        with GRAPH_LOCK:
-            plan = optimize(node)
-        executor = Executor(MaterializeOptions(directory=staging, names=tuple(names)))
-        executor.save(plan)
-        replace_directory(staging, target)
+        staging = new_staging_directory(target)
+    except OSError as error:
+        raise StorageError(f"cannot save to {target}: {error}") from None
+    try:
+        Executor(MaterializeOptions(directory=staging, names=tuple(names))).save(plan)
+        swap_into_place(staging, target)
     except BaseException:
         shutil.rmtree(staging, ignore_errors=True)
         raise
-
-
-def replace_directory(staging: str, target: str) -> None:
-    """Swap a complete directory into place by renames.
-
-    Raises
-    ------
-    StorageError
-        If the target is a file or a directory that is not a saved frame.
-    """
-    if not os.path.lexists(target):
-        os.rename(staging, target)
-        return
-    if not os.path.isdir(target) or (os.listdir(target) and not os.path.exists(os.path.join(target, "_manifest.json"))):
-        raise StorageError(f"{target} exists and is not a saved frame: choose another path, or remove it first")
-    old = tempfile.mkdtemp(prefix=f".{os.path.basename(target)}-old-", dir=os.path.dirname(target))
-    os.rename(target, os.path.join(old, "replaced"))
-    os.rename(staging, target)
-    shutil.rmtree(old, ignore_errors=True)
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str, format: str | None) -> None:

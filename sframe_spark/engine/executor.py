@@ -15,7 +15,7 @@ from sframe_spark.engine.placement import (
     Placement,
     blocking_inputs,
     place,
-    rows_in_memory,
+    largest_row_count,
     spark_can_inline,
 )
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
@@ -119,7 +119,7 @@ class Executor:
         return isinstance(node.operator, SegmentSource) and not node.operator.manifest.has_key
 
     def _is_small(self, node: PlannerNode) -> bool:
-        rows = rows_in_memory(node)
+        rows = largest_row_count(node)
         return rows is not None and rows <= config.small_rows and config.small_rows > 0
 
     def _reduce_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:

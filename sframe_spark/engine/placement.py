@@ -7,13 +7,15 @@ from collections.abc import Hashable
 import attrs
 
 from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource
-from sframe_spark.planner.graph import postorder
+from sframe_spark.operators.sources import SegmentSource, SparkSource
+from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
 MOST_STEPS_IN_SPARK = 120
+# Spark plans are trees: a node read twice is planned twice, so a frame appended to itself doubles with every append.
+MOST_BRANCHES_IN_SPARK = 64
 
 
 @attrs.frozen
@@ -105,6 +107,9 @@ def too_long_for_spark(operator: RowWise, node: PlannerNode) -> bool:
 
 def spark_can_inline(root: PlannerNode) -> bool:
     """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters and appends."""
+    branches = fold([root], lambda node, inputs: sum(inputs) or 1)
+    if branches[id(root)] > MOST_BRANCHES_IN_SPARK:
+        return False
     for node in postorder([root]):
         operator = node.operator
         if isinstance(operator, SegmentSource) and not operator.manifest.has_key:
@@ -117,15 +122,12 @@ def spark_can_inline(root: PlannerNode) -> bool:
     return True
 
 
-def rows_in_memory(root: PlannerNode) -> int | None:
-    """Largest number of rows of the sources below a node if all are in the driver's memory (or computed), else None."""
+def largest_row_count(root: PlannerNode) -> int | None:
+    """Largest number of rows anywhere below a node if every leaf can be read by row range on the driver, else None."""
     largest = 0
     for node in postorder([root]):
-        if not node.operator.is_source:
-            if not node.inputs:
-                return None
-            continue
-        if not isinstance(node.operator, MemorySource) and node.operator_type not in ("range_source", "constant_source"):
+        if not node.inputs and not node.operator.is_source:
             return None
-        largest = max(largest, node.length.rows or 0)
+        bound = node.length.at_most
+        largest = max(largest, 0 if bound is None else bound)
     return largest

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING
 
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.storage.paths import join
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -36,7 +36,7 @@ def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
     if not chosen:
         empty = context.spark.createDataFrame([], schema=ddl)
         return _relation(empty, names, schema, F.col("_key"), F.col("_key"))
-    paths = [os.path.join(manifest.directory, entry.file) for _, entry in chosen]
+    paths = [join(manifest.directory, entry.file) for _, entry in chosen]
     df = context.spark.read.schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]

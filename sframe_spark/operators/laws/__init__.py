@@ -7,7 +7,7 @@ from functools import lru_cache
 from sframe_spark.operators.laws import appends, expansion, filters, fusion, narrowing, sharing, slices, sorts
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.optimizer import Optimizer
-from sframe_spark.planner.plugins import plugin_laws
+from sframe_spark.planner.plugins import load_operators, plugin_laws
 
 STAGES: tuple[Stage, ...] = (
     Stage("share", "equal subplans become one node first, so that later laws can recognise what is equal by identity"),
@@ -30,4 +30,5 @@ def builtin_laws() -> list[Law]:
 @lru_cache(maxsize=32)
 def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True) -> Optimizer:
     """The optimizer over the built-in laws and those of installed plugins."""
+    load_operators()
     return Optimizer(STAGES, (*builtin_laws(), *plugin_laws()), disabled, check)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import attrs
 
 from sframe_spark.operators.rows import append
@@ -12,10 +14,12 @@ from sframe_spark.planner.node import PlannerNode
 
 @law("append(append(x, y), z) = append(x, y, z)", stage="expand", on="append")
 def append_of_appends(node: PlannerNode) -> PlannerNode | None:
-    """Append is associative."""
-    if not any(child.operator_type == "append" for child in node.inputs):
+    """Append is associative. A frame appended to itself stays nested: flat, its inputs would double with every append."""
+    counts = Counter(id(child) for child in node.inputs)
+    nested = [child.operator_type == "append" and counts[id(child)] == 1 for child in node.inputs]
+    if not any(nested):
         return None
-    return append(*[part for child in node.inputs for part in (child.inputs if child.operator_type == "append" else (child,))])
+    return append(*[part for child, flat in zip(node.inputs, nested, strict=True) for part in (child.inputs if flat else (child,))])
 
 
 @law("append(x, nothing) = x", stage="expand", on="append")

@@ -93,7 +93,9 @@ def project_below_append(node: PlannerNode) -> PlannerNode | None:
     if not isinstance(child.operator, Append):
         return None
     positions = node.operator_parameters["positions"]
-    return Append().make_planner_node(*[project(item, positions) for item in child.inputs])
+    # One projection per distinct input, so that a frame appended to itself stays one node.
+    projected = {id(item): project(item, positions) for item in child.inputs}
+    return Append().make_planner_node(*[projected[id(item)] for item in child.inputs])
 
 
 @law("project(sort(x, by), c) = project(sort(project(x, c and by), by), c)", stage="pushdown", on="project")

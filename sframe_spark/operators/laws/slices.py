@@ -75,12 +75,16 @@ def slice_across_append(node: PlannerNode) -> PlannerNode | None:
     if not isinstance(child.operator, Append) or step != 1 or any(rows is None for rows in lengths):
         return None
     parts, before = [], 0
+    # One slice per distinct part, so that a frame appended to itself stays one node.
+    sliced: dict[tuple[int, int, int], PlannerNode] = {}
     for item, rows in zip(child.inputs, lengths, strict=True):
         assert rows is not None
         first = min(max(start - before, 0), rows)
         last = rows if stop is None else min(max(stop - before, first), rows)
         if last > first:
-            parts.append(slice_rows(item, first, last))
+            key = (id(item), first, last)
+            sliced[key] = sliced.get(key) or slice_rows(item, first, last)
+            parts.append(sliced[key])
         before += rows
     if not parts:
         return slice_rows(child.inputs[0], 0, 0)
