@@ -37,8 +37,8 @@ is known by its name.
 ...
 ...     def kernel(self, inputs, facts):
 ...         return Chunk.of([pc.negate(inputs[0].columns[0])])
->>> once = Negated().make_planner_node(node_of(SArray([1, None, 3])))
->>> list(column_of(once))
+>>> x = node_of(SArray([1, None, 3]))
+>>> list(column_of(Negated().make_planner_node(x)))
 [-1, None, -3]
 
 A law about it:
@@ -47,7 +47,7 @@ A law about it:
 ... def negated_twice(node):
 ...     child = node.inputs[0]
 ...     return child.inputs[0] if isinstance(child.operator, Negated) else None
->>> negated_twice(Negated().make_planner_node(once)) is once.inputs[0]
+>>> negated_twice(Negated().make_planner_node(Negated().make_planner_node(x))) is x
 True
 """
 
