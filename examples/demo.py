@@ -147,7 +147,7 @@ def show_plan(ratings: SFrame, output: Path) -> None:
         print(f"as it was asked:  {spark_work(lower(query._node).sorted())}")
         check("exchanges", spark_work(query.to_spark()).split(", ")[1], "1 exchanges")
         picture = output / "plan.svg"
-        picture.write_text(plan_svg(optimize(query._node), "The five worst movies of those rated 3 and more"))
+        picture.write_text(plan_svg(optimize(query._node), "The five worst movies (of 3 stars and more)"))
     print(f"picture of the plan: {picture}")
 
 
