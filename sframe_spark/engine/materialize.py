@@ -11,10 +11,12 @@ from sframe_spark.config import config
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.values.decode import decode
 
 
 @attrs.define(eq=False)
@@ -61,6 +63,8 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
 def _own(node: PlannerNode, plan: PlannerNode, action: Action, options: MaterializeOptions) -> None:
     try:
         source = Executor(options).execute(plan)
+        if config.check == "result" and not options.naive:
+            compare_with_naive(node, source)
         with GRAPH_LOCK:
             node.splice(source)
     except BaseException as error:
@@ -70,6 +74,22 @@ def _own(node: PlannerNode, plan: PlannerNode, action: Action, options: Material
         with GRAPH_LOCK:
             node.action = None
         action.done.set()
+
+
+def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
+    """Run a node once more without laws, sections and kernels, and compare every row (``config.check = "result"``).
+
+    Raises
+    ------
+    PlanInvariantError
+        If the results differ.
+    """
+    naive = Executor(MaterializeOptions(naive=True)).execute(node)
+    rows = source.length.rows or 0
+    found, expected = source.operator.read(0, rows), naive.operator.read(0, naive.length.rows or 0)  # type: ignore[attr-defined]
+    for position, (a, b) in enumerate(zip(found.columns, expected.columns, strict=True)):
+        if repr(decode(a, node.schema[position])) != repr(decode(b, node.schema[position])):
+            raise PlanInvariantError(f"column {position} of {node.operator_type} differs between the optimized and the naive plan")
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
