@@ -1,0 +1,62 @@
+"""Imports go strictly down the layers."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import sframe_spark
+
+ROOT = Path(sframe_spark.__file__).parent
+
+# Lower layers first; a module may import modules of its own and of lower layers.
+LAYERS = (
+    ("errors",),
+    ("config", "types"),
+    ("values",),
+    ("session",),
+    ("storage",),
+    ("planner",),
+    ("operators",),
+    ("engine",),
+    ("api",),
+    ("plugin", "testing", "__init__", "__main__"),
+)
+RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+# The planner's package data and nothing else may be shared sideways.
+SIDEWAYS_FORBIDDEN = {("planner", "storage"), ("planner", "session")}
+
+
+def layer_of(module: str) -> str:
+    """Layer of a dotted module name."""
+    parts = module.split(".")
+    return parts[1] if len(parts) > 1 else "__init__"
+
+
+def imports_of(path: Path) -> set[str]:
+    """Modules of ours that a file imports, inside functions too."""
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
+            found.update([node.module] if node.module != "sframe_spark" else [f"sframe_spark.{a.name}" for a in node.names])
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names if alias.name.split(".")[0] == "sframe_spark")
+    return found
+
+
+def test_imports_go_down() -> None:
+    wrong = []
+    for path in sorted(ROOT.rglob("*.py")):
+        own = path.relative_to(ROOT).parts[0].removesuffix(".py")
+        for module in imports_of(path):
+            other = layer_of(module)
+            if other not in RANK:
+                continue
+            if RANK[other] > RANK[own] or (own, other) in SIDEWAYS_FORBIDDEN:
+                wrong.append(f"{path.relative_to(ROOT)} imports {module}")
+    assert wrong == []
+
+
+def test_every_module_has_a_layer() -> None:
+    names = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
+    assert names - {"aggregate"} <= set(RANK)
