@@ -58,121 +58,367 @@ def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()
 
 
 def COUNT() -> AggregateRequest:
-    """Number of rows of each group."""
+    """Number of rows of each group, missing values included; also without parentheses.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.COUNT().label
+    'Count'
+    """
     return AggregateRequest("count", (), (), "Count")
 
 
 def SUM(src_column: str) -> AggregateRequest:
-    """Sum of the values of each group; zero when all are missing."""
+    """Sum of the values of each group; zero when all are missing.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int (sums wrap at 64 bits), float or array (added element by element).
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.SUM("v").label
+    'Sum of v'
+    """
     return request("sum", f"Sum of {src_column}", src_column)
 
 
 def MIN(src_column: str) -> AggregateRequest:
-    """Smallest value of each group; NaN if there is a NaN."""
+    """Smallest value of each group; NaN if there is a NaN, missing if all are.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int, float or datetime.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.MIN("v").label
+    'Min of v'
+    """
     return request("min", f"Min of {src_column}", src_column)
 
 
 def MAX(src_column: str) -> AggregateRequest:
-    """Largest value of each group; NaN if there is a NaN."""
+    """Largest value of each group; NaN if there is a NaN, missing if all are.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int, float or datetime.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.MAX("v").label
+    'Max of v'
+    """
     return request("max", f"Max of {src_column}", src_column)
 
 
 def MEAN(src_column: str) -> AggregateRequest:
-    """Mean of the values of each group."""
+    """Mean of the values of each group; missing when all are missing.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int, float or array (element by element).
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.MEAN("v").label
+    'Avg of v'
+    """
     return request("mean", f"Avg of {src_column}", src_column)
 
 
 def AVG(src_column: str) -> AggregateRequest:
-    """Mean of the values of each group."""
+    """Mean of the values of each group; missing when all are missing.
+
+    Parameters
+    ----------
+    src_column
+        Name of the column; another name of :func:`MEAN`.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.AVG("v").label
+    'Avg of v'
+    """
     return MEAN(src_column)
 
 
 def VAR(src_column: str) -> AggregateRequest:
-    """Population variance of each group."""
+    """Population variance of each group; zero for a group with one value or none.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int or float.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.VAR("v").label
+    'Var of v'
+    """
     return request("var", f"Var of {src_column}", src_column)
 
 
 def VARIANCE(src_column: str) -> AggregateRequest:
-    """Population variance of each group."""
+    """Population variance of each group; zero for a group with one value or none.
+
+    Parameters
+    ----------
+    src_column
+        Name of the column; another name of :func:`VAR`.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.VARIANCE("v").label
+    'Var of v'
+    """
     return VAR(src_column)
 
 
 def STD(src_column: str) -> AggregateRequest:
-    """Population standard deviation of each group."""
+    """Population standard deviation of each group; zero for a group with one value or none.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int or float.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.STD("v").label
+    'Stdv of v'
+    """
     return request("std", f"Stdv of {src_column}", src_column)
 
 
 def STDV(src_column: str) -> AggregateRequest:
-    """Population standard deviation of each group."""
+    """Population standard deviation of each group; zero for a group with one value or none.
+
+    Parameters
+    ----------
+    src_column
+        Name of the column; another name of :func:`STD`.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.STDV("v").label
+    'Stdv of v'
+    """
     return STD(src_column)
 
 
 def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
-    """Number of distinct values of each group, missing included."""
+    """Number of distinct values of each group; missing counts as one of them, NaN as another.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of any type.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.COUNT_DISTINCT("v").label
+    'Count Distinct of v'
+    """
     return request("count_distinct", f"Count Distinct of {src_column}", src_column)
 
 
 def DISTINCT(src_column: str) -> AggregateRequest:
-    """List of the distinct values of each group, missing included, in order of first occurrence."""
+    """List of the distinct values of each group, missing included, in order of first occurrence.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of any type.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.DISTINCT("v").label
+    'Distinct of v'
+    """
     return request("distinct", f"Distinct of {src_column}", src_column)
 
 
 def SELECT_ONE(src_column: str) -> AggregateRequest:
-    """The value of the first row of each group."""
+    """Value in the first row of each group, missing or not.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of any type.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.SELECT_ONE("v").label
+    'Select One of v'
+    """
     return request("select_one", f"Select One of {src_column}", src_column)
 
 
 def FREQ_COUNT(src_column: str) -> AggregateRequest:
-    """Dict from each distinct value of a group to the number of its rows."""
+    """Dict from each distinct value of a group, missing included, to the number of its rows.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int or str.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.FREQ_COUNT("v").label
+    'Frequency Count of v'
+    """
     return request("freq_count", f"Frequency Count of {src_column}", src_column)
 
 
 def CONCAT(src_column: str, dict_value_column: str | None = None) -> AggregateRequest:
-    """The values of each group as a list in row order, or, with a second column, as a dict from the first to the second."""
+    """Values of each group gathered in row order: as a list, or with a second column as a dict.
+
+    Rows where ``src_column`` is missing are left out. Floats make an array instead of a list. In a dict the first row
+    of a key wins.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of any type, or for a dict the column of its keys, of int, float or str.
+    dict_value_column
+        Name of the column of the dict's values, of any type.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.CONCAT("v").label, aggregate.CONCAT("k", "v").label
+    ('List of v', 'Dict of k_v')
+    """
     if dict_value_column is None:
         return request("concat", f"List of {src_column}", src_column)
     return request("concat", f"Dict of {src_column}_{dict_value_column}", src_column, dict_value_column)
 
 
 def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
-    """The value of ``out_column`` in the row of each group where ``agg_column`` is largest (the first such row)."""
+    """Value of ``out_column`` in the first row of each group where ``agg_column`` is largest.
+
+    Parameters
+    ----------
+    agg_column
+        Name of a column of int, float or datetime; missing values and NaN are never extreme.
+    out_column
+        Name of a column of any type.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.ARGMAX("v", "w").label
+    'w for argmax of v'
+    """
     return request("argmax", f"{out_column} for argmax of {agg_column}", agg_column, out_column)
 
 
 def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
-    """The value of ``out_column`` in the row of each group where ``agg_column`` is smallest (the first such row)."""
+    """Value of ``out_column`` in the first row of each group where ``agg_column`` is smallest.
+
+    Parameters
+    ----------
+    agg_column
+        Name of a column of int, float or datetime; missing values and NaN are never extreme.
+    out_column
+        Name of a column of any type.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.ARGMIN("v", "w").label
+    'w for argmin of v'
+    """
     return request("argmin", f"{out_column} for argmin of {agg_column}", agg_column, out_column)
 
 
 def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
-    """Quantiles of each group, as an array; shares between 0 and 1, given one by one or as a list."""
+    """Quantiles of each group as an array, NaN being above all numbers; zeros when all values are missing.
+
+    The quantile of share ``q`` of ``n`` values is the one with ``floor(q * n)`` values before it, in exact order.
+
+    Parameters
+    ----------
+    src_column
+        Name of a column of int or float.
+    args
+        Shares between 0 and 1: one, several, or a list of them.
+
+    Raises
+    ------
+    RuntimeError
+        If a share is not a number between 0 and 1.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> aggregate.QUANTILE("v", [0.25, 0.75]).parameters
+    (0.25, 0.75)
+    """
     shares = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
-    numbers = [float(share) for share in shares]
-    return request("quantile", f"Quantiles of {src_column}", src_column, parameters=numbers)
+    for share in shares:
+        if not isinstance(share, (int, float)) or not 0 <= share <= 1:
+            raise UnsupportedOperationError(f"a quantile is a number between 0 and 1, got {share!r}")
+    return request("quantile", f"Quantiles of {src_column}", src_column, parameters=[float(share) for share in shares])
 
 
 def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
-    """Output names and requests of the forms that ``groupby`` takes: a request, a list of requests, a dict from name to request.
+    """Output names and requests of all operations given to ``groupby``.
+
+    Parameters
+    ----------
+    operations
+        Each a request, a list of requests, or a dict from output name to request (an empty name stands for the default).
 
     Raises
     ------
     TypeError
         If something else is given.
+    RuntimeError
+        If two dicts give one output name.
+
+    Examples
+    --------
+    >>> from sframe_spark import aggregate
+    >>> [name for name, _ in expand_requests([{"total": aggregate.SUM("v")}, [aggregate.COUNT, aggregate.MIN("v")]])]
+    ['total', 'Count', 'Min of v']
     """
     result: list[tuple[str, AggregateRequest]] = []
+    chosen: set[str] = set()
     for operation in operations:
-        if isinstance(operation, dict):
-            for name, item in operation.items():
-                if not isinstance(name, str):
-                    raise SchemaError(f"an output column is named by a str, got {name!r}")
-                result.append((name, one_request(item)))
-        elif isinstance(operation, (list, tuple)):
-            for item in operation:
-                found = one_request(item)
-                result.append((found.label, found))
-        else:
-            found = one_request(operation)
-            result.append((found.label, found))
+        if not isinstance(operation, dict):
+            items = operation if isinstance(operation, (list, tuple)) else [operation]
+            result += [(found.label, found) for found in map(one_request, items)]
+            continue
+        for name, item in operation.items():
+            if not isinstance(name, str):
+                raise SchemaError(f"an output column is named by a str, got {name!r}")
+            if name in chosen:
+                raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
+            if name:
+                chosen.add(name)
+            found = one_request(item)
+            result.append((name or found.label, found))
     return result
 
 

@@ -75,9 +75,15 @@ def footer(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS) -> 
     rows = infer_planner_node_length(node)
     size = f"[{count_text(node)} rows x {len(names)} columns]"
     if rows is None:
-        return size + "\nNote: Only the head of the SFrame is printed. This SFrame is lazily evaluated.\nYou can use sf.materialize() to force materialization."
+        return (
+            f"{size}\nNote: Only the head of the SFrame is printed. This SFrame is lazily evaluated.\n"
+            "You can use sf.materialize() to force materialization."
+        )
     if rows > shown:
-        return size + "\nNote: Only the head of the SFrame is printed.\nYou can use print_rows(num_rows=m, num_columns=n) to print more rows and columns."
+        return (
+            f"{size}\nNote: Only the head of the SFrame is printed.\n"
+            "You can use print_rows(num_rows=m, num_columns=n) to print more rows and columns."
+        )
     return size
 
 

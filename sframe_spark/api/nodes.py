@@ -49,7 +49,7 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None) -> Chunk
     """Rows by number, in the driver's memory; only what they need is computed."""
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
     source = compute(part)
-    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined, no-any-return]
+    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
 
 
 def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:

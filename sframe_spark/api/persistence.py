@@ -8,10 +8,9 @@ import shutil
 import tempfile
 from collections.abc import Sequence
 
-
 from sframe_spark.api.nodes import iterate_tuples
-from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError

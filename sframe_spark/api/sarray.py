@@ -77,11 +77,11 @@ class SArray(Arithmetic, Reductions, Missing, Windows):
             self._node = node_from_values(data, dtype, ignore_cast_failure)
 
     @classmethod
-    def from_const(cls, value: Any, size: int, dtype: Any = type(None)) -> SArray:
+    def from_const(cls, value: Any, size: int, dtype: Any = None) -> SArray:
         """An SArray of ``size`` rows that all hold ``value``."""
         if not is_row_index(size) or int(size) < 0:
             raise InvalidArgumentError(f"size must be a number of rows, not negative, got {size!r}")
-        column_type = literal_of(value).type if dtype is type(None) else encoding_for([value], type_of_class(dtype))
+        column_type = literal_of(value).type if dtype in (None, type(None)) else encoding_for([value], type_of_class(dtype))
         converted = node_from_values([value], column_type.python_class)
         return cls(_node=constant_source(single_value(converted, 0), converted.schema[0], int(size)))
 
@@ -232,9 +232,9 @@ class SArray(Arithmetic, Reductions, Missing, Windows):
         return SArray(_node=sort_rows(self._node, [(0, bool(ascending))]))
 
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
-        """1 in the rows that hold the ``topk`` largest (``reverse``: smallest) values, else 0."""
+        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0."""
         if self._node.schema[0].kind not in SORTABLE:
-            raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime have a top")
+            raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no top: only int, float, str and datetime have one")
         numbers = number_rows(self._node)
         present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
         top = TopRows(((0, bool(reverse)),), head_count(topk)).make_planner_node(present)

@@ -145,10 +145,8 @@ class SFrame(Relational):
         if not callable(fn):
             raise SchemaError(f"flat_map takes a function, got {type(fn).__name__}")
         names = list(column_names)
-        if column_types == "auto":
-            types = self._flat_map_types(fn, len(names))
-        else:
-            types = [type_of_class(item) for item in column_types]
+        given = None if column_types == "auto" else [type_of_class(item) for item in column_types]
+        types = given or self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
             raise SchemaError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
         return SFrame(_node=flat_map(self._node, fn, self._names, types), _names=names)

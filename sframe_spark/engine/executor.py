@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -14,8 +15,8 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     Placement,
     blocking_inputs,
-    place,
     largest_row_count,
+    place,
     spark_can_inline,
 )
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
@@ -186,7 +187,7 @@ class Executor:
             cores = default_parallelism(get_session())
             count = max(1, min(cores, -(-rows // LEAST_TASK_ROWS)), -(-rows // config.segment_rows))
         bounds = [rows * i // count for i in range(count + 1)]
-        return list(zip(bounds[:-1], bounds[1:], strict=True))
+        return list(pairwise(bounds))
 
     def _with_states(self, plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[RangeTask]:
         """Tasks whose sequential operators know the state before their range: one pass over partial results per level."""

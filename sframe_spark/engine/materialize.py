@@ -102,7 +102,7 @@ def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> Pla
 def read_all(node: PlannerNode) -> Chunk:
     """All rows of a node in the driver's memory; the node is not changed."""
     source = compute(node)
-    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined, no-any-return]
+    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
 
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:

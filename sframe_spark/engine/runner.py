@@ -139,7 +139,7 @@ class PlanRunner:
 
     def _compute(self, place: int, operator: Operator, inputs: list[Chunk], interval: Interval, needed: list[Interval]) -> Chunk:
         if operator.is_source:
-            return operator.read(*interval)  # type: ignore[attr-defined, no-any-return]
+            return operator.read(*interval)  # type: ignore[attr-defined]
         facts = self.plan.input_facts(place)
         if isinstance(operator, SequentialOperator):
             chunk, self.states[place] = operator.advance(inputs, facts, self.states[place])

@@ -98,7 +98,8 @@ def error_like(cause: type[BaseException], message: str, text: str = "", row: An
     """A :class:`UserFunctionError` that ``except`` clauses for the function's own error class catch too."""
     if cause.__module__ != "builtins":
         return UserFunctionError(message, text, row)
-    return _error_class(cause)(message, text, row)
+    combined: Callable[..., UserFunctionError] = _error_class(cause)  # type: ignore[arg-type]
+    return combined(message, text, row)
 
 
 @lru_cache(maxsize=128)

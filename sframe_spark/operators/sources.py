@@ -11,10 +11,10 @@ import pyarrow as pa
 
 from sframe_spark.operators.program import Literal, constant_array
 from sframe_spark.operators.spark_columns import literal_column, spark_type
-from sframe_spark.planner.chunk import Chunk, combine, column_names
+from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator, any_parameter
+from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.storage.manifest import Manifest
@@ -55,7 +55,7 @@ class MemorySource(Source):
     """Rows of Arrow arrays in the memory of the driver."""
 
     name: ClassVar[str] = "memory_source"
-    data: Chunk = any_parameter()
+    data: Chunk = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
     positions: tuple[int, ...] = attrs.field()
     start: int = attrs.field()
@@ -234,7 +234,7 @@ class SparkSource(Operator):
     name: ClassVar[str] = "spark_source"
     arity: ClassVar[int | None] = 0
     deterministic: ClassVar[bool] = True
-    df: DataFrame = any_parameter()
+    df: DataFrame = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

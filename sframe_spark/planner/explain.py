@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from sframe_spark.planner.graph import postorder, to_networkx
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from sframe_spark.planner.facts import Length, Schema
+from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode, infer_facts
-from sframe_spark.planner.facts import Facts
 
 
 def infer_planner_node_type(node: PlannerNode) -> Schema:

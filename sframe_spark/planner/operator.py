@@ -15,14 +15,14 @@ from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
     from sframe_spark.planner.relation import LoweringContext, Relation
-    from sframe_spark.planner.properties import OrderingProperties
 
 
 class Need(enum.Enum):
     """What an operator asks of an input's rows.
 
-    ``ANY``: nothing; order may be lost. ``INHERITED``: the row order, if anyone observes that of the output. ``ORDERED``: the row order. ``SEQUENTIAL``: one pass in row order with a running state.
-    ``DENSE``: rows addressed by number. ``ALIGNED``: dense, and of the same length as the other inputs.
+    ``ANY``: nothing; order may be lost. ``INHERITED``: the row order, if anyone observes that of the output. ``ORDERED``: the row order.
+    ``SEQUENTIAL``: one pass in row order with a running state. ``DENSE``: rows addressed by number. ``ALIGNED``: dense, and of the same
+    length as the other inputs.
     """
 
     ANY = "any"
@@ -87,12 +87,6 @@ class Operator:
         if self.row_wise and inputs and all(facts.domain is inputs[0].domain for facts in inputs):
             return inputs[0].domain
         return inputs[0].domain if self.keeps_domain else RowDomain()
-
-    def infer_properties(self, inputs: Sequence[OrderingProperties], facts: Sequence[Facts]) -> OrderingProperties:
-        """Orderings, constants, equivalences, keys of the output; none by default."""
-        from sframe_spark.planner.properties import OrderingProperties
-
-        return OrderingProperties()
 
     def requires(self, slot: int) -> Need:
         """What the operator asks of the rows of input ``slot``; row order by default, since an unknown operator may observe it."""
@@ -175,4 +169,5 @@ def known_length(inputs: Sequence[Facts]) -> Length:
 
 def any_parameter(**kwargs: Any) -> Any:
     """An attrs field for a parameter that is not portable, compared by identity."""
-    return attrs.field(metadata={"portable": False}, eq=id, **kwargs)
+    field: Any = attrs.field(metadata={"portable": False}, eq=id, **kwargs)
+    return field

@@ -28,17 +28,19 @@ class AggregateFunction:
     name
         Unique name; plans and JSON refer to the function by it.
     infer
-        Result type from the types of the argument columns (there may be none, as for a count) and static parameters; raises the class the
-        reference raises for types it refuses.
+        Result type from the types of the argument columns (there may be none, as for a count) and static parameters;
+        raises the class the reference raises for types it refuses.
     column
-        ``column(columns, types, parameters, order)``: a Spark aggregate expression (usable in ``groupBy().agg``) whose result has exactly
-        the inferred physical type, under ANSI off, UTC, case-sensitive settings. ``order`` is one orderable column (a struct of the row
-        key) that grows in row order; only order-sensitive aggregates may use it.
+        ``column(columns, types, parameters, order)``: a Spark aggregate expression (usable in ``groupBy().agg``) whose
+        result, after ``finish``, has exactly the inferred physical type, under ANSI off, UTC, case-sensitive settings.
+        ``order`` is one orderable column (a struct of the row key) that grows in row order; only order-sensitive
+        aggregates may use it.
     reduce
-        Arrow implementation over whole columns in row order: the result as one Python value as decoded by ``values.decode`` (None for
-        missing). None: the aggregate is always computed on Spark.
+        Arrow implementation over whole columns in row order: the result as one Python value as decoded by
+        ``values.decode`` (None for missing). None: the aggregate is always computed on Spark.
     finish
-        ``finish(column, types, parameters)``: applied to the aggregated column in a select after the aggregation; None: nothing to do.
+        ``finish(column, types, parameters)``: applied to the aggregated column in a select after the aggregation;
+        None: nothing to do.
     order_sensitive
         True when the result depends on the order of rows in the group.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -11,8 +12,8 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
-from sframe_spark.operators.aggregates.support import define_collected, require
-from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, ColumnType, dict_of, list_of
+from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, collect_values, require
+from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
+PLAIN = (INT, FLOAT, STR)
+"""Types whose values Spark compares, hashes and puts into lists as we do; the others go through Python."""
 
 
 def _infer_concat(types: Types, parameters: Parameters) -> ColumnType:
@@ -35,11 +38,13 @@ def reduce_concat(arrays: Sequence[pa.Array], types: Types, parameters: Paramete
     """Values that are not missing as a list, or keys that are not missing with the first value of each as a dict."""
     first = decode(arrays[0], types[0])
     if len(arrays) == 1:
-        return [value for value in first if value is not None]
+        present = [value for value in first if value is not None]
+        return array.array("d", present) if types[0] == FLOAT else present
     result: dict[Any, Any] = {}
     for key, value in zip(first, decode(arrays[1], types[1]), strict=True):
         if key is not None:
-            result.setdefault(key, value)
+            # One NaN object for all: a dict finds a NaN only by identity.
+            result.setdefault(math.nan if key != key else key, value)
     return result
 
 
@@ -57,9 +62,10 @@ def distinct_places(column: pa.Array, column_type: ColumnType) -> list[int]:
 
 
 def reduce_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Distinct values, missing included, in order of first occurrence."""
+    """Distinct values, missing included, in order of first occurrence (a zero as plain zero, whatever its sign)."""
     values = decode(arrays[0], types[0])
-    return [values[place] for place in distinct_places(arrays[0], types[0])]
+    found = [values[place] for place in distinct_places(arrays[0], types[0])]
+    return [0.0 if value == 0 else value for value in found] if types[0] == FLOAT else found
 
 
 def reduce_count_distinct(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
@@ -90,30 +96,103 @@ def reduce_frequencies(arrays: Sequence[pa.Array], types: Types, parameters: Par
 
 def _infer_quantile(types: Types, parameters: Parameters) -> ColumnType:
     require("QUANTILE", types[0], ("int", "float"))
-    if not all(0 <= share <= 1 for share in parameters):
+    if not all(isinstance(share, (int, float)) and 0 <= share <= 1 for share in parameters):
         raise UnsupportedOperationError(f"quantiles are shares between 0 and 1, got {', '.join(map(str, parameters))}")
     return ARRAY
 
 
 def reduce_quantile(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """The value below which each wanted share of the values lies; zero when there is no value."""
-    values = arrays[0].drop_null().cast(pa.float64())
+    """The value below which each wanted share of the values lies (NaN above all); zero when there is no value."""
+    values = arrays[0].drop_null().cast(pa.float64(), safe=False)
     ordered = values.take(pc.sort_indices(values)).to_pylist()
     if not ordered:
-        return [0.0 for _ in parameters]
+        return array.array("d", [0.0] * len(parameters))
     last = len(ordered) - 1
-    return [ordered[max(0, min(last, int(share * len(ordered))))] for share in parameters]
+    return array.array("d", [ordered[min(last, int(share * len(ordered)))] for share in parameters])
+
+
+def _concat_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    if len(columns) == 1 and types[0] in PLAIN:
+        return collect_values(columns[0], order, keep_missing=False)
+    return collect_rows(columns, types, parameters, order)
+
+
+def _finish_concat(column: Column, types: Types, parameters: Parameters) -> Column:
+    if len(types) == 1 and types[0] in PLAIN:
+        return column
+    return ReduceCollected(_infer_concat, reduce_concat)(column, types, parameters)
+
+
+def _distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    if types[0] not in PLAIN:
+        return collect_rows(columns, types, parameters, order)
+    # Spark's distinct keeps the two zeros apart; a sum with zero makes them one.
+    value = columns[0] + F.lit(0.0) if types[0] == FLOAT else columns[0]
+    return F.array_distinct(collect_values(value, order, keep_missing=True))
+
+
+def _finish_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
+    if types[0] in PLAIN:
+        return column
+    return ReduceCollected(_infer_distinct, reduce_distinct)(column, types, parameters)
+
+
+def is_countable(column_type: ColumnType) -> bool:
+    """True if Spark's own equality is that of the values: not for texts that stand for values, nor for maps."""
+    return not column_type.is_encoded and not pa.types.is_map(column_type.physical)
 
 
 def _count_distinct_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     from pyspark.sql import functions as F
 
-    value = F.map_entries(columns[0]) if pa.types.is_map(types[0].physical) else columns[0]
-    return F.size(F.collect_set(F.struct(value))).cast("bigint")
+    if not is_countable(types[0]):
+        return collect_rows(columns, types, parameters, F.lit(0))
+    missing = F.count(F.lit(1)) > F.count(columns[0])
+    return F.countDistinct(columns[0]) + missing.cast("bigint")
 
 
-define_collected("concat", _infer_concat, reduce_concat)
-define_collected("distinct", _infer_distinct, reduce_distinct)
-define_collected("freq_count", _infer_frequencies, reduce_frequencies)
-define_collected("quantile", _infer_quantile, reduce_quantile)
-register_aggregate(AggregateFunction("count_distinct", _infer_int, _count_distinct_column, reduce_count_distinct))
+def _finish_count_distinct(column: Column, types: Types, parameters: Parameters) -> Column:
+    if is_countable(types[0]):
+        return column
+    return ReduceCollected(_infer_int, reduce_count_distinct)(column, types, parameters)
+
+
+def _quantile_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
+    from pyspark.sql import functions as F
+
+    return F.sort_array(F.collect_list(columns[0].cast("double")))
+
+
+def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Column:
+    from pyspark.sql import functions as F
+
+    count = F.size(column)
+    places = [F.least(count - 1, F.floor(F.lit(float(share)) * count).cast("int")) for share in parameters]
+    values = [F.when(count == 0, F.lit(0.0)).otherwise(F.get(column, place)) for place in places]
+    return F.array(*values).cast("array<double>")
+
+
+register_aggregate(AggregateFunction("concat", _infer_concat, _concat_column, reduce_concat, True, _finish_concat))
+register_aggregate(
+    AggregateFunction("distinct", _infer_distinct, _distinct_column, reduce_distinct, True, _finish_distinct)
+)
+register_aggregate(
+    AggregateFunction(
+        "count_distinct", _infer_int, _count_distinct_column, reduce_count_distinct, finish=_finish_count_distinct
+    )
+)
+register_aggregate(
+    AggregateFunction(
+        "freq_count",
+        _infer_frequencies,
+        collect_rows,
+        reduce_frequencies,
+        order_sensitive=True,
+        finish=ReduceCollected(_infer_frequencies, reduce_frequencies),
+    )
+)
+register_aggregate(
+    AggregateFunction("quantile", _infer_quantile, _quantile_column, reduce_quantile, finish=_finish_quantile)
+)

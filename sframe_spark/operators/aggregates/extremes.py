@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ from sframe_spark.operators.aggregates.base import AggregateFunction, register_a
 from sframe_spark.operators.aggregates.support import require
 from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.temporal import to_microseconds
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -38,43 +40,39 @@ def comparable(column: Column, column_type: ColumnType) -> Column:
 
 
 def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
+    """Register the smallest or largest value; a NaN is the result if there is one, or (``skip_nan``) nothing else."""
+
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
         from pyspark.sql import functions as F
 
-        pick = F.max if largest else F.min
         value = columns[0]
-        if types[0].is_zoned:
-            pick_by = F.max_by if largest else F.min_by
-            return pick_by(value, value["instant"])
         if types[0].kind != FLOAT_KIND:
-            return pick(value)
-        number = pick(F.when(~F.isnan(value), value))
-        nan = F.lit(math.nan)
-        if skip_nan:
-            return F.coalesce(number, F.when(F.count(value) > 0, nan))
-        return F.when(F.max(F.isnan(value)), nan).otherwise(number)
+            return F.max(value) if largest else F.min(value)
+        if not skip_nan:
+            # NaN is Spark's largest number: one maximum finds it, for the minimum over the negated values.
+            return F.max(value) if largest else -F.max(-value)
+        number = F.when(~F.isnan(value), value)
+        return F.coalesce(F.max(number) if largest else F.min(number), F.max(value))
 
     def reduce(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
         values = arrays[0].drop_null()
-        if types[0].kind != FLOAT_KIND:
-            found = [value for value in decode(values, types[0]) if value is not None] if not pa.types.is_int64(values.type) else None
-            if found is None:
-                return pc.min_max(values)["max" if largest else "min"].as_py()
-            return (max if largest else min)(found, key=moment) if found else None
-        nan = pc.is_nan(values)
-        numbers = values.filter(pc.invert(nan))
-        if len(numbers) < len(values) and (not skip_nan or not len(numbers)):
-            return math.nan
-        return pc.min_max(numbers)["max" if largest else "min"].as_py()
+        if types[0].is_zoned:
+            found = decode(values, types[0])
+            return (max if largest else min)(found, key=zoned_rank) if found else None
+        if types[0].kind == FLOAT_KIND:
+            numbers = values.filter(pc.invert(pc.is_nan(values)))
+            if len(numbers) < len(values) and not (skip_nan and len(numbers)):
+                return math.nan
+            values = numbers
+        return pc.min_max(values)["max" if largest else "min"].as_py()
 
     register_aggregate(AggregateFunction(name, _infer_first, column, reduce))
 
 
-def moment(value: Any) -> Any:
-    """A date-time as comparable with others, with or without an offset."""
-    import datetime
-
-    return value if value.tzinfo is not None else value.replace(tzinfo=datetime.UTC)
+def zoned_rank(value: datetime.datetime) -> tuple[int, bool, int]:
+    """Rank of a date-time by its instant, then its offset (none first), as Spark compares the stored pairs."""
+    instant, offset = to_microseconds(value)
+    return instant, offset is not None, offset or 0
 
 
 def _descending(column: Column, column_type: ColumnType) -> Column:
@@ -89,7 +87,10 @@ def _descending(column: Column, column_type: ColumnType) -> Column:
 
 
 def _value_at(name: str, largest: bool, last: bool = False) -> None:
-    """The second argument at the row where the first is extreme; ties take the first row (or the last, by a row number as second argument)."""
+    """Register the second argument at the row where the first is extreme, NaN counting as neither.
+
+    Ties take the first row, or with ``last`` the last one; then the second argument must be the row number.
+    """
 
     def column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
         from pyspark.sql import functions as F
@@ -119,8 +120,8 @@ def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:
         return (True, 0.0)
     if isinstance(value, (int, float)):
         return (False, -value if largest else value)
-    seconds = moment(value).timestamp()
-    return (False, -seconds if largest else seconds)
+    instant = to_microseconds(value)[0]
+    return (False, -instant if largest else instant)
 
 
 def _infer_any(types: Types, parameters: Parameters) -> ColumnType:
@@ -146,4 +147,3 @@ _value_at("argmax", largest=True)
 _value_at("argmin_row", largest=False, last=True)
 _value_at("argmax_row", largest=True, last=True)
 register_aggregate(AggregateFunction("select_one", _infer_any, _first_column, _reduce_first, order_sensitive=True))
-

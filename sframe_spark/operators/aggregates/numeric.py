@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
-from sframe_spark.operators.aggregates.support import collect_rows, reduce_groups, require
+from sframe_spark.operators.aggregates.support import require
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.values.decode import decode
 
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 NUMBERS = ("int", "float")
+RAGGED = "vectors of different lengths have no sum and no mean: make the lengths equal"
+NO_SPREAD = "a column with no more rows than ddof={} has no spread: choose a smaller ddof"
 
 
 def _count_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -55,15 +58,15 @@ def vectors(column: pa.Array) -> np.ndarray | None:
     """
     cells = [cell for cell in decode(column, ARRAY) if cell is not None]
     if len({len(cell) for cell in cells}) > 1:
-        raise UnsupportedOperationError("vectors of different lengths have no sum and no mean: make the lengths equal")
+        raise UnsupportedOperationError(RAGGED)
     return np.array(cells, dtype=float) if cells else None
 
 
 def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Sum of values that are not missing; zero when there is none."""
+    """Sum of values that are not missing; zero (of vectors: the empty vector) when there is none."""
     if types[0] == ARRAY:
         found = vectors(arrays[0])
-        return None if found is None else list(found.sum(axis=0))
+        return array.array("d") if found is None else array.array("d", found.sum(axis=0))
     if types[0] == INT:
         values = arrays[0].drop_null().to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore"):
@@ -76,15 +79,16 @@ def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters
     """Mean of values that are not missing; missing when there is none."""
     if types[0] == ARRAY:
         found = vectors(arrays[0])
-        return None if found is None else list(found.mean(axis=0))
-    return pc.mean(arrays[0]).as_py()
+        return None if found is None else array.array("d", found.mean(axis=0))
+    # As floats: Arrow's mean of ints goes through a sum that wraps.
+    return pc.mean(arrays[0].cast(pa.float64(), safe=False)).as_py()
 
 
 def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     from pyspark.sql import functions as F
 
     if types[0] == ARRAY:
-        return collect_rows(columns, types, parameters, order)
+        return _collect_vectors(columns[0])
     zero = F.lit(0).cast("bigint") if types[0] == INT else F.lit(0.0)
     return F.coalesce(F.sum(columns[0]), zero)
 
@@ -92,29 +96,48 @@ def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters,
 def _mean_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     from pyspark.sql import functions as F
 
-    return collect_rows(columns, types, parameters, order) if types[0] == ARRAY else F.avg(columns[0])
+    return _collect_vectors(columns[0]) if types[0] == ARRAY else F.avg(columns[0])
 
 
-class _VectorFinish:
-    """Array columns are reduced after the aggregation; numbers need nothing more."""
+def _collect_vectors(column: Column) -> Column:
+    """The vectors of a group, sorted: added in one order however the rows are spread, they give the same last bits."""
+    from pyspark.sql import functions as F
 
-    def __init__(self, reduce: Any) -> None:
-        self.reduce = reduce
+    return F.sort_array(F.collect_list(column))
 
-    def __call__(self, column: Column, types: Types, parameters: Parameters) -> Column:
-        if types[0] != ARRAY:
-            return column
-        from pyspark.sql import functions as F
 
-        reduce, kinds = self.reduce, list(types)
+def _add_vectors(rows: Column) -> Column:
+    """Sum of collected vectors, element by element."""
+    from pyspark.sql import functions as F
 
-        def finish(groups: pa.Array) -> pa.Array:
-            from sframe_spark.operators.worker import guarded
+    zeros = F.transform(F.get(rows, F.lit(0)), lambda element: F.lit(0.0))
+    return F.aggregate(rows, zeros, lambda total, row: F.zip_with(total, row, lambda a, b: a + b))
 
-            return guarded(lambda: reduce_groups(groups, reduce, kinds, parameters, ARRAY))
 
-        finish.__annotations__ = {}
-        return F.arrow_udf(finish, "array<double>")(column)
+def _if_equal_lengths(rows: Column, value: Column, empty: Column) -> Column:
+    """A value made of collected vectors; an error if their lengths differ."""
+    from pyspark.sql import functions as F
+
+    ragged = F.size(F.array_distinct(F.transform(rows, F.size))) > 1
+    error = F.raise_error(F.lit(RAGGED)).cast("array<double>")
+    return F.when(F.size(rows) == 0, empty).when(ragged, error).otherwise(value)
+
+
+def _finish_sum(column: Column, types: Types, parameters: Parameters) -> Column:
+    from pyspark.sql import functions as F
+
+    if types[0] != ARRAY:
+        return column
+    return _if_equal_lengths(column, _add_vectors(column), F.array().cast("array<double>"))
+
+
+def _finish_mean(column: Column, types: Types, parameters: Parameters) -> Column:
+    from pyspark.sql import functions as F
+
+    if types[0] != ARRAY:
+        return column
+    mean = F.transform(_add_vectors(column), lambda total: total / F.size(column))
+    return _if_equal_lengths(column, mean, F.lit(None).cast("array<double>"))
 
 
 def _spread(arrays: Sequence[pa.Array], freedom: int) -> float | None:
@@ -123,32 +146,32 @@ def _spread(arrays: Sequence[pa.Array], freedom: int) -> float | None:
         return None
     squares = float(((values - values.mean()) ** 2).sum())
     left = len(values) - freedom
-    if left == 0:
-        return math.nan if math.isnan(squares) else math.inf
-    return squares / left
+    if left > 0:
+        return squares / left
+    return math.inf if left == 0 and squares > 0 else math.nan
 
 
 def reduce_variance(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Population variance; zero for a group without values."""
-    found = _spread(arrays, 0)
+    """Population variance; zero for a group with one value (even NaN) or none."""
+    found = _spread(arrays, 0) if len(arrays[0]) - arrays[0].null_count > 1 else None
     return 0.0 if found is None else found
 
 
 def reduce_deviation(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Population standard deviation; zero for a group without values."""
+    """Population standard deviation; zero for a group with one value (even NaN) or none."""
     return math.sqrt(reduce_variance(arrays, types, parameters))
 
 
 def _variance_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     from pyspark.sql import functions as F
 
-    return F.coalesce(F.var_pop(columns[0]), F.lit(0.0))
+    return F.when(F.count(columns[0]) > 1, F.var_pop(columns[0])).otherwise(F.lit(0.0))
 
 
 def _deviation_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     from pyspark.sql import functions as F
 
-    return F.coalesce(F.stddev_pop(columns[0]), F.lit(0.0))
+    return F.when(F.count(columns[0]) > 1, F.stddev_pop(columns[0])).otherwise(F.lit(0.0))
 
 
 def reduce_column_variance(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
@@ -161,7 +184,7 @@ def reduce_column_variance(arrays: Sequence[pa.Array], types: Types, parameters:
     """
     rows = len(arrays[0])
     if rows and rows <= parameters[0]:
-        raise UnsupportedOperationError(f"a column of {rows} rows has no spread with ddof={parameters[0]}: choose a smaller ddof")
+        raise UnsupportedOperationError(NO_SPREAD.format(parameters[0]))
     return _spread(arrays, parameters[0])
 
 
@@ -179,9 +202,11 @@ def _column_variance(columns: Sequence[Column], types: Types, parameters: Parame
     squares = F.var_pop(columns[0]) * count
     rows = F.count(F.lit(1))
     refused = (rows > 0) & (rows <= parameters[0])
-    text = f"a column with no more rows than ddof={parameters[0]} has no spread: choose a smaller ddof"
-    value = F.when(left == 0, F.when(F.isnan(squares), squares).otherwise(F.lit(math.inf))).otherwise(squares / left)
-    return F.when(refused, F.raise_error(F.lit(text)).cast("double")).when(count > 0, value)
+    error = F.raise_error(F.lit(NO_SPREAD.format(parameters[0]))).cast("double")
+    # Spark has NaN > 0, and x / 0 missing.
+    infinite = (left == 0) & (squares > 0) & ~F.isnan(squares)
+    value = F.when(left > 0, squares / left).when(infinite, F.lit(math.inf)).otherwise(F.lit(math.nan))
+    return F.when(refused, error).when(count > 0, value)
 
 
 def _column_deviation(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -212,8 +237,8 @@ def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: P
 
 register_aggregate(AggregateFunction("count_missing", _infer_count, _count_missing_column, reduce_count_missing))
 register_aggregate(AggregateFunction("count", _infer_count, _count_column, None))
-register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum, finish=_VectorFinish(reduce_sum)))
-register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_VectorFinish(reduce_mean)))
+register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum, finish=_finish_sum))
+register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_finish_mean))
 register_aggregate(AggregateFunction("var", _infer_spread, _variance_column, reduce_variance))
 register_aggregate(AggregateFunction("std", _infer_spread, _deviation_column, reduce_deviation))
 register_aggregate(AggregateFunction("column_var", _infer_spread, _column_variance, reduce_column_variance))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AggregateFunction, Reduce, register_aggregate
+from sframe_spark.operators.aggregates.base import Reduce
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode
 
@@ -30,22 +31,24 @@ def require(name: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
         raise UnsupportedOperationError(f"{name} takes a column of {', '.join(kinds)}, not of {column_type.kind}")
 
 
-def define_collected(name: str, infer: Infer, reduce: Reduce) -> AggregateFunction:
-    """An aggregate that Spark computes by collecting each group's rows in row order and reducing them with the Arrow implementation.
-
-    One meaning for both lowerings; for results whose size grows with the group, or that have no built-in Spark form.
-    """
-    from_groups = _Finish(infer, reduce)
-    return register_aggregate(AggregateFunction(name, infer, collect_rows, reduce, True, from_groups))
-
-
-def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column) -> Column:
+def collect_rows(
+    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column
+) -> Column:
     """The argument columns of a group as one array of structs in row order."""
     from pyspark.sql import functions as F
 
-    values = [_orderable(column, kind).alias(f"v{i}") for i, (column, kind) in enumerate(zip(columns, types, strict=True))]
-    rows = F.sort_array(F.collect_list(F.struct(order.alias("o"), *values)))
+    values = [_orderable(column, kind) for column, kind in zip(columns, types, strict=True)]
+    fields = [value.alias(f"v{i}") for i, value in enumerate(values)]
+    rows = F.sort_array(F.collect_list(F.struct(order.alias("o"), *fields)))
     return F.transform(rows, lambda row: F.struct(*[row[f"v{i}"].alias(f"v{i}") for i in range(len(values))]))
+
+
+def collect_values(column: Column, order: Column, keep_missing: bool) -> Column:
+    """The values of one column of a group as an array in row order, without Python."""
+    from pyspark.sql import functions as F
+
+    row = F.struct(order.alias("o"), column.alias("v"))
+    return F.sort_array(F.collect_list(row if keep_missing else F.when(column.isNotNull(), row)))["v"]
 
 
 def _orderable(column: Column, column_type: ColumnType) -> Column:
@@ -55,8 +58,11 @@ def _orderable(column: Column, column_type: ColumnType) -> Column:
     return F.map_entries(column) if pa.types.is_map(column_type.physical) else column
 
 
-class _Finish:
-    """The step after a collected aggregation: the Arrow implementation over each group, in an Arrow UDF."""
+class ReduceCollected:
+    """The step after :func:`collect_rows`: the Arrow implementation over the rows of each group, in an Arrow UDF.
+
+    One meaning for both lowerings; for results that Spark's own functions cannot build.
+    """
 
     def __init__(self, infer: Infer, reduce: Reduce) -> None:
         self.infer = infer
@@ -79,15 +85,21 @@ class _Finish:
         return F.arrow_udf(finish, spark_type(result))(column)
 
 
-def reduce_groups(groups: pa.Array, reduce: Reduce, types: Sequence[ColumnType], parameters: tuple[Any, ...], result: ColumnType) -> pa.Array:
+def reduce_groups(
+    groups: pa.Array | pa.ChunkedArray,
+    reduce: Reduce,
+    types: Sequence[ColumnType],
+    parameters: tuple[Any, ...],
+    result: ColumnType,
+) -> pa.Array:
     """One result per list of structs."""
     if isinstance(groups, pa.ChunkedArray):
         groups = groups.combine_chunks()
+    # The values of all groups are brought into form once; a group is then a slice.
+    columns = [restored(groups.values.field(i), kind) for i, kind in enumerate(types)]
     values = []
-    for index in range(len(groups)):
-        rows = groups[index].values
-        columns = [restored(rows.field(i), kind) for i, kind in enumerate(types)]
-        values.append(reduce(columns, types, parameters))
+    for start, end in itertools.pairwise(groups.offsets.to_pylist()):
+        values.append(reduce([column.slice(start, end - start) for column in columns], types, parameters))
     return encode(values, result)
 
 
@@ -95,6 +107,7 @@ def restored(column: pa.Array, column_type: ColumnType) -> pa.Array:
     """A collected column in its physical type again."""
     physical = column_type.physical
     if pa.types.is_map(physical) and not pa.types.is_map(column.type):
-        items = [None if cell is None else [(entry["key"], entry["value"]) for entry in cell] for cell in column.to_pylist()]
+        cells = column.to_pylist()
+        items = [None if cell is None else [(entry["key"], entry["value"]) for entry in cell] for cell in cells]
         return pa.array(items, physical)
     return column if column.type.equals(physical) else column.cast(physical)

@@ -38,7 +38,7 @@ def append_of_neighbours(node: PlannerNode) -> PlannerNode | None:
     for child in node.inputs[1:]:
         last = merged[-1].operator
         if _neighbours(last, child.operator):
-            merged[-1] = attrs.evolve(last, stop=child.operator.stop).make_planner_node()  # type: ignore[attr-defined]
+            merged[-1] = attrs.evolve(last, stop=child.operator.stop).make_planner_node()  # type: ignore[attr-defined, call-arg]
         else:
             merged.append(child)
     return None if len(merged) == len(node.inputs) else append(*merged)

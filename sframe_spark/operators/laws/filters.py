@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from sframe_spark.operators.columns import Zip, project, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.program import Program, Register, Step

@@ -77,7 +77,9 @@ def project_below_zip(node: PlannerNode) -> PlannerNode | None:
     positions = node.operator_parameters["positions"]
     if not isinstance(child.operator, Zip) or set(positions) == set(range(child.facts.width)):
         return None
-    parts, places, offset = [], {}, 0
+    parts: list[PlannerNode] = []
+    places: dict[int, int] = {}
+    offset = 0
     for item in child.inputs:
         used = [p - offset for p in sorted(set(positions)) if offset <= p < offset + item.facts.width]
         places.update({position + offset: len(places) + i for i, position in enumerate(used)})
