@@ -62,8 +62,7 @@ def COUNT() -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.COUNT().label
+    >>> COUNT().label
     'Count'
     """
     return AggregateRequest("count", (), (), "Count")
@@ -79,8 +78,7 @@ def SUM(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.SUM("v").label
+    >>> SUM("v").label
     'Sum of v'
     """
     return request("sum", f"Sum of {src_column}", src_column)
@@ -96,8 +94,7 @@ def MIN(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.MIN("v").label
+    >>> MIN("v").label
     'Min of v'
     """
     return request("min", f"Min of {src_column}", src_column)
@@ -113,8 +110,7 @@ def MAX(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.MAX("v").label
+    >>> MAX("v").label
     'Max of v'
     """
     return request("max", f"Max of {src_column}", src_column)
@@ -130,27 +126,14 @@ def MEAN(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.MEAN("v").label
+    >>> MEAN("v").label
     'Avg of v'
     """
     return request("mean", f"Avg of {src_column}", src_column)
 
 
 def AVG(src_column: str) -> AggregateRequest:
-    """Mean of the values of each group; missing when all are missing.
-
-    Parameters
-    ----------
-    src_column
-        Name of the column; another name of :func:`MEAN`.
-
-    Examples
-    --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.AVG("v").label
-    'Avg of v'
-    """
+    """Aggregate as :func:`MEAN` does."""
     return MEAN(src_column)
 
 
@@ -164,27 +147,14 @@ def VAR(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.VAR("v").label
+    >>> VAR("v").label
     'Var of v'
     """
     return request("var", f"Var of {src_column}", src_column)
 
 
 def VARIANCE(src_column: str) -> AggregateRequest:
-    """Population variance of each group; zero for a group with one value or none.
-
-    Parameters
-    ----------
-    src_column
-        Name of the column; another name of :func:`VAR`.
-
-    Examples
-    --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.VARIANCE("v").label
-    'Var of v'
-    """
+    """Aggregate as :func:`VAR` does."""
     return VAR(src_column)
 
 
@@ -198,27 +168,14 @@ def STD(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.STD("v").label
+    >>> STD("v").label
     'Stdv of v'
     """
     return request("std", f"Stdv of {src_column}", src_column)
 
 
 def STDV(src_column: str) -> AggregateRequest:
-    """Population standard deviation of each group; zero for a group with one value or none.
-
-    Parameters
-    ----------
-    src_column
-        Name of the column; another name of :func:`STD`.
-
-    Examples
-    --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.STDV("v").label
-    'Stdv of v'
-    """
+    """Aggregate as :func:`STD` does."""
     return STD(src_column)
 
 
@@ -232,8 +189,7 @@ def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.COUNT_DISTINCT("v").label
+    >>> COUNT_DISTINCT("v").label
     'Count Distinct of v'
     """
     return request("count_distinct", f"Count Distinct of {src_column}", src_column)
@@ -249,8 +205,7 @@ def DISTINCT(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.DISTINCT("v").label
+    >>> DISTINCT("v").label
     'Distinct of v'
     """
     return request("distinct", f"Distinct of {src_column}", src_column)
@@ -266,8 +221,7 @@ def SELECT_ONE(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.SELECT_ONE("v").label
+    >>> SELECT_ONE("v").label
     'Select One of v'
     """
     return request("select_one", f"Select One of {src_column}", src_column)
@@ -283,8 +237,7 @@ def FREQ_COUNT(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.FREQ_COUNT("v").label
+    >>> FREQ_COUNT("v").label
     'Frequency Count of v'
     """
     return request("freq_count", f"Frequency Count of {src_column}", src_column)
@@ -305,8 +258,7 @@ def CONCAT(src_column: str, dict_value_column: str | None = None) -> AggregateRe
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.CONCAT("v").label, aggregate.CONCAT("k", "v").label
+    >>> CONCAT("v").label, CONCAT("k", "v").label
     ('List of v', 'Dict of k_v')
     """
     if dict_value_column is None:
@@ -326,8 +278,7 @@ def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.ARGMAX("v", "w").label
+    >>> ARGMAX("v", "w").label
     'w for argmax of v'
     """
     return request("argmax", f"{out_column} for argmax of {agg_column}", agg_column, out_column)
@@ -345,8 +296,7 @@ def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.ARGMIN("v", "w").label
+    >>> ARGMIN("v", "w").label
     'w for argmin of v'
     """
     return request("argmin", f"{out_column} for argmin of {agg_column}", agg_column, out_column)
@@ -371,8 +321,7 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> aggregate.QUANTILE("v", [0.25, 0.75]).parameters
+    >>> QUANTILE("v", [0.25, 0.75]).parameters
     (0.25, 0.75)
     """
     shares = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
@@ -399,8 +348,7 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
 
     Examples
     --------
-    >>> from sframe_spark import aggregate
-    >>> [name for name, _ in expand_requests([{"total": aggregate.SUM("v")}, [aggregate.COUNT, aggregate.MIN("v")]])]
+    >>> [name for name, _ in expand_requests([{"total": SUM("v")}, [COUNT, MIN("v")]])]
     ['total', 'Count', 'Min of v']
     """
     result: list[tuple[str, AggregateRequest]] = []
