@@ -1,0 +1,128 @@
+"""Measure and print: ``python -m benchmarks.run [--rows N] [--reference [PYTHON]] [--only NAME] [--json FILE]``."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from benchmarks.cases import CASES, Case
+from benchmarks.frames import Data, prepare
+from benchmarks.small import latencies
+from sframe_spark import SFrame
+
+REFERENCE = "~/.cache/sframe-reference/bin/python"
+LONG_SECONDS = 60.0
+
+
+def arguments() -> argparse.Namespace:
+    """What the command line says."""
+    parser = argparse.ArgumentParser(description="Speed of sframe_spark beside hand-written PySpark, in one process.")
+    parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
+    parser.add_argument("--runs", type=int, default=3, help="warm runs of each case")
+    parser.add_argument("--only", default="", help="only cases whose names contain this; no latencies")
+    parser.add_argument("--reference", nargs="?", const=REFERENCE, help="interpreter of the reference engine")
+    parser.add_argument("--json", type=Path, help="also write the numbers to this file")
+    return parser.parse_args()
+
+
+def seconds(action: Callable[[], Any]) -> float:
+    """Time of one run."""
+    start = time.perf_counter()
+    action()
+    return time.perf_counter() - start
+
+
+def sample(found: Any) -> Any:
+    """Something to compare: the result itself, or the number of rows and the outermost rows of what was written."""
+    if isinstance(found, SFrame):
+        table = found.tail(3).to_arrow()
+        return len(found), found.head(3).to_arrow().to_pydict(), table.to_pydict()
+    if not isinstance(found, str):
+        return found
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    tables = [pq.read_table(file) for file in sorted(Path(found).glob("part-*.parquet"))]
+    table = pa.concat_tables(tables)
+    return table.num_rows, table.slice(0, 3).to_pydict(), table.slice(table.num_rows - 3).to_pydict()
+
+
+def same(first: Any, second: Any) -> bool:
+    """True when two samples hold equal values; the order of summation may show in floats."""
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(same(first[name], second[name]) for name in first)
+    if isinstance(first, (list, tuple)):
+        return len(first) == len(second) and all(map(same, first, second))
+    return abs(first - second) <= 1e-9 * abs(first) if isinstance(first, float) else bool(first == second)
+
+
+def measure(case: Case, data: Data, runs: int) -> tuple[float, float]:
+    """Median seconds of both sides, taken in turns after one run each that also compares their results."""
+    start = time.perf_counter()
+    ours, by_hand = sample(case.ours(data)), sample(case.by_hand(data))
+    if not same(ours, by_hand):
+        raise SystemExit(f"{case.name}: results differ: {str(ours)[:500]} and {str(by_hand)[:500]}")
+    times: tuple[list[float], list[float]] = ([], [])
+    for run in range(runs):
+        # One run is enough of what takes minutes.
+        if run and time.perf_counter() - start > LONG_SECONDS:
+            break
+        for side, action in enumerate((case.ours, case.by_hand)):
+            times[side].append(seconds(lambda action=action: action(data)))  # type: ignore[misc]
+    return statistics.median(times[0]), statistics.median(times[1])
+
+
+def reference_seconds(interpreter: str, rows: int) -> dict[str, float]:
+    """Seconds by case in the reference engine, measured by its own interpreter; none when it is not there."""
+    python = Path(os.path.expanduser(interpreter))
+    if not python.exists():
+        print(f"no reference engine at {python}")
+        return {}
+    script = Path(__file__).with_name("reference.py")
+    done = subprocess.run([str(python), str(script), str(rows)], capture_output=True, text=True, check=True)
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+def verdict(value: float, most: float) -> str:
+    """In words."""
+    return "ok" if value <= most else "MISS"
+
+
+def main() -> None:
+    """Measure what the command line asks for."""
+    chosen = arguments()
+    reference = reference_seconds(chosen.reference, chosen.rows) if chosen.reference else {}
+    with tempfile.TemporaryDirectory(prefix="sframe-bench-") as directory:
+        data = prepare(chosen.rows, Path(directory))
+        print(f"{chosen.rows:,} rows; median of {chosen.runs} warm runs, seconds", flush=True)
+        print(f"{'case':<28} {'ours':>8} {'by hand':>8} {'ratio':>6} {'target':>6}      {'reference' * bool(reference)}")
+        numbers: dict[str, Any] = {}
+        for case in CASES:
+            if chosen.only not in case.name:
+                continue
+            ours, by_hand = measure(case, data, chosen.runs)
+            numbers[case.name] = {"ours": ours, "by_hand": by_hand, "target": case.target}
+            other = f"{reference[case.name]:9.3f}" if case.name in reference else ""
+            ratio = ours / by_hand
+            line = f"{case.name:<28} {ours:8.3f} {by_hand:8.3f} {ratio:6.2f} {case.target:6.2f}"
+            print(f"{line} {verdict(ratio, case.target):>4} {other}", flush=True)
+        if not chosen.only:
+            print("\nlatency, milliseconds")
+            for name, value, most in latencies(data):
+                numbers[name] = {"ms": value, "most": most}
+                print(f"{name:<40} {value:9.1f} {most:8.0f} {verdict(value, most):>4}", flush=True)
+    if chosen.json:
+        chosen.json.write_text(json.dumps(numbers, indent=1))
+
+
+if __name__ == "__main__":
+    main()
