@@ -175,14 +175,8 @@ def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Co
 
 
 register_aggregate(AggregateFunction("concat", _infer_concat, _concat_column, reduce_concat, True, _finish_concat))
-register_aggregate(
-    AggregateFunction("distinct", _infer_distinct, _distinct_column, reduce_distinct, True, _finish_distinct)
-)
-register_aggregate(
-    AggregateFunction(
-        "count_distinct", _infer_int, _count_distinct_column, reduce_count_distinct, finish=_finish_count_distinct
-    )
-)
+register_aggregate(AggregateFunction("distinct", _infer_distinct, _distinct_column, reduce_distinct, True, _finish_distinct))
+register_aggregate(AggregateFunction("count_distinct", _infer_int, _count_distinct_column, reduce_count_distinct, finish=_finish_count_distinct))
 register_aggregate(
     AggregateFunction(
         "freq_count",
@@ -193,6 +187,4 @@ register_aggregate(
         finish=ReduceCollected(_infer_frequencies, reduce_frequencies),
     )
 )
-register_aggregate(
-    AggregateFunction("quantile", _infer_quantile, _quantile_column, reduce_quantile, finish=_finish_quantile)
-)
+register_aggregate(AggregateFunction("quantile", _infer_quantile, _quantile_column, reduce_quantile, finish=_finish_quantile))

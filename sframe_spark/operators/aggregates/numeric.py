@@ -62,11 +62,18 @@ def vectors(column: pa.Array) -> np.ndarray | None:
     return np.array(cells, dtype=float) if cells else None
 
 
+def _total(rows: np.ndarray | None) -> array.array | None:
+    """Sum of vectors, element by element; infinities of both signs make NaN without a warning."""
+    if rows is None:
+        return None
+    with np.errstate(invalid="ignore", over="ignore"):
+        return array.array("d", rows.sum(axis=0))
+
+
 def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Sum of values that are not missing; zero (of vectors: the empty vector) when there is none."""
     if types[0] == ARRAY:
-        found = vectors(arrays[0])
-        return array.array("d") if found is None else array.array("d", found.sum(axis=0))
+        return _total(vectors(arrays[0])) or array.array("d")
     if types[0] == INT:
         values = arrays[0].drop_null().to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore"):
@@ -78,8 +85,9 @@ def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters)
 def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Mean of values that are not missing; missing when there is none."""
     if types[0] == ARRAY:
-        found = vectors(arrays[0])
-        return None if found is None else array.array("d", found.mean(axis=0))
+        rows = vectors(arrays[0])
+        total = _total(rows)
+        return None if rows is None or total is None else array.array("d", [element / len(rows) for element in total])
     # As floats: Arrow's mean of ints goes through a sum that wraps.
     return pc.mean(arrays[0].cast(pa.float64(), safe=False)).as_py()
 
@@ -141,10 +149,11 @@ def _finish_mean(column: Column, types: Types, parameters: Parameters) -> Column
 
 
 def _spread(arrays: Sequence[pa.Array], freedom: int) -> float | None:
-    values = arrays[0].drop_null().cast(pa.float64()).to_numpy(zero_copy_only=False)
+    values = arrays[0].drop_null().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
     if not len(values):
         return None
-    squares = float(((values - values.mean()) ** 2).sum())
+    with np.errstate(invalid="ignore", over="ignore"):
+        squares = float(((values - values.mean()) ** 2).sum())
     left = len(values) - freedom
     if left > 0:
         return squares / left

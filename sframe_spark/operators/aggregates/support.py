@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import Reduce
 from sframe_spark.types import ColumnType
-from sframe_spark.values.encode import encode
+from sframe_spark.values.encode import encode_plain
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -31,9 +31,7 @@ def require(name: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
         raise UnsupportedOperationError(f"{name} takes a column of {', '.join(kinds)}, not of {column_type.kind}")
 
 
-def collect_rows(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column
-) -> Column:
+def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column) -> Column:
     """The argument columns of a group as one array of structs in row order."""
     from pyspark.sql import functions as F
 
@@ -100,7 +98,7 @@ def reduce_groups(
     values = []
     for start, end in itertools.pairwise(groups.offsets.to_pylist()):
         values.append(reduce([column.slice(start, end - start) for column in columns], types, parameters))
-    return encode(values, result)
+    return encode_plain(values, result)
 
 
 def restored(column: pa.Array, column_type: ColumnType) -> pa.Array:
