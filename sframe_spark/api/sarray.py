@@ -65,8 +65,14 @@ class SArray(Arithmetic, Reductions, Missing, Windows):
     """
 
     def __init__(
-        self, data: Any = (), dtype: Any = None, ignore_cast_failure: bool = False, _node: PlannerNode | None = None
+        self,
+        data: Any = (),
+        dtype: Any = None,
+        ignore_cast_failure: bool = False,
+        _node: PlannerNode | None = None,
+        _typed_by_values: bool = False,
     ) -> None:
+        self._typed_by_values = _typed_by_values
         if _node is not None:
             self._node = _node
         elif isinstance(data, SArray):
@@ -133,7 +139,9 @@ class SArray(Arithmetic, Reductions, Missing, Windows):
 
     @property
     def dtype(self) -> type:
-        """Class of the values."""
+        """Class of the values; of rolling values that are all missing it is ``type(None)``, as in the reference."""
+        if self._typed_by_values and self.countna() == len(self):
+            return type(None)
         return self._node.schema[0].python_class
 
     @property

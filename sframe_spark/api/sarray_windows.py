@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sframe_spark.api.indexing import is_row_index
+from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.cumulative import cumulative
 from sframe_spark.operators.rolling import rolling
 
@@ -25,7 +27,11 @@ class Windows:
     def _rolling(self, kind: str, start: int, end: int, minimum: int | None) -> SArray:
         from sframe_spark.api.sarray import SArray
 
-        return SArray(_node=rolling(self._node, kind, start, end, minimum))
+        if not all(is_row_index(bound) for bound in (start, end)):
+            raise SchemaError(f"a window is given by two row offsets, ints, got {start!r} and {end!r}")
+        if minimum is not None and (not is_row_index(minimum) or minimum < 0):
+            raise InvalidArgumentError(f"min_observations is a number of rows, not negative, got {minimum!r}")
+        return SArray(_node=rolling(self._node, kind, start, end, minimum), _typed_by_values=True)
 
     def cumulative_sum(self) -> SArray:
         """Sum of all rows up to and including each row."""
