@@ -4,28 +4,35 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
 from sframe_spark.errors import ExecutionError, SFrameError
+from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.spark_columns import fit
 from sframe_spark.operators.worker import unpack_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.graph import fold
+from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.session import get_session
+from sframe_spark.session import get_session, get_small_session
 from sframe_spark.session.cancel import run_cancellable
 
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
 Value = TypeVar("Value")
+
+# Sources of at most this many rows make a small query: one task is enough for it.
+FEW_ROWS = 20_000
 
 
 def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order."""
-    spark = get_session()
+    spark = session_for(root)
     observed = observed_nodes(root, root_observed)
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
@@ -33,6 +40,16 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
         return node.operator.plan_to_operator(inputs, context)
 
     return fold([root], lower_node)[id(root)]
+
+
+def session_for(root: PlannerNode) -> SparkSession:
+    """The session to plan in: that for few rows when every source is known to have few."""
+    nodes = list(postorder([root]))
+    if any(isinstance(node.operator, SparkSource) for node in nodes):
+        return get_session()
+    bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator_type == "append"]
+    few = all(bound is not None and bound <= FEW_ROWS for bound in bounds)
+    return get_small_session() if few else get_session()
 
 
 def collect(root: PlannerNode) -> Chunk:
