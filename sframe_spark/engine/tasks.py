@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
-from sframe_spark.session import get_session
+from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.storage.manifest import SegmentEntry
 from sframe_spark.types import ColumnType
@@ -91,7 +91,8 @@ def run_tasks(works: Sequence[Callable[[], Any]], description: str) -> list[Any]
                 yield result_batch(number, works[number])
 
     def action() -> pa.Table:
-        frame = spark.range(0, count, 1, count)
+        # Starting a task costs more than a range of rows, so a core takes several ranges, one after the other.
+        frame = spark.range(0, count, 1, min(count, default_parallelism(spark)))
         return frame.mapInArrow(run, "number bigint, failed boolean, payload binary").toArrow()
 
     table = run_cancellable(action, description)
