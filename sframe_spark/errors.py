@@ -6,8 +6,12 @@ class that the original SFrame raises in the same situation, so existing ``excep
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any
+
+# A message with two thousand names helps nobody.
+MOST_NAMES_SHOWN = 20
 
 
 class SFrameError(Exception):
@@ -34,12 +38,19 @@ class InvalidArgumentError(SFrameError, ValueError):
 class ColumnNotFoundError(SFrameError, KeyError):
     """A column was asked for by a name that the frame does not have.
 
-    Raised by the API when a name is looked up. The message lists the names that exist.
+    Raised by the API when a name is looked up. The message offers the names that are nearest and lists those that exist.
+
+    Parameters
+    ----------
+    name
+        What was asked for.
+    available
+        Names of the columns that exist.
 
     Examples
     --------
     >>> print(ColumnNotFoundError("prise", ["price", "count"]))
-    no column is named 'prise'; the columns are 'price', 'count'
+    no column is named 'prise', did you mean 'price'? The columns are 'price', 'count'
     """
 
     def __init__(self, name: Any, available: Iterable[Any] = ()) -> None:
@@ -49,10 +60,40 @@ class ColumnNotFoundError(SFrameError, KeyError):
 
     def __str__(self) -> str:
         # KeyError shows the repr of its argument, which would put a whole sentence in quotes.
+        missing = f"no column is named {self.name!r}"
         if not self.available:
-            return f"no column is named {self.name!r}"
-        names = ", ".join(repr(name) for name in self.available)
-        return f"no column is named {self.name!r}; the columns are {names}"
+            return f"{missing}: there are no columns"
+        near = near_names(self.name, self.available)
+        names = listed(self.available)
+        if not near:
+            return f"{missing}; the columns are {names}"
+        return f"{missing}, did you mean {' or '.join(map(repr, near))}? The columns are {names}"
+
+
+def near_names(name: Any, available: Iterable[Any]) -> list[Any]:
+    """Return the names that a user may have meant, nearest first: those that differ by case or by a few letters.
+
+    Examples
+    --------
+    >>> near_names("Prize", ["price", "count"])
+    ['price']
+    """
+    by_text: dict[str, Any] = {}
+    for candidate in available:
+        by_text.setdefault(str(candidate).strip().casefold(), candidate)
+    return [by_text[text] for text in difflib.get_close_matches(str(name).strip().casefold(), by_text, n=3, cutoff=0.6)]
+
+
+def listed(names: Sequence[Any]) -> str:
+    """Return names in quotes, the first ones only when there are many.
+
+    Examples
+    --------
+    >>> listed(range(22))
+    '0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19 and 2 more'
+    """
+    shown = ", ".join(map(repr, names[:MOST_NAMES_SHOWN]))
+    return shown if len(names) <= MOST_NAMES_SHOWN else f"{shown} and {len(names) - MOST_NAMES_SHOWN} more"
 
 
 class LengthMismatchError(SFrameError, RuntimeError):
