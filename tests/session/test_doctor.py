@@ -1,0 +1,121 @@
+"""What `python -m sframe_spark doctor` says about good and bad machines."""
+
+from __future__ import annotations
+
+import sys
+import types
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sframe_spark.__main__ import main
+from sframe_spark.config import config
+from sframe_spark.errors import JavaNotFoundError
+from sframe_spark.session import doctor
+from sframe_spark.session.doctor import (
+    Finding,
+    check_java,
+    check_module,
+    check_python,
+    check_spark,
+    check_temporary_directory,
+    run_doctor,
+    version_numbers,
+)
+from sframe_spark.session.java import INSTALL_COMMAND
+
+
+def test_good_lines() -> None:
+    assert check_python().fix is None
+    for name, minimum in doctor.REQUIRED_MODULES:
+        assert str(check_module(name, minimum)).startswith(f"ok     {name}: ")
+
+
+def test_missing_module_comes_with_the_command() -> None:
+    finding = check_module("no_such_package", (2, 1))
+    assert finding.fix == 'python -m pip install "no_such_package>=2.1"'
+    assert str(finding).startswith("WRONG  no_such_package: cannot be imported")
+
+
+@pytest.mark.parametrize(("version", "good"), [("4.2.9", False), ("4.3.0.dev1", True), ("10.0", True), ("4", False)])
+def test_old_module(monkeypatch: pytest.MonkeyPatch, version: str, good: bool) -> None:
+    module = types.ModuleType("made_up")
+    module.__version__ = version  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "made_up", module)
+    assert (check_module("made_up", (4, 3)).fix is None) is good
+
+
+def test_version_numbers_stop_at_letters() -> None:
+    assert version_numbers("2.2.0rc1") == (2, 2)
+
+
+def test_old_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "MINIMUM_PYTHON", (99, 0))
+    assert "99.0" in str(check_python().fix)
+
+
+def test_no_java(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("SFRAME_SPARK_JAVA", raising=False)
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr("sframe_spark.session.java.importlib.util.find_spec", lambda name: None)
+    assert check_java().fix == INSTALL_COMMAND
+    monkeypatch.setenv("SFRAME_SPARK_JAVA", str(tmp_path / "nothing"))
+    assert "unset SFRAME_SPARK_JAVA" in str(check_java().fix)
+
+
+def test_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "MINIMUM_FREE_BYTES", 1)
+    with config.using(temporary_directory=str(tmp_path)):
+        assert check_temporary_directory().fix is None
+    with config.using(temporary_directory=str(tmp_path / "missing")):
+        finding = check_temporary_directory()
+    assert "cannot be written" in finding.detail
+    assert "SFRAME_SPARK_TMP" in str(finding.fix)
+
+
+def test_full_temporary_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "MINIMUM_FREE_BYTES", 1 << 60)
+    with config.using(temporary_directory=str(tmp_path)):
+        assert check_temporary_directory().fix is not None
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [(JavaNotFoundError("no Java\nsecond line"), "no Java"), (OSError("no port"), "OSError: no port")],
+)
+def test_spark_that_does_not_start(monkeypatch: pytest.MonkeyPatch, error: Exception, said: str) -> None:
+    def fail() -> Any:
+        raise error
+
+    monkeypatch.setattr(doctor, "get_session", fail)
+    finding = check_spark()
+    assert (finding.detail, finding.fix is None) == (said, False)
+
+
+def test_exit_status_and_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    lines: list[str] = []
+    monkeypatch.setattr(doctor, "findings", lambda: iter([Finding("a", "fine"), Finding("b", "bad", "mend it")]))
+    assert run_doctor(lines.append) == 1
+    assert lines == ["ok     a: fine", "WRONG  b: bad\n       fix: mend it", "something is wrong: see the fixes above"]
+    lines.clear()
+    monkeypatch.setattr(doctor, "findings", lambda: iter([Finding("a", "fine")]))
+    assert run_doctor(lines.append) == 0
+    assert lines[-1] == "all is well"
+
+
+def test_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(doctor, "findings", lambda: iter([Finding("a", "bad", "mend it")]))
+    monkeypatch.setattr("sframe_spark.__main__.stop", lambda: None)
+    assert main(["doctor"]) == 1
+    assert "fix: mend it" in capsys.readouterr().out
+    with pytest.raises(SystemExit):
+        main(["nonsense"])
+
+
+@pytest.mark.spark
+def test_spark_line(spark: Any) -> None:
+    finding = check_spark()
+    assert finding.fix is None
+    assert finding.detail.startswith(spark.version)
