@@ -1,0 +1,177 @@
+"""Ctrl-C: Spark's work stops quickly, nothing half-made stays, every object goes on working; threads share work."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sframe_spark import SArray, SFrame, config
+from sframe_spark.engine.materialize import materialize
+from sframe_spark.errors import CancelledError
+from sframe_spark.session.cancel import raise_if_cancelled, run_cancellable
+
+SLOW = """
+import os, sys, time
+from sframe_spark import SArray, SFrame, aggregate, config
+from sframe_spark.session import get_session
+config.small_rows = 0
+KIND, PLACE = sys.argv[1], sys.argv[2]
+session = get_session()
+def slow(value):
+    if os.path.exists(PLACE + "/slow"):
+        time.sleep(0.05)
+    return value + 1
+open(PLACE + "/slow", "w").close()
+source = SArray(range(4000))
+column = source.apply(slow, dtype=int)
+frame = SFrame({"a": column})
+actions = {
+    "tasks": lambda: column.materialize(),
+    "save": lambda: frame.save(PLACE + "/saved"),
+    "query": lambda: list(frame.groupby("a", {"n": aggregate.COUNT()})["n"]),
+}
+print("ready", flush=True)
+try:
+    actions[KIND]()
+except KeyboardInterrupt:
+    interrupted = time.time()
+else:
+    raise SystemExit("was not interrupted")
+tracker = session.sparkContext.statusTracker()
+deadline = time.time() + 10
+while tracker.getActiveJobsIds() and time.time() < deadline:
+    time.sleep(0.05)
+print("stopped", interrupted, time.time(), list(tracker.getActiveJobsIds()), sorted(os.listdir(PLACE)), flush=True)
+os.remove(PLACE + "/slow")
+assert list(column)[:3] == [1, 2, 3] and column.sum() == sum(range(1, 4001))
+actions[KIND]()
+assert len(source) == 4000
+print("usable", flush=True)
+"""
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", ["tasks", "save", "query"])
+def test_interrupt_stops_spark_and_leaves_everything_usable(kind: str, tmp_path: Path) -> None:
+    command = [sys.executable, "-c", SLOW, kind, str(tmp_path)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True)
+    assert process.stdout is not None
+    try:
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(6.0)
+        sent = time.time()
+        os.kill(process.pid, signal.SIGINT)
+        output, errors = process.communicate(timeout=120)
+    finally:
+        process.kill()
+        process.communicate()
+    assert process.returncode == 0, errors[-4000:]
+    stopped, usable = output.splitlines()
+    _, interrupted, idle, rest = stopped.split(" ", 3)
+    assert float(interrupted) - sent < 5
+    assert float(idle) - sent < 10
+    assert rest == "[] ['slow']"
+    assert usable == "usable"
+
+
+@pytest.mark.spark
+def test_error_of_the_action_is_raised_in_the_caller(spark: Any) -> None:
+    with pytest.raises(ZeroDivisionError):
+        run_cancellable(lambda: 1 // 0)
+    assert run_cancellable(lambda: 7) == 7
+
+
+@pytest.mark.spark
+def test_interrupted_wait_reaches_the_action(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    steps: list[str] = []
+
+    def action() -> None:
+        try:
+            for _ in range(200):
+                time.sleep(0.05)
+                raise_if_cancelled()
+        except CancelledError:
+            steps.append("cancelled")
+            raise
+
+    def interrupt() -> None:
+        time.sleep(0.3)
+        signal.raise_signal(signal.SIGINT)
+
+    sender = threading.Thread(target=interrupt)
+    sender.start()
+    with pytest.raises(KeyboardInterrupt):
+        run_cancellable(action)
+    sender.join(10)
+    assert steps == ["cancelled"]
+
+
+def test_outside_an_action_nothing_is_cancelled() -> None:
+    raise_if_cancelled()
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small_rows", [0, 100])
+def test_threads_that_want_the_same_node_run_it_once(spark: Any, tmp_path: Path, small_rows: int) -> None:
+    calls = tmp_path / "calls"
+
+    def noted(value: int) -> int:
+        with open(calls, "a") as file:
+            file.write("x")
+        time.sleep(0.02)
+        return value * 2
+
+    column = SArray(range(20)).apply(noted, dtype=int)
+    start = threading.Barrier(4)
+    seen: list[Any] = []
+
+    def ask() -> None:
+        start.wait(30)
+        with config.using(small_rows=small_rows):
+            materialize(column._node)
+            seen.append(list(column))
+
+    threads = [threading.Thread(target=ask) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(120)
+    assert seen == [[value * 2 for value in range(20)]] * 4
+    assert len(calls.read_text()) == 20
+
+
+@pytest.mark.spark
+def test_failure_in_one_thread_does_not_block_another(spark: Any, tmp_path: Path) -> None:
+    def fails_once(value: int) -> int:
+        try:
+            with open(tmp_path / "first", "x"):
+                raise ValueError("first time")
+        except FileExistsError:
+            return value
+
+    frame = SFrame({"a": range(5)})
+    column = frame["a"].apply(fails_once, dtype=int)
+    outcomes: list[str] = []
+
+    def ask() -> None:
+        try:
+            column.materialize()
+            outcomes.append("done")
+        except ValueError:
+            outcomes.append("failed")
+
+    threads = [threading.Thread(target=ask) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted(outcomes) == ["done", "done", "failed"]
+    assert list(column) == list(range(5))
