@@ -129,6 +129,12 @@ class Configuration:
         "Queries whose in-memory inputs have at most this many rows run on the driver; 0 sends everything to Spark.",
         "SFRAME_SPARK_SMALL_ROWS",
     )
+    single_task_rows = Option(
+        20_000,
+        whole_number(0),
+        "Spark queries whose inputs have at most this many rows each run as one task, without exchanges; 0 parallelises every query.",
+        "SFRAME_SPARK_SINGLE_TASK_ROWS",
+    )
     check = Option(
         "plan",
         one_of("off", "plan", "result"),

@@ -20,8 +20,10 @@ from sframe_spark.engine.placement import (
     spark_can_inline,
 )
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
-from sframe_spark.operators.groupby import Reduce
+from sframe_spark.operators.groupby import GroupBy, Reduce
+from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder
@@ -91,6 +93,10 @@ class Executor:
             done = self._reduce_on_driver(node, children[0])
             if done is not None:
                 return done
+        if isinstance(node.operator, SliceRows):
+            found = self._first_rows(node, node.operator, children[0])
+            if found is not None:
+                return found
         children = list(children)
         for slot in blocking_inputs(node, [item for _, item in children]) if node.operator.has_kernel else []:
             children[slot] = self._executed(*children[slot])
@@ -131,6 +137,20 @@ class Executor:
         source = memory_source(chunk.columns, node.schema, chunk.rows)
         return source, Placement(True, base_rows=1)
 
+    def _first_rows(
+        self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]
+    ) -> tuple[PlannerNode, Placement] | None:
+        """The head of a section whose rows cannot be addressed by number, without computing the rest."""
+        below, placement = child
+        if operator.stop is None or not placement.segment or (placement.dense and placement.stateless):
+            return None
+        chunk = first_rows(below, placement.base_rows, operator.stop)
+        if chunk is None:
+            return None
+        self.log.append(f"driver: the first {operator.stop} rows of {below.operator_type}")
+        rows = operator.kernel([chunk], [below.facts])
+        return PlannerNode(MemorySource.of(rows, node.schema)), Placement(True, base_rows=rows.rows)
+
     def run_section(self, node: PlannerNode, placement: Placement) -> PlannerNode:
         """Execute one section into a source."""
         if node.operator.is_source:
@@ -151,6 +171,10 @@ class Executor:
         bound = node.length.at_most
         if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
             return self._keep(query.collect(node), node)
+        if isinstance(node.operator, GroupBy) and self.options.directory is None and few_groups(node.inputs[0], node.operator.keys):
+            chunk = query.collect_few(node, self.options.in_memory)
+            if chunk is not None:
+                return self._keep(chunk, node)
         from sframe_spark.engine.datasets import write_query
 
         return write_query(node, self.options)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
+import attrs
 import pyarrow as pa
 
+from sframe_spark.config import config
 from sframe_spark.errors import ExecutionError, SFrameError
 from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.spark_columns import fit
@@ -18,38 +20,41 @@ from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.session import get_session, get_small_session
+from sframe_spark.session import get_session, get_small_session, get_sources
 from sframe_spark.session.cancel import run_cancellable
 
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
-
 Value = TypeVar("Value")
-
-# Sources of at most this many rows make a small query: one task is enough for it.
-FEW_ROWS = 20_000
 
 
 def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order."""
-    spark = session_for(root)
+    single = fits_one_task(root)
+    spark = get_small_session() if single else get_session()
     observed = observed_nodes(root, root_observed)
+    sources = get_sources(single)
+
+    def open_source(key: Hashable, build: Callable[[], Relation]) -> Relation:
+        return sources.get(key, lambda: in_one_task(build()) if single else build())
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
-        context = LoweringContext(spark, id(node) in observed)
-        return node.operator.plan_to_operator(inputs, context)
+        relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, open_source))
+        return in_one_task(relation) if single and node.operator_type == "append" else relation
 
     return fold([root], lower_node)[id(root)]
 
 
-def session_for(root: PlannerNode) -> SparkSession:
-    """The session to plan in: that for few rows when every source is known to have few."""
+def in_one_task(relation: Relation) -> Relation:
+    """The relation in one partition: that satisfies every distribution, so Spark plans no exchange above it."""
+    return attrs.evolve(relation, df=relation.df.coalesce(1))
+
+
+def fits_one_task(root: PlannerNode) -> bool:
+    """True when every source is known to have few rows: one task then costs less than an exchange."""
     nodes = list(postorder([root]))
     if any(isinstance(node.operator, SparkSource) for node in nodes):
-        return get_session()
+        return False
     bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator_type == "append"]
-    few = all(bound is not None and bound <= FEW_ROWS for bound in bounds)
-    return get_small_session() if few else get_session()
+    return all(bound is not None and bound <= config.single_task_rows for bound in bounds) and config.single_task_rows > 0
 
 
 def collect(root: PlannerNode) -> Chunk:
@@ -57,6 +62,14 @@ def collect(root: PlannerNode) -> Chunk:
     relation = lower(root)
     table = run_spark(lambda: relation.sorted().toArrow(), f"computing {root.operator_type}")
     return from_spark_table(table, root.schema)
+
+
+def collect_few(root: PlannerNode, most: int) -> Chunk | None:
+    """All rows of a relational section in row order if there are at most ``most``, otherwise None."""
+    relation = lower(root)
+    first = relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns)
+    table = run_spark(first.toArrow, f"computing {root.operator_type}")
+    return from_spark_table(table, root.schema) if table.num_rows <= most else None
 
 
 def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:

@@ -40,7 +40,7 @@ class Project(Operator):
         """One select."""
         relation = inputs[0]
         columns = [relation.df[f"c{position}"] for position in self.positions]
-        return relation.with_columns(columns, tuple(relation.schema[position] for position in self.positions))
+        return relation.with_columns(columns, tuple(relation.schema[position] for position in self.positions), self.positions)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """The arrays themselves."""

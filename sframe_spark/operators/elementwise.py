@@ -145,11 +145,16 @@ def lower_rows(program: Program, relation: Relation) -> Relation:
         prefix = first_shared_step(program)
         if prefix is None:
             columns = [relation.df[name] for name in relation.columns]
-            return relation.with_columns(lower_program(program, columns, relation.schema), schema)
+            return relation.with_columns(lower_program(program, columns, relation.schema), schema, origins(program))
         head = Program(program.width, program.steps[:prefix], tuple(Register(i) for i in range(program.width + prefix)))
         columns = [relation.df[name] for name in relation.columns]
-        relation = relation.with_columns(lower_program(head, columns, relation.schema), head.infer(relation.schema))
+        relation = relation.with_columns(lower_program(head, columns, relation.schema), head.infer(relation.schema), origins(head))
         program = Program(program.width + prefix, program.steps[prefix:], program.outputs)
+
+
+def origins(program: Program) -> list[int | None]:
+    """For each output the position of the input column that it is, or None where it is computed."""
+    return [output.index if isinstance(output, Register) and output.index < program.width else None for output in program.outputs]
 
 
 def first_shared_step(program: Program) -> int | None:

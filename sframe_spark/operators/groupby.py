@@ -90,7 +90,9 @@ class GroupBy(Operator):
         selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
         keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(df[name], schema[position])]
         selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
-        return Relation(df.select(*selected), result_schema, tuple(KeyColumn(f"k{i}") for i in range(len(keys))))
+        not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
+        key = tuple(KeyColumn(f"k{i}") for i in range(len(keys)))
+        return Relation(df.select(*selected), result_schema, key, not_missing=not_missing)
 
     def describe(self) -> str:
         """Keys and aggregates."""
@@ -132,10 +134,11 @@ class Reduce(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's global aggregation."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        df = relation.df.agg(*[aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)])
+        df = relation.df.agg(*[aggregate_column(a, relation).alias(f"c{i}") for i, a in enumerate(self.aggregations)])
         schema = relation.schema
-        selected = [finish_column(a, df[f"a{i}"], schema).alias(f"c{i}") for i, a in enumerate(self.aggregations)]
-        return Relation(df.select(*selected), tuple(a.infer(schema) for a in self.aggregations))
+        if any(needs_finish(aggregation) for aggregation in self.aggregations):
+            df = df.select(*[finish_column(a, df[f"c{i}"], schema).alias(f"c{i}") for i, a in enumerate(self.aggregations)])
+        return Relation(df, tuple(a.infer(schema) for a in self.aggregations))
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Arrow reductions over whole columns."""
@@ -173,9 +176,14 @@ def aggregate_column(aggregation: Aggregation, relation: Relation) -> Column:
     return implementation.column(columns, types, aggregation.parameters, order)
 
 
+def needs_finish(aggregation: Aggregation) -> bool:
+    """True when an aggregate has a step after the aggregation."""
+    return aggregation.implementation().finish is not None
+
+
 def finish_column(aggregation: Aggregation, column: Column, schema: Schema) -> Column:
     """The aggregate's step after the aggregation, if it has one."""
-    finish = getattr(aggregation.implementation(), "finish", None)
+    finish = aggregation.implementation().finish
     if finish is None:
         return column
     return finish(column, [schema[position] for position in aggregation.positions], aggregation.parameters)

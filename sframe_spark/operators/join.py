@@ -62,19 +62,24 @@ class Join(Operator):
         return Need.INHERITED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's equi-join with null-safe keys; both row keys together are the row key of the result."""
+        """Spark's equi-join, null-safe where both keys may be missing; both row keys together are the row key of the result."""
         left, right = inputs[0].rekeyed("l"), inputs[1].rekeyed("r")
         names = {name: f"d{index}" for index, name in enumerate(right.columns)}
         other = right.df.select(*[right.df[old].alias(new) for old, new in names.items()], *[c.name for c in right.key])
-        df = left.df.join(other, self._condition(left, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
+        df = left.df.join(other, self._condition(left, right, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
         return self._select(df, left, right)
 
-    def _condition(self, left: Relation, other: DataFrame) -> Column:
+    def _condition(self, left: Relation, right: Relation, other: DataFrame) -> Column:
         from functools import reduce
         from operator import and_
 
-        pairs = zip(self.left_keys, self.right_keys, strict=True)
-        return reduce(and_, [left.df[f"c{a}"].eqNullSafe(other[f"d{b}"]) for a, b in pairs])
+        conditions = []
+        for a, b in zip(self.left_keys, self.right_keys, strict=True):
+            # Plain equality lets Spark hash the key itself; it differs from the null-safe one only where both are missing.
+            plain = a in left.not_missing or b in right.not_missing
+            first, second = left.df[f"c{a}"], other[f"d{b}"]
+            conditions.append(first == second if plain else first.eqNullSafe(second))
+        return reduce(and_, conditions)
 
     def _select(self, df: DataFrame, left: Relation, right: Relation) -> Relation:
         from pyspark.sql import functions as F
@@ -97,7 +102,14 @@ class Join(Operator):
             hidden.append(F.col(key.name).alias(f"k{len(keys)}"))
             keys.append(KeyColumn(f"k{len(keys)}", key.ascending))
         schema = left.schema + tuple(right.schema[p] for p in values)
-        return Relation(df.select(*columns, *hidden), schema, tuple(keys))
+        return Relation(df.select(*columns, *hidden), schema, tuple(keys), not_missing=self._not_missing(left, right))
+
+    def _not_missing(self, left: Relation, right: Relation) -> frozenset[int]:
+        if self.how not in ("inner", "left"):
+            return frozenset()
+        values = enumerate(self.right_values(len(right.schema)), start=len(left.schema))
+        matched = frozenset(place for place, position in values if position in right.not_missing)
+        return left.not_missing | matched if self.how == "inner" else left.not_missing
 
     def describe(self) -> str:
         """Kind and keys."""

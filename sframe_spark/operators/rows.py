@@ -51,7 +51,7 @@ class FilterRows(Operator):
         mask = relation.df[relation.columns[-1]]
         key = relation.key
         df = relation.df.where(mask != 0).select(*relation.columns[:-1], *[column.name for column in key])
-        return Relation(df, relation.schema[:-1], key)
+        return Relation(df, relation.schema[:-1], key, not_missing=relation.not_missing - {len(relation.schema) - 1})
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Arrow's filter."""
@@ -167,7 +167,7 @@ class SliceRows(Operator):
         key = [F.col(column.name) for column in numbered.key if column.name != numbered.position]
         df = df.select(*numbered.columns, *key, dense.alias("p"))
         kept = tuple(column for column in numbered.key if column.name != numbered.position)
-        return Relation(df, numbered.schema, kept or (KeyColumn("p"),), "p")
+        return Relation(df, numbered.schema, kept or (KeyColumn("p"),), "p", relation.not_missing)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """A slice of the whole input."""
@@ -280,7 +280,8 @@ def append_relations(inputs: Sequence[Relation]) -> Relation:
     df = frames[0]
     for frame in frames[1:]:
         df = df.unionAll(frame)
-    return Relation(df, inputs[0].schema, tuple(KeyColumn(f"k{i}", ascending[i]) for i in range(total + 1)))
+    not_missing = frozenset.intersection(*[relation.not_missing for relation in inputs])
+    return Relation(df, inputs[0].schema, tuple(KeyColumn(f"k{i}", ascending[i]) for i in range(total + 1)), not_missing=not_missing)
 
 
 def _key_types(inputs: Sequence[Relation], same: bool) -> list[Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sframe_spark.operators.spark_columns import spark_type
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from sframe_spark.operators.sources import SegmentSource
+    from sframe_spark.storage.manifest import SegmentEntry
 
 KEY_BITS = 33
 KEY_MASK = (1 << KEY_BITS) - 1
@@ -20,22 +22,34 @@ KEY_MASK = (1 << KEY_BITS) - 1
 
 def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
     """A scan of only the segments that intersect the row range, filtered on the key where the range cuts a segment."""
+    chosen = segments_in_range(source)
+    files = tuple((entry.file, entry.size, entry.checksum) for _, entry in chosen)
+    key = ("segments", source.manifest.directory, source.positions, source.start, source.stop, files)
+    return context.open_source(key, lambda: open_scan(source, chosen, context))
+
+
+def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
+    """The segments that hold rows of the source, each with the number of its first row in the dataset."""
+    return [
+        (offset, entry)
+        for offset, entry in zip(source.manifest.offsets, source.manifest.segments, strict=True)
+        if offset < source.stop and offset + entry.rows > source.start
+    ]
+
+
+def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], context: LoweringContext) -> Relation:
+    """The scan itself: Spark lists the files and plans their columns."""
     from pyspark.sql import functions as F
 
     manifest = source.manifest
     schema = source.infer_type(())
-    offsets = manifest.offsets
-    chosen = [
-        (offset, entry)
-        for offset, entry in zip(offsets, manifest.segments, strict=True)
-        if offset < source.stop and offset + entry.rows > source.start
-    ]
     names = [manifest.file_name(position) for position in source.positions]
     types = dict(zip(names, schema, strict=True))
     ddl = ", ".join([f"`{name}` {spark_type(column_type)}" for name, column_type in types.items()] + ["_key bigint"])
+    not_missing = columns_without_missing(source, [entry for _, entry in chosen])
     if not chosen:
         empty = context.spark.createDataFrame([], schema=ddl)
-        return _relation(empty, names, schema, F.col("_key"), F.col("_key"))
+        return _relation(empty, names, schema, F.col("_key"), F.col("_key"), not_missing)
     paths = [join(manifest.directory, entry.file) for _, entry in chosen]
     df = context.spark.read.schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
@@ -44,7 +58,16 @@ def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
         df = df.where(F.col("_key") >= F.lit((first.number << KEY_BITS) + first.first_position + source.start - first_offset))
     if last_offset + last.rows > source.stop:
         df = df.where(F.col("_key") < F.lit((last.number << KEY_BITS) + last.first_position + source.stop - last_offset))
-    return _relation(df, names, schema, F.col("_key"), dense_position(source, F.col("_key")))
+    return _relation(df, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
+
+
+def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEntry]) -> frozenset[int]:
+    """Places of the columns in which no segment has a missing value, as recorded when the segments were written."""
+    return frozenset(
+        place
+        for place, position in enumerate(source.positions)
+        if all(len(entry.columns) > position and entry.columns[position].has_missing is False for entry in segments)
+    )
 
 
 def dense_position(source: SegmentSource, key: Column) -> Column:
@@ -60,6 +83,6 @@ def dense_position(source: SegmentSource, key: Column) -> Column:
     return base + key.bitwiseAND(F.lit(KEY_MASK))
 
 
-def _relation(df, names, schema, key: Column, position: Column) -> Relation:  # type: ignore[no-untyped-def]
+def _relation(df, names, schema, key: Column, position: Column, not_missing) -> Relation:  # type: ignore[no-untyped-def]
     selected = [df[name].alias(out) for name, out in zip(names, column_names(len(schema)), strict=True)]
-    return Relation(df.select(*selected, key.alias("k0"), position.alias("p")), schema, (KeyColumn("k0"),), "p")
+    return Relation(df.select(*selected, key.alias("k0"), position.alias("p")), schema, (KeyColumn("k0"),), "p", not_missing)

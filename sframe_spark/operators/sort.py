@@ -54,7 +54,8 @@ class Sort(Operator):
         old = [(relation.df[column.name], column.ascending) for column in relation.key]
         columns = [*keys, *old]
         df = relation.df.select(*relation.columns, *[column.alias(f"k{i}") for i, (column, _) in enumerate(columns)])
-        return Relation(df, relation.schema, tuple(KeyColumn(f"k{i}", ascending) for i, (_, ascending) in enumerate(columns)))
+        key = tuple(KeyColumn(f"k{i}", ascending) for i, (_, ascending) in enumerate(columns))
+        return Relation(df, relation.schema, key, not_missing=relation.not_missing)
 
     def describe(self) -> str:
         """Columns and directions."""

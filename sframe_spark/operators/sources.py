@@ -23,7 +23,8 @@ from sframe_spark.types import INT, ColumnType
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-KEY_BITS = 33
+# The JVM keeps the rows of tables that were lowered lately, as long as they are small.
+MOST_ROWS_KEPT_OPEN = 20_000
 
 
 @attrs.frozen
@@ -88,12 +89,20 @@ class MemorySource(Source):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A local relation with the row number as key."""
+        if self.stop - self.start > MOST_ROWS_KEPT_OPEN:
+            return self._local_relation(context)
+        # The key holds the data, whose identity is therefore not given to another table while the relation is kept.
+        key = ("memory", self.data, self.positions, self.start, self.stop)
+        return context.open_source(key, lambda: self._local_relation(context))
+
+    def _local_relation(self, context: LoweringContext) -> Relation:
         chunk = self.read(0, self.stop - self.start)
         schema = self.infer_type(())
         names = [*column_names(len(schema)), "k0"]
         table = pa.Table.from_arrays([*chunk.columns, pa.array(np.arange(chunk.rows))], names=names)
         df = context.spark.createDataFrame(table, schema=table_ddl(schema) + "k0 bigint")
-        return Relation(df, schema, (KeyColumn("k0"),), "k0")
+        not_missing = frozenset(place for place, column in enumerate(chunk.columns) if not column.null_count)
+        return Relation(df, schema, (KeyColumn("k0"),), "k0", not_missing)
 
     def describe(self) -> str:
         """Width and rows."""
@@ -185,7 +194,7 @@ class RangeSource(Source):
         from pyspark.sql import functions as F
 
         df = context.spark.range(self.rows).select((F.col("id") * self.step + self.start).alias("c0"), F.col("id").alias("k0"))
-        return Relation(df, (INT,), (KeyColumn("k0"),), "k0")
+        return Relation(df, (INT,), (KeyColumn("k0"),), "k0", frozenset([0]))
 
 
 @register

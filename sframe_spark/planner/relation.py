@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING
 
 import attrs
 
@@ -36,12 +36,15 @@ class Relation:
         Hidden columns that order the rows totally. Empty: at most one row, or an order that nobody observes.
     position
         Name of a column that holds the dense row number, when there is one.
+    not_missing
+        Positions of columns that are known to hold no missing value.
     """
 
     df: DataFrame
     schema: Schema
     key: tuple[KeyColumn, ...] = ()
     position: str | None = None
+    not_missing: frozenset[int] = frozenset()
 
     @property
     def columns(self) -> list[str]:
@@ -66,10 +69,11 @@ class Relation:
         """Visible columns in row order (one range exchange and sort, none when there is no key)."""
         return (self.df.orderBy(*self.order()) if self.key else self.df).select(*self.columns)
 
-    def with_columns(self, expressions: Sequence[Column], schema: Schema) -> Relation:
-        """Other visible columns over the same rows, as one select."""
+    def with_columns(self, expressions: Sequence[Column], schema: Schema, origins: Sequence[int | None] = ()) -> Relation:
+        """Other visible columns over the same rows, as one select; ``origins`` tells which are copies of the column at a position."""
         selected = [expression.alias(name) for expression, name in zip(expressions, column_names(len(schema)), strict=True)]
-        return attrs.evolve(self, df=self.df.select(*selected, *self.hidden), schema=schema)
+        not_missing = frozenset(place for place, origin in enumerate(origins) if origin in self.not_missing)
+        return attrs.evolve(self, df=self.df.select(*selected, *self.hidden), schema=schema, not_missing=not_missing)
 
     def with_position(self) -> Relation:
         """The relation with a dense row number column ``p``; numbering rows gathers them in one partition unless the number is known."""
@@ -91,7 +95,7 @@ class Relation:
             if self.position not in names:
                 hidden.append(self.df[self.position].alias(position))
         key = tuple(KeyColumn(names[column.name], column.ascending) for column in self.key)
-        return Relation(self.df.select(*self.columns, *hidden), self.schema, key, position)
+        return Relation(self.df.select(*self.columns, *hidden), self.schema, key, position, self.not_missing)
 
 
 @attrs.frozen(eq=False)
@@ -104,11 +108,13 @@ class LoweringContext:
         The engine's isolated session.
     observed
         False when no one observes the row order of the node being lowered: keys may be left out.
+    open_source
+        ``open_source(key, build)``: a relation built once per session for equal keys.
     """
 
     spark: SparkSession
     observed: bool = True
-    options: dict[str, Any] = attrs.Factory(dict)
+    open_source: Callable[[Hashable, Callable[[], Relation]], Relation] = attrs.field(default=lambda key, build: build())
 
 
 def sort_expression(column: Column, ascending: bool) -> Column:

@@ -90,6 +90,8 @@ def local_settings() -> dict[str, str]:
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={logging} {extra}".strip(),
         "spark.sql.shuffle.partitions": str(min(available_cores(), LARGEST_DEFAULT_PARALLELISM)),
         "spark.python.worker.reuse": "true",
+        # Recording the caller's line costs three calls to the JVM for every column expression, and the lines would be ours.
+        "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     if config.temporary_directory is not None:
         settings["spark.local.dir"] = config.temporary_directory

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, open_session, start_spark
+from sframe_spark.session.source_cache import SourceCache
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -17,6 +18,9 @@ SMALL_QUERY_SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.adaptive.enabled": "false",
+    # A broadcast is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.join.preferSortMergeJoin": "false",
 }
 
 
@@ -33,6 +37,7 @@ class SessionHolder:
         self._session: SparkSession | None = None
         self._small: SparkSession | None = None
         self._owned = False
+        self._sources: dict[bool, SourceCache] = {}
 
     def get(self) -> SparkSession:
         """Return the session, finding or starting Spark first if need be.
@@ -58,6 +63,11 @@ class SessionHolder:
                     self._small.conf.set(key, value)
             return self._small if is_alive(self._small) else session
 
+    def sources(self, small: bool) -> SourceCache:
+        """Return the sources lowered in our session, or in that for few rows."""
+        with self._lock:
+            return self._sources.setdefault(small, SourceCache())
+
     def _open(self) -> SparkSession:
         """Adopt the user's session or start one, and open ours beside it."""
         active = active_session()
@@ -70,6 +80,7 @@ class SessionHolder:
         self._owned = active is None
         self._session = open_session(self._base)
         self._small = None
+        self._sources = {}
         return self._session
 
     def is_started(self) -> bool:
@@ -82,6 +93,7 @@ class SessionHolder:
         with self._lock:
             base, owned = self._base, self._owned
             self._base, self._session, self._small, self._owned = None, None, None, False
+            self._sources = {}
             if base is not None and owned:
                 base.stop()
 
@@ -136,6 +148,11 @@ def get_session() -> SparkSession:
 def get_small_session() -> SparkSession:
     """Return a session like :func:`get_session`'s, tuned for queries over few rows."""
     return _HOLDER.get_small()
+
+
+def get_sources(small: bool) -> SourceCache:
+    """Return the sources lowered in :func:`get_session`'s session, or in :func:`get_small_session`'s."""
+    return _HOLDER.sources(small)
 
 
 def is_started() -> bool:

@@ -1,0 +1,105 @@
+"""Answers that need only a part of the rows: the first rows of a section, and how many groups there may be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.placement import largest_row_count
+from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.operators.columns import Project
+from sframe_spark.operators.elementwise import RowWise, origins
+from sframe_spark.operators.flat_map import FlatMap
+from sframe_spark.operators.program import Step
+from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.rows import FilterRows
+from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.planner.chunk import Chunk, column_names, concatenate
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+
+# More rows than this are not looked for on the driver.
+MOST_FIRST_ROWS = 10_000
+# Rows looked at before a parallel job is the better way; calls of a user's function are a hundred times dearer than kernels.
+SCANNED_ROWS = 2_000_000
+SCANNED_ROWS_WITH_FUNCTION = 16_384
+FIRST_BATCH = 4_096
+SAMPLE_ROWS = 16_384
+
+
+def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
+    """The first ``count`` rows of a segment section, computed batch by batch until there are enough.
+
+    None when a bounded look at the first base rows does not give them: they are then worth a parallel job.
+    """
+    if count > MOST_FIRST_ROWS or not config.small_rows or largest_row_count(root) is None:
+        return None
+    budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_function(root) else SCANNED_ROWS
+    runner = PlanRunner(FlatPlan.of(root))
+    found: list[Chunk] = []
+    position, size = 0, FIRST_BATCH
+    while sum(chunk.rows for chunk in found) < count and position < base_rows:
+        if position >= budget:
+            return None
+        stop = min(position + size, base_rows)
+        found.append(runner.run(position, stop))
+        position, size = stop, min(size * 4, config.batch_rows)
+    return concatenate(found, root.schema).slice(0, count)
+
+
+def calls_user_function(root: PlannerNode) -> bool:
+    """True when a node of the plan calls a Python function of the user."""
+    for node in postorder([root]):
+        if isinstance(node.operator, FlatMap):
+            return True
+        if isinstance(node.operator, RowWise):
+            steps: Sequence[Step] = node.operator.program(sum(child.facts.width for child in node.inputs)).steps
+            if any(isinstance(step.function, PythonFunction) for step in steps):
+                return True
+    return False
+
+
+def few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
+    """True when a sample of the key columns has few distinct rows: the groups then probably fit in the driver's memory."""
+    found = stored_columns(node, positions)
+    if found is None:
+        return False
+    source, places = found
+    rows = source.stop - source.start
+    first = distinct_rows(source, places, 0)
+    middle = distinct_rows(source, places, max(rows // 2, SAMPLE_ROWS))
+    new = middle.num_rows - middle.join(first, middle.column_names, join_type="left semi").num_rows
+    # Where a second sample has many values that the first had not, there may be any number of them.
+    return first.num_rows < SAMPLE_ROWS // 2 and new <= max(1, first.num_rows // 10)
+
+
+def distinct_rows(source: SegmentSource, places: Sequence[int], start: int) -> pa.Table:
+    """Distinct rows of some columns in a sample of the source's rows."""
+    table = source.with_columns(places).read(start, start + SAMPLE_ROWS).to_table()
+    # Joins skip missing values, so they are made a text of their own; only the number of distinct rows matters.
+    names = column_names(table.num_columns)
+    texts = [column.cast(pa.string()).fill_null("\0") for column in table.columns]
+    return pa.table(texts, names=names).group_by(names).aggregate([])
+
+
+def stored_columns(node: PlannerNode, positions: Sequence[int]) -> tuple[SegmentSource, list[int]] | None:
+    """The stored columns of which some columns are copies, through operators that keep or drop rows; None if they are none."""
+    places = list(positions)
+    while not isinstance(node.operator, SegmentSource):
+        operator = node.operator
+        if isinstance(operator, Project):
+            places = [operator.positions[place] for place in places]
+        elif isinstance(operator, RowWise) and len(node.inputs) == 1:
+            copied = origins(operator.program(node.inputs[0].facts.width))
+            moved = [copied[place] for place in places]
+            if any(place is None for place in moved):
+                return None
+            places = [place for place in moved if place is not None]
+        elif not isinstance(operator, (FilterRows, Sort)):
+            return None
+        node = node.inputs[0]
+    simple = all(pa.types.is_primitive(node.schema[place].physical) or pa.types.is_string(node.schema[place].physical) for place in places)
+    return (node.operator, places) if simple and places else None
