@@ -1,0 +1,171 @@
+"""The law kit: golden pairs of plans, one input and one output as text, for every law a case where it fires and one where it must not.
+
+A fixture file holds declarations (see :mod:`sframe_spark.testing.plan_text`), then cases. A case begins with the law's equation after ``##`` and a
+title after ``--``; the input plan follows, then ``=>`` and the output plan, or ``unchanged``::
+
+    table a(int, str) x 10
+
+    ## slice(slice(x, a), b) = slice(x, b of a)
+    -- the rows that both leave
+    r0 := segment_source[a, columns [0, 1], rows 0..10]()  # (int, str) x 10
+    r1 := slice[2:8](r0)  # (int, str) x 6
+    r2 := slice[1:3](r1)  # (int, str) x 2
+    =>
+    r0 := segment_source[a, columns [0, 1], rows 0..10]()  # (int, str) x 10
+    r1 := slice[3:5](r0)  # (int, str) x 2
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.planner.explain import plan_text
+from sframe_spark.planner.law import Law, Stage
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Optimizer
+from sframe_spark.testing.operator_text import Declared
+from sframe_spark.testing.plan_text import read_declarations, read_plan
+
+LAW, TITLE, ARROW, UNCHANGED = "## ", "-- ", "=>", "unchanged"
+
+
+@attrs.frozen
+class LawCase:
+    """A golden pair.
+
+    Parameters
+    ----------
+    equation
+        Name of the law that is applied, alone.
+    title
+        What the case shows.
+    given
+        Text of the input plan.
+    wanted
+        Text of the plan afterwards; None: unchanged.
+    declared
+        Tables and functions that the plans name.
+    """
+
+    equation: str
+    title: str
+    given: str
+    wanted: str | None
+    declared: Declared
+
+    def __str__(self) -> str:
+        return f"{self.equation} -- {self.title}"
+
+    def input_plan(self) -> PlannerNode:
+        """The input as a plan."""
+        return read_plan(self.given, self.declared)
+
+
+def read_cases(text: str) -> list[LawCase]:
+    """Return the cases of a fixture file.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a case has no law, no title or no outcome.
+
+    Examples
+    --------
+    >>> case, = read_cases('''
+    ... ## slice(x, all) = x
+    ... -- a part of the rows stays a slice
+    ... r0 := range_source[start=0, rows=3, step=1]()
+    ... r1 := slice[0:2](r0)
+    ... unchanged
+    ... ''')
+    >>> case.title, case.wanted is None
+    ('a part of the rows stays a slice', True)
+    """
+    head, *sections = ("\n" + text).split("\n" + LAW)
+    declared = read_declarations(line.strip() for line in head.splitlines() if line.strip())
+    cases = []
+    for section in sections:
+        equation, *bodies = section.split("\n" + TITLE)
+        if not bodies:
+            raise InvalidArgumentError(f"law {equation.strip()!r} has no case: begin one with '{TITLE}title'")
+        cases += [_read_case(equation.strip(), body, declared) for body in bodies]
+    return cases
+
+
+def _read_case(equation: str, body: str, declared: Declared) -> LawCase:
+    title, *lines = [line.strip() for line in body.splitlines() if line.strip()]
+    if ARROW in lines:
+        place = lines.index(ARROW)
+        return LawCase(equation, title, "\n".join(lines[:place]), "\n".join(lines[place + 1 :]), declared)
+    if not lines or lines[-1] != UNCHANGED:
+        raise InvalidArgumentError(f"case {title!r} of {equation!r} has no outcome: end it with '{ARROW}' and a plan, or with '{UNCHANGED}'")
+    return LawCase(equation, title, "\n".join(lines[:-1]), None, declared)
+
+
+def write_case(case: LawCase) -> str:
+    """Return a case as the lines that :func:`read_cases` reads, without its law."""
+    outcome = [UNCHANGED] if case.wanted is None else [ARROW, case.wanted]
+    return "\n".join([TITLE + case.title, case.given, *outcome])
+
+
+def apply_law(rule: Law, root: PlannerNode, stages: Sequence[Stage]) -> PlannerNode:
+    """Return the plan after one law alone, applied to a fixed point in each stage that it takes part in."""
+    return Optimizer(stages, [rule]).optimize(root)
+
+
+def run_case(case: LawCase, laws: Iterable[Law], stages: Sequence[Stage]) -> str | None:
+    """Return what is wrong with a case, or None when it holds.
+
+    The input must be written as plans are printed; the law must give the output, or leave the very nodes where nothing is to change.
+
+    Parameters
+    ----------
+    case
+        The case.
+    laws
+        Laws among which the case's law is.
+    stages
+        Stages of the optimizer.
+    """
+    rule = next((item for item in laws if item.equation == case.equation), None)
+    if rule is None:
+        return f"no law is named {case.equation!r}"
+    root = case.input_plan()
+    if plan_text(root) != case.given:
+        return f"the input is not written as it is printed:\n{plan_text(root)}"
+    result = apply_law(rule, root, stages)
+    if case.wanted is None:
+        return None if result is root else f"the law fires where it must not:\n{plan_text(result)}"
+    if result is root:
+        return "the law does not fire"
+    return None if plan_text(result) == case.wanted else f"the law gives another plan:\n{plan_text(result)}"
+
+
+def laws_without_cases(laws: Iterable[Law], cases: Iterable[LawCase]) -> list[str]:
+    """Return equations of laws that lack a case where they fire, or one where they must not, each with what it lacks."""
+    present = {(case.equation, case.wanted is None) for case in cases}
+    lacking = [(rule.equation, unchanged) for rule in laws for unchanged in (False, True) if (rule.equation, unchanged) not in present]
+    return [f"{equation}: no case where it {'must not fire' if unchanged else 'fires'}" for equation, unchanged in lacking]
+
+
+def read_case_files(directory: Path) -> dict[str, list[LawCase]]:
+    """Return the cases of all fixture files of a directory, by file name without its suffix."""
+    return {path.stem: read_cases(path.read_text(encoding="utf-8")) for path in sorted(directory.glob("*.txt"))}
+
+
+def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
+    """Return a fixture file with inputs as they are printed and outputs as the laws give them now, to be read and judged before it is kept."""
+    head = ("\n" + text).split("\n" + LAW)[0].strip()
+    by_name = {rule.equation: rule for rule in laws}
+    sections: dict[str, list[str]] = {}
+    for case in read_cases(text):
+        root = case.input_plan()
+        result = apply_law(by_name[case.equation], root, stages)
+        wanted = None if result is root else plan_text(result)
+        sections.setdefault(case.equation, []).append(write_case(attrs.evolve(case, given=plan_text(root), wanted=wanted)))
+    parts = [head, *["\n\n".join([LAW + equation + "\n" + cases[0], *cases[1:]]) for equation, cases in sections.items()]]
+    return "\n\n".join(part for part in parts if part) + "\n"

@@ -1,0 +1,49 @@
+"""Golden plan pairs: every law alone, on plans given as text, one fixture file per module of laws."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import attrs
+import pytest
+
+from sframe_spark.operators.laws import MODULES, STAGES, builtin_laws
+from sframe_spark.planner.law import Law
+from sframe_spark.testing.laws import LawCase, laws_without_cases, read_case_files, rewritten, run_case
+
+DIRECTORY = Path(__file__).parent / "laws"
+FILES = read_case_files(DIRECTORY)
+CASES = [case for cases in FILES.values() for case in cases]
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_law_alone(case: LawCase) -> None:
+    assert run_case(case, builtin_laws(), STAGES) is None
+
+
+def test_every_law_has_a_case_where_it_fires_and_one_where_it_must_not() -> None:
+    assert laws_without_cases(builtin_laws(), CASES) == []
+
+
+def test_files_mirror_the_modules_of_laws() -> None:
+    wanted = {
+        module.__name__.rsplit(".", 1)[1]: {value.equation for value in vars(module).values() if isinstance(value, Law)} for module in MODULES
+    }
+    assert {name: {case.equation for case in cases} for name, cases in FILES.items()} == wanted
+
+
+@pytest.mark.parametrize("name", sorted(FILES))
+def test_files_are_as_they_are_written(name: str) -> None:
+    text = (DIRECTORY / f"{name}.txt").read_text(encoding="utf-8")
+    assert rewritten(text, builtin_laws(), STAGES) == text
+
+
+def test_a_wrong_law_is_caught() -> None:
+    case = next(case for case in CASES if case.equation.startswith("slice(slice(x, a), b)") and case.wanted is not None)
+    laws = builtin_laws()
+    broken = [attrs.evolve(rule, rewrite=lambda node: node.inputs[0]) if rule.equation == case.equation else rule for rule in laws]
+    idle = [attrs.evolve(rule, rewrite=lambda node: None) if rule.equation == case.equation else rule for rule in laws]
+    assert run_case(case, idle, STAGES) == "the law does not fire"
+    assert run_case(attrs.evolve(case, wanted=None), laws, STAGES) is not None
+    with pytest.raises(Exception, match="changes the number of rows"):
+        run_case(case, broken, STAGES)
