@@ -161,6 +161,11 @@ class Program:
         """True when a step calls a function of the user's."""
         return any(isinstance(step.function, PythonFunction) for step in self.steps)
 
+    @property
+    def may_fail(self) -> bool:
+        """True when a step raises for some values: a user's function, or a conversion of text."""
+        return self.calls_python or any(FUNCTIONS[step.function].may_fail for step in self.steps if isinstance(step.function, str))
+
     def describe(self) -> str:
         """The program as text: ``r2 := add(r0, r1)`` and so on."""
         shown = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]

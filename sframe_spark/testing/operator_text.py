@@ -41,6 +41,7 @@ from sframe_spark.types import (
 )
 
 OPENING, CLOSING = "([{", ")]}"
+OPERAND_NAME = re.compile(r"r\d+|nan|inf")
 
 
 @attrs.frozen
@@ -254,7 +255,19 @@ def _step(text: str, declared: Declared) -> Step:
         raise InvalidArgumentError(f"a step is written 'r1 := function(operands)', not {text!r}")
     call = definition.value
     assert isinstance(call.func, ast.Name)
-    return Step(_function(call.func.id, len(call.args), declared), tuple(_operand(argument) for argument in call.args))
+    operands, parameters = _split_arguments(call.args)
+    return Step(_function(call.func.id, len(operands), declared), tuple(map(_operand, operands)), parameters)
+
+
+def _split_arguments(arguments: list[ast.expr]) -> tuple[list[ast.expr], tuple[Any, ...]]:
+    """Operands, then static parameters, which begin with a column type, as in ``cast(r0, int, False)``."""
+    words = [place for place, item in enumerate(arguments) if isinstance(item, ast.Name) and not OPERAND_NAME.fullmatch(item.id)]
+    first = words[0] if words else len(arguments)
+    return arguments[:first], tuple(_parameter(item) for item in arguments[first:])
+
+
+def _parameter(expression: ast.expr) -> Any:
+    return read_types(expression.id)[0] if isinstance(expression, ast.Name) else ast.literal_eval(expression)
 
 
 def read_program(text: str, width: int, declared: Declared) -> Program:

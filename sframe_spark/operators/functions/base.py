@@ -40,6 +40,8 @@ class ScalarFunction:
         ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters
         and literals fixed), as a function of types and literal arguments, which come place by place with None in the
         place of the column; None promises nothing. The order meant has missing values first, then NaN, then numbers.
+    may_fail
+        True when some values make the function raise, so that it must not be called for rows that a filter leaves out.
     """
 
     name: str
@@ -47,6 +49,7 @@ class ScalarFunction:
     kernel: Kernel
     column: ColumnBuilder | None = None
     monotone: Callable[[Sequence[ColumnType], Sequence[Any]], str | None] | None = None
+    may_fail: bool = False
 
 
 FUNCTIONS: dict[str, ScalarFunction] = {}

@@ -107,6 +107,6 @@ def _build_literal(
     return literal_column(*parameters)
 
 
-define("cast", _infer_cast, _compute_cast, _build_cast, _monotone_cast)
+define("cast", _infer_cast, _compute_cast, _build_cast, _monotone_cast, may_fail=True)
 define("recode", _infer_recode, _compute_recode, _build_recode)
 define("literal", _infer_literal, _compute_literal, _build_literal)

@@ -36,7 +36,7 @@ DECREASING = "decreasing"
 
 
 def define(
-    name: str, infer: Infer, compute: Compute, build: Build | None = None, monotone: Monotone | None = None
+    name: str, infer: Infer, compute: Compute, build: Build | None = None, monotone: Monotone | None = None, may_fail: bool = False
 ) -> ScalarFunction:
     """Register a function whose parts are written in the most convenient form.
 
@@ -52,13 +52,15 @@ def define(
         Like ``column``, but may return None for types it has no Spark expression for; the kernel then runs in a UDF.
     monotone
         Gets the types and, place by place, the literal arguments, with None in the place of the column.
+    may_fail
+        Some values make the function raise.
     """
     kernel = _finished(infer, compute)
     column = None
     if build is not None:
         _BUILDERS[name] = build
         column = _with_kernel_fallback(name, build)
-    return register_function(ScalarFunction(name, infer, kernel, column, monotone))
+    return register_function(ScalarFunction(name, infer, kernel, column, monotone, may_fail))
 
 
 def _finished(infer: Infer, compute: Compute) -> Kernel:

@@ -53,13 +53,13 @@ def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 
 @law("filter_rows(filter_rows(x, m), n) = filter_rows(x, m and n)", stage="pushdown", on="filter_rows")
 def filters_merged(node: PlannerNode) -> PlannerNode | None:
-    """Two masks of pure expressions are one."""
+    """Two masks of expressions are one, unless computing the second fails for rows that the first leaves out."""
     outer = node.inputs[0]
     if not isinstance(outer.operator, GeneralizedTransform) or not isinstance(outer.inputs[0].operator, FilterRows):
         return None
     inner = outer.inputs[0].inputs[0]
     program = outer.operator.computation
-    if program.calls_python or not isinstance(program.outputs[-1], Register):
+    if program.may_fail or not isinstance(program.outputs[-1], Register):
         return None
     moved = program.with_inputs({i: i for i in range(program.width)}, inner.facts.width)
     both = Step("and_", (Register(inner.facts.width - 1), moved.outputs[-1]))
