@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.graph import fold
+from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode, infer_facts
 
 
@@ -26,12 +26,28 @@ def current_facts(node: PlannerNode) -> Facts:
         return node.facts
 
     def refresh(current: PlannerNode, inputs: list[Facts]) -> Facts:
-        if current.length.rows is not None or all(a is b.facts for a, b in zip(inputs, current.inputs, strict=True)):
+        if current.length.rows is not None or not inputs:
             return current.facts
         length = current.operator.infer_length(inputs)
-        return Facts(current.schema, length if length.rows is not None else current.length, current.facts.domain)
+        return current.facts if length.rows is None else Facts(current.schema, length, current.facts.domain)
 
     return fold([node], refresh)[id(node)]
+
+
+def with_current_lengths(root: PlannerNode) -> PlannerNode:
+    """The graph with every row count that follows now; this very graph when nothing new follows.
+
+    A node built before its input was materialised does not know its length, though it follows since then.
+    """
+    current: dict[int, PlannerNode] = {}
+    for node in postorder([root]):
+        rebuilt = node.with_inputs([current[id(child)] for child in node.inputs])
+        if rebuilt is node and node.inputs and node.length.rows is None:
+            length = node.operator.infer_length([child.facts for child in node.inputs])
+            if length.rows is not None:
+                rebuilt = PlannerNode(node.operator, node.inputs, Facts(node.schema, length, node.facts.domain))
+        current[id(node)] = rebuilt
+    return current[id(root)]
 
 
 def prove_equal_length(a: PlannerNode, b: PlannerNode) -> bool | None:
@@ -63,4 +79,12 @@ def same_plan(a: PlannerNode, b: PlannerNode) -> bool:
     return True
 
 
-__all__ = ["current_facts", "infer_facts", "infer_planner_node_length", "infer_planner_node_type", "prove_equal_length", "same_plan"]
+__all__ = [
+    "current_facts",
+    "infer_facts",
+    "infer_planner_node_length",
+    "infer_planner_node_type",
+    "prove_equal_length",
+    "same_plan",
+    "with_current_lengths",
+]

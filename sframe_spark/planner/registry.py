@@ -23,7 +23,8 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     if not name:
         raise PlanInvariantError(f"{operator_class.__qualname__} needs a class attribute 'name' to be registered")
     holder = _OPERATORS.get(name)
-    if holder is not None and holder.__qualname__ != operator_class.__qualname__:
+    # A module that is read again defines its classes anew, under the same name and in the same place.
+    if holder is not None and (holder.__module__, holder.__qualname__) != (operator_class.__module__, operator_class.__qualname__):
         raise PlanInvariantError(f"the operator name {name!r} is taken by {holder.__module__}.{holder.__qualname__}")
     _OPERATORS[name] = operator_class
     return operator_class
