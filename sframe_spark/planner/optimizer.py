@@ -8,6 +8,7 @@ import attrs
 
 from sframe_spark.errors import NonConvergenceError
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.infer import with_current_lengths
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.node import PlannerNode, check_same_rows
 
@@ -61,6 +62,7 @@ class Optimizer:
 
     def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
         """Equivalent plan after all stages, or after the stage named ``until``."""
+        root = with_current_lengths(root)
         for stage in self.stages:
             taking_part = (stage.name, *stage.also)
             active = [rule for rule in self.laws if rule.stage in taking_part and rule.equation not in self.disabled]
@@ -72,7 +74,6 @@ class Optimizer:
             if stage.name == until:
                 break
         return root
-
 
     def _whole_graph(self, root: PlannerNode, laws: Sequence[Law], stage: Stage, trace: Trace | None) -> PlannerNode:
         for rule in laws:
@@ -101,6 +102,7 @@ class _StageRun:
                 self.by_operator.setdefault(operator, []).append(rule)
         self.done: dict[int, PlannerNode] = {}
         self.forward: dict[int, PlannerNode] = {}
+        self.begun: set[int] = set()
         self.kept: list[PlannerNode] = []
         self.recent: list[str] = []
         self.budget = FIRINGS_BASE
@@ -115,13 +117,15 @@ class _StageRun:
                 stack.pop()
                 continue
             target = self.forward.get(id(node))
-            if target is None and self.stage.top_down:
+            if target is None and self.stage.top_down and id(node) not in self.begun:
                 target = self._fire(node)
+            self.begun.add(id(node))
             if target is not None:
                 self._follow(node, target, stack)
                 continue
             pending = [child for child in node.inputs if id(child) not in self.done]
             if pending:
+                self._refuse_begun(pending)
                 stack.extend(reversed(pending))
                 continue
             self._finish(node, stack)
@@ -132,7 +136,13 @@ class _StageRun:
             self.done[id(node)] = self.done[id(target)]
             stack.pop()
         else:
+            self._refuse_begun([target])
             stack.append(target)
+
+    def _refuse_begun(self, nodes: Iterable[PlannerNode]) -> None:
+        """Nodes that are begun and not done wait for what is being visited: coming to one of them again would never end."""
+        if any(id(node) in self.begun for node in nodes):
+            raise NonConvergenceError(self.stage.name, sorted(set(self.recent[-50:])))
 
     def _finish(self, node: PlannerNode, stack: list[PlannerNode]) -> None:
         rebuilt = node.with_inputs([self.done[id(child)] for child in node.inputs])
@@ -145,7 +155,7 @@ class _StageRun:
             stack.pop()
         else:
             self.forward[id(node)] = target
-            stack.append(target)
+            self._follow(node, target, stack)
 
     def _fire(self, node: PlannerNode) -> PlannerNode | None:
         for rule in (*self.by_operator.get(node.operator.name, ()), *self.general):

@@ -39,7 +39,7 @@ def can_narrow(node: PlannerNode, used: Sequence[int]) -> bool:
 def narrow_program(node: PlannerNode) -> PlannerNode | None:
     """A program asks only for the columns it reads."""
     assert isinstance(node.operator, GeneralizedTransform)
-    program = node.operator.computation
+    program = node.operator.computation.without_dead_steps()
     used = program.used_inputs()
     child = node.inputs[0]
     if not can_narrow(child, used):

@@ -1,0 +1,215 @@
+"""Checks that a program means the same however it is run: the gate for operators and laws.
+
+Every node of a program is compared with the oracle, not only the last one, and before that a random part of the nodes is
+materialised in random order: that is what finds wrong laws. :class:`LawRunner` runs optimized plans in the oracle, so
+that laws of all operators are checked without Spark; :class:`EngineRunner` runs the engine itself.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import attrs
+
+from sframe_spark.engine.materialize import compute, materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.planner.explain import plan_text, trace_text
+from sframe_spark.planner.infer import current_facts, prove_equal_length
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Optimizer, Trace
+from sframe_spark.testing.oracle import Oracle, Rows, rows_equal
+from sframe_spark.testing.oracle.evaluate import Meaning
+from sframe_spark.testing.oracle.sources import rows_of
+from sframe_spark.testing.plans import RandomProgram
+from sframe_spark.testing.tables import table_source
+from sframe_spark.types import PYTHON_CLASS
+
+LIST_KINDS = ("list", "array")
+
+
+class NotEquivalent(AssertionError):
+    """A node has other rows, or other facts, than it must have."""
+
+
+class Runner(Protocol):
+    """A way of running plans."""
+
+    def rows(self, node: PlannerNode) -> Rows:
+        """Rows of a node; the node is left as it is."""
+
+    def materialize(self, node: PlannerNode) -> None:
+        """Run a node and splice the result into its place."""
+
+    def explain(self, node: PlannerNode) -> str:
+        """What the runner does for a node, as text for a report."""
+
+
+@attrs.frozen(eq=False)
+class LawRunner:
+    """Optimizes plans and runs them in the oracle: checks the laws and nothing else.
+
+    Parameters
+    ----------
+    optimizer
+        The laws to check.
+    meanings
+        Meanings of operators that the oracle does not know.
+
+    Examples
+    --------
+    >>> from sframe_spark.testing.plans import random_program
+    >>> check_program(random_program(random.Random(3)), LawRunner(), random.Random(4))
+    """
+
+    optimizer: Optimizer = attrs.Factory(builtin_optimizer)
+    meanings: Mapping[str, Meaning] = attrs.Factory(dict)
+
+    def rows(self, node: PlannerNode) -> Rows:
+        """Rows of the optimized plan, which must be one that the laws leave alone."""
+        plan = self.optimizer.optimize(node)
+        check_settled(plan, self.optimizer)
+        return Oracle(self.meanings).rows(plan)
+
+    def materialize(self, node: PlannerNode) -> None:
+        """Splice a source of the optimized plan's rows."""
+        rows = self.rows(node)
+        columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in node.schema]
+        node.splice(table_source(columns, node.schema, len(rows)))
+
+    def explain(self, node: PlannerNode) -> str:
+        """The optimized plan, and the first stage after which the rows differ."""
+        return explain_laws(node, self.optimizer, self.meanings)
+
+
+@attrs.frozen(eq=False)
+class EngineRunner:
+    """Runs plans as users' programs are run.
+
+    Parameters
+    ----------
+    options
+        Options of every materialisation.
+    """
+
+    options: MaterializeOptions = attrs.Factory(MaterializeOptions)
+
+    def rows(self, node: PlannerNode) -> Rows:
+        """Rows of the executed plan."""
+        source = compute(node, self.options)
+        chunk = source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
+        if chunk.rows != source.length.rows:
+            raise NotEquivalent(f"a source of {source.length.rows} rows gave {chunk.rows}")
+        return rows_of(chunk.columns, node.schema) if node.schema else [()] * chunk.rows
+
+    def materialize(self, node: PlannerNode) -> None:
+        """Execute and splice."""
+        materialize(node, self.options)
+
+    def explain(self, node: PlannerNode) -> str:
+        """The optimized plan, and the first stage after which the rows differ in the oracle."""
+        return explain_laws(node, builtin_optimizer(), {})
+
+
+def explain_laws(node: PlannerNode, optimizer: Optimizer, meanings: Mapping[str, Meaning]) -> str:
+    """The optimized plan with its laws, and the first stage after which the oracle gives other rows."""
+    trace = Trace()
+    plan = optimizer.optimize(node, trace=trace)
+    expected = Oracle(meanings).rows(node)
+    wrong = [name for name, after in trace.stages.items() if not rows_equal(Oracle(meanings).rows(after), expected)]
+    where = f"rows differ after stage {wrong[0]!r}" if wrong else "by the oracle the optimized plan is right: look at the execution"
+    return f"plan:\n{plan_text(node)}\noptimized:\n{plan_text(plan)}\nlaws:\n{trace_text(trace)}\n{where}"
+
+
+def random_history(nodes: Sequence[PlannerNode], choose: random.Random) -> list[PlannerNode]:
+    """Some of the nodes, in random order: those that somebody looked at first."""
+    return choose.sample(list(nodes), choose.randint(0, len(nodes)))
+
+
+def check_program(program: RandomProgram, runner: Runner, history: random.Random | None = None) -> None:
+    """Check every node of a program, after a random history if one is given; the program itself is not changed.
+
+    Raises
+    ------
+    NotEquivalent
+        If a node has other rows than the oracle says, or claims what is not true.
+    """
+    original, program = program, program.copy()
+    materialized = [] if history is None else random_history(program.nodes, history)
+    for node in materialized:
+        runner.materialize(node)
+    for place, (node, expected) in enumerate(zip(program.nodes, program.expected, strict=True)):
+        found = runner.rows(node)
+        if not rows_equal(found, expected):
+            done = [program.nodes.index(item) for item in materialized]
+            raise NotEquivalent(
+                f"node {place} of {len(program.nodes)}, after materialising nodes {done}:\n"
+                f"found    {found}\nexpected {expected}\n{runner.explain(original.nodes[place])}"
+            )
+    check_facts(program)
+
+
+def check_facts(program: RandomProgram) -> None:
+    """Check what the nodes of a program claim against the rows they have: types, row counts, bounds, equal lengths.
+
+    Raises
+    ------
+    NotEquivalent
+        If a claim is false.
+    """
+    for node, rows in zip(program.nodes, program.expected, strict=True):
+        check_types(node, rows)
+        for facts in (node.facts, current_facts(node)):
+            length = facts.length
+            wrong = (length.rows is not None and length.rows != len(rows)) or (length.at_most is not None and length.at_most < len(rows))
+            if wrong:
+                raise NotEquivalent(f"{node} claims {length} rows and has {len(rows)}")
+    for place, (node, rows) in enumerate(zip(program.nodes, program.expected, strict=True)):
+        for other, others in zip(program.nodes[:place], program.expected[:place], strict=True):
+            claim = prove_equal_length(node, other)
+            if claim is not None and claim != (len(rows) == len(others)):
+                raise NotEquivalent(f"{node} and {other} are said to have {'equal' if claim else 'different'} lengths: {len(rows)}, {len(others)}")
+
+
+def check_types(node: PlannerNode, rows: Rows) -> None:
+    """Check that every value is of its column's class.
+
+    Raises
+    ------
+    NotEquivalent
+        If one is not.
+    """
+    for row in rows:
+        for value, column_type in zip(row, node.schema, strict=True):
+            wanted = list if column_type.kind in LIST_KINDS else PYTHON_CLASS[column_type.kind]
+            if value is not None and type(value) is not wanted:
+                raise NotEquivalent(f"{node} claims a column of {column_type} that holds {value!r}")
+
+
+def check_settled(plan: PlannerNode, optimizer: Optimizer) -> None:
+    """Check that optimizing an optimized plan changes nothing.
+
+    Raises
+    ------
+    NotEquivalent
+        If a law still fires.
+    """
+    trace = Trace()
+    again = optimizer.optimize(plan, trace=trace)
+    if trace.firings or again is not plan:
+        raise NotEquivalent(f"laws fire on an optimized plan:\n{trace_text(trace)}\nbefore:\n{plan_text(plan)}\nafter:\n{plan_text(again)}")
+
+
+__all__ = [
+    "EngineRunner",
+    "LawRunner",
+    "NotEquivalent",
+    "Runner",
+    "check_facts",
+    "check_program",
+    "check_settled",
+    "check_types",
+    "random_history",
+]

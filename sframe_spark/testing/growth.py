@@ -1,0 +1,92 @@
+"""A program under construction: what has been built, and which of it the next step may use."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+
+from sframe_spark.operators.columns import project
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.oracle import Oracle
+
+MOST_ROWS = 60
+MOST_COLUMNS = 7
+LARGEST = 2**20
+
+Column = tuple[PlannerNode, int]
+
+
+@attrs.define(eq=False)
+class Growth:
+    """Nodes so far, with the random decisions and the oracle that all steps share."""
+
+    choose: random.Random
+    oracle: Oracle
+    nodes: list[PlannerNode] = attrs.Factory(list)
+
+    def add(self, node: PlannerNode) -> PlannerNode:
+        """Keep a node if it is not too large; the node either way."""
+        small = node.facts.width <= MOST_COLUMNS and len(self.oracle.rows(node)) <= MOST_ROWS
+        if small and all(node is not known for known in self.nodes):
+            self.nodes.append(node)
+        return node
+
+    def rows(self, node: PlannerNode) -> int:
+        """How many rows a node has."""
+        return len(self.oracle.rows(node))
+
+    def values(self, node: PlannerNode, position: int) -> list[Any]:
+        """Values of one column of a node."""
+        return [row[position] for row in self.oracle.rows(node)]
+
+    def any_node(self, accept: Callable[[PlannerNode], bool] = lambda node: True) -> PlannerNode | None:
+        """Some node that is accepted, late ones more often; None if there is none."""
+        found = [node for node in self.nodes if accept(node)]
+        if not found:
+            return None
+        recent = found[-3:] if self.choose.random() < 0.6 else found
+        return self.choose.choice(recent)
+
+    def columns(self, kinds: Sequence[str], accept: Callable[[PlannerNode, int], bool]) -> list[Column]:
+        """All columns of these kinds that are accepted."""
+        return [
+            (node, position)
+            for node in self.nodes
+            for position, column_type in enumerate(node.schema)
+            if column_type.kind in kinds and accept(node, position)
+        ]
+
+    def any_column(self, kinds: Sequence[str], accept: Callable[[PlannerNode, int], bool]) -> Column | None:
+        """Some column of these kinds that is accepted, of late nodes more often; None if there is none."""
+        found = self.columns(kinds, accept)
+        if not found:
+            return None
+        return self.choose.choice(found[-6:] if self.choose.random() < 0.5 else found)
+
+    def aligned(self, rows: int, kinds: Sequence[str], accept: Callable[[PlannerNode, int], bool]) -> Column | None:
+        """Some accepted column of these kinds with this number of rows."""
+        return self.any_column(kinds, lambda node, position: self.rows(node) == rows and accept(node, position))
+
+    def single(self, column: Column) -> PlannerNode:
+        """A column as a node of its own, kept like every other."""
+        node, position = column
+        return self.add(project(node, [position]))
+
+    def comparable(self, node: PlannerNode, position: int) -> bool:
+        """True for a column whose values are exact, however they were added up, and of moderate size."""
+        return all(is_exact(value) for value in self.values(node, position))
+
+    def computable(self, node: PlannerNode, position: int) -> bool:
+        """True for a comparable column without float zeros: the sign of a zero may depend on the order of adding."""
+        return all(is_exact(value) and not (isinstance(value, float) and value == 0) for value in self.values(node, position))
+
+
+def is_exact(value: Any) -> bool:
+    """True for values that do not depend on rounding: of numbers the moderate whole ones and quarters."""
+    if isinstance(value, float):
+        return math.isnan(value) or (abs(value) <= LARGEST and value * 4 == int(value * 4))
+    return not isinstance(value, int) or abs(value) <= LARGEST

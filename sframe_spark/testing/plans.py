@@ -1,0 +1,129 @@
+"""Random programs: graphs of operators over random tables, with shared nodes, for checks of every node's rows.
+
+``programs()`` is a hypothesis strategy; ``random_program(random.Random(seed))`` is the same for loops with fixed seeds.
+Rows are computed by the oracle while a program grows, so inputs of a zip really have equal lengths, results stay small
+and floats whose last bits depend on the order of adding are never compared, grouped or computed with.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+from hypothesis import strategies as st
+
+from sframe_spark.planner.explain import plan_text
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing import steps
+from sframe_spark.testing.growth import Growth
+from sframe_spark.testing.oracle import Oracle, Rows
+from sframe_spark.testing.tables import random_table
+
+DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
+    "project": steps.project_some,
+    "zip": steps.zip_some,
+    "transform": steps.transform_column,
+    "binary_transform": steps.transform_two,
+    "ternary_transform": steps.choose_between,
+    "generalized_transform": steps.run_program,
+    "lambda_transform": steps.apply_function,
+    "filter": steps.filter_some,
+    "filter_rows": steps.filter_by_last,
+    "slice": steps.slice_some,
+    "append": steps.append_some,
+    "row_number": steps.number_rows,
+    "cumulative": steps.run_along,
+    "rolling": steps.roll_along,
+    "reduce": steps.reduce_all,
+    "flat_map": steps.flat_map_rows,
+}
+"""Steps that need no Spark."""
+
+EXCHANGE_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
+    "sort": steps.sort_some,
+    "top_rows": steps.top_some,
+    "group_by": steps.group_some,
+    "join": steps.join_some,
+}
+"""Steps that only Spark executes."""
+
+ALL_STEPS = {**DRIVER_STEPS, **EXCHANGE_STEPS}
+
+
+@attrs.frozen(eq=False)
+class RandomProgram:
+    """Nodes in order of creation, inputs before consumers, and the rows each must have.
+
+    Parameters
+    ----------
+    nodes
+        The nodes; every one of them is a result that somebody could look at.
+    expected
+        Rows of each node, by the oracle.
+    """
+
+    nodes: tuple[PlannerNode, ...]
+    expected: tuple[Rows, ...]
+
+    def copy(self) -> RandomProgram:
+        """The same program in nodes of its own, so that materialising changes nothing here."""
+        copies: dict[int, PlannerNode] = {}
+        for node in postorder(self.nodes):
+            copies[id(node)] = PlannerNode(node.operator, [copies[id(child)] for child in node.inputs])
+        return RandomProgram(tuple(copies[id(node)] for node in self.nodes), self.expected)
+
+    def __repr__(self) -> str:
+        return "\n".join(["", *[f"-- node {place}:\n{plan_text(node)}" for place, node in enumerate(self.nodes) if node.inputs]])
+
+
+def random_program(
+    choose: random.Random,
+    kinds: Sequence[str] = tuple(ALL_STEPS),
+    most_steps: int = 10,
+    on_disk: bool = True,
+) -> RandomProgram:
+    """A program of one to three tables and up to ``most_steps`` operators.
+
+    Parameters
+    ----------
+    choose
+        Where all decisions come from.
+    kinds
+        Names of the operators to choose from, keys of ``ALL_STEPS``.
+    most_steps
+        How many operators to put on top of the tables, at most.
+    on_disk
+        Whether some tables are segments on disk.
+
+    Examples
+    --------
+    >>> program = random_program(random.Random(1), ["project", "append"])
+    >>> len(program.nodes) == len(program.expected)
+    True
+    """
+    growth = Growth(choose, Oracle())
+    for _ in range(choose.randint(1, 3)):
+        growth.add(random_table(choose, on_disk))
+    for _ in range(choose.randint(1, most_steps)):
+        ALL_STEPS[choose.choice(kinds)](growth)
+    nodes = tuple(growth.nodes)
+    return RandomProgram(nodes, tuple(growth.oracle.rows(node) for node in nodes))
+
+
+def programs(
+    kinds: Sequence[str] = tuple(ALL_STEPS), most_steps: int = 10, on_disk: bool = True
+) -> st.SearchStrategy[RandomProgram]:
+    """Strategy of random programs; failing ones shrink.
+
+    Examples
+    --------
+    >>> programs(["slice"], most_steps=3).validate()
+    """
+
+    def grow(choose: Any) -> RandomProgram:
+        return random_program(choose, kinds, most_steps, on_disk)
+
+    return st.randoms(use_true_random=False).map(grow)

@@ -1,0 +1,245 @@
+"""One random step for every operator: a node put on what a program has so far, or None where nothing fits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sframe_spark.operators import columns, cumulative, elementwise, flat_map, groupby, join, rolling, row_number, rows, sort
+from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.growth import MOST_ROWS, Growth
+from sframe_spark.testing.pool import FLAT_POOL, POOL
+from sframe_spark.testing.scalar_steps import choose_between, run_program, transform_column, transform_two
+from sframe_spark.types import INT, STR
+
+__all__ = ["choose_between", "run_program", "transform_column", "transform_two"]
+
+NUMBERS = ("int", "float")
+SORTABLE = ("int", "float", "str", "datetime")
+
+
+def has_columns(node: PlannerNode) -> bool:
+    """True for a node with at least one column."""
+    return node.facts.width > 0
+
+
+def project_some(growth: Growth) -> PlannerNode | None:
+    """Some columns of a node, some perhaps twice."""
+    node = growth.any_node(has_columns)
+    if node is None:
+        return None
+    positions = [growth.choose.randrange(node.facts.width) for _ in range(growth.choose.randint(1, 4))]
+    return growth.add(columns.project(node, positions))
+
+
+def zip_some(growth: Growth) -> PlannerNode | None:
+    """Nodes of one number of rows side by side, one of them perhaps twice."""
+    first = growth.any_node()
+    assert first is not None
+    parts = [first]
+    for _ in range(growth.choose.randint(1, 2)):
+        partner = growth.any_node(lambda node: growth.rows(node) == growth.rows(first))
+        parts.append(partner or first)
+    return growth.add(columns.zip_columns(*parts))
+
+
+def apply_function(growth: Growth) -> PlannerNode | None:
+    """A function of the pool over a column or over rows."""
+    entry = growth.choose.choice(POOL)
+    if entry.kind is not None:
+        column = growth.any_column([entry.kind], growth.comparable)
+        if column is None:
+            return None
+        skip = growth.choose.random() < 0.3
+        return growth.add(elementwise.apply_lambda(growth.single(column), entry.function, entry.result, skip_missing=skip))
+    node = growth.any_node(lambda node: all_computable(growth, node))
+    if node is None:
+        return None
+    names = [f"n{position}" for position in range(node.facts.width)]
+    return growth.add(elementwise.apply_lambda(node, entry.function, entry.result, names))
+
+
+def all_computable(growth: Growth, node: PlannerNode) -> bool:
+    """True when a function may look at every cell."""
+    plain = all(column_type.kind in SORTABLE for column_type in node.schema)
+    return has_columns(node) and plain and all(growth.computable(node, position) for position in range(node.facts.width))
+
+
+def filter_some(growth: Growth) -> PlannerNode | None:
+    """Rows where an aligned int column is not zero."""
+    mask = growth.any_column(["int"], growth.comparable)
+    if mask is None:
+        return None
+    length = growth.rows(mask[0])
+    same = mask[0] if growth.choose.random() < 0.6 else None
+    node = same or growth.any_node(lambda node: growth.rows(node) == length)
+    assert node is not None
+    return growth.add(rows.filter_by_mask(node, growth.single(mask)))
+
+
+def filter_by_last(growth: Growth) -> PlannerNode | None:
+    """Rows where the last column of a node is not zero."""
+    node = growth.any_node(lambda node: node.facts.width > 1 and node.schema[-1] == INT)
+    return None if node is None else growth.add(rows.FilterRows().make_planner_node(node))
+
+
+def slice_some(growth: Growth) -> PlannerNode | None:
+    """Some rows by number."""
+    node = growth.any_node()
+    assert node is not None
+    length = growth.rows(node)
+    start = growth.choose.choice((0, 0, 1, growth.choose.randint(0, length + 1)))
+    stop = growth.choose.choice((None, start + growth.choose.randint(0, length + 1)))
+    return growth.add(rows.slice_rows(node, start, stop, growth.choose.choice((1, 1, 1, 2, 3))))
+
+
+def append_some(growth: Growth) -> PlannerNode | None:
+    """Nodes of equal types one after the other, one of them perhaps twice."""
+    first = growth.any_node(has_columns)
+    if first is None:
+        return None
+    parts = [first]
+    for _ in range(growth.choose.randint(1, 2)):
+        partner = growth.any_node(lambda node: node.schema == first.schema)
+        parts.append(partner or first)
+    return growth.add(rows.append(*parts))
+
+
+def number_rows(growth: Growth) -> PlannerNode | None:
+    """Row numbers, alone or beside the rows."""
+    node = growth.any_node()
+    assert node is not None
+    numbers = growth.add(row_number.row_number(node, growth.choose.choice((0, 1, 5))))
+    return growth.add(columns.zip_columns(numbers, node)) if growth.choose.random() < 0.6 else numbers
+
+
+def run_along(growth: Growth) -> PlannerNode | None:
+    """Running values of a column, alone or beside the rows."""
+    column = growth.any_column(NUMBERS, growth.comparable)
+    if column is None:
+        return None
+    values = growth.add(cumulative.cumulative(growth.single(column), growth.choose.choice(cumulative.KINDS)))
+    return growth.add(columns.zip_columns(column[0], values)) if growth.choose.random() < 0.5 else values
+
+
+def roll_along(growth: Growth) -> PlannerNode | None:
+    """Rolling values of a column."""
+    kind = growth.choose.choice(rolling.KINDS)
+    column = growth.any_column(NUMBERS, growth.comparable)
+    if column is None:
+        return None
+    before = growth.choose.randint(-3, 2)
+    after = before + growth.choose.randint(0, 4)
+    minimum = growth.choose.choice((None, 0, 1, 2))
+    return growth.add(rolling.rolling(growth.single(column), kind, before, after, minimum))
+
+
+def flat_map_rows(growth: Growth) -> PlannerNode | None:
+    """Some rows for each row."""
+    node = growth.any_node(lambda node: all_computable(growth, node) and node.schema[0].kind in ("int", "str"))
+    if node is None:
+        return None
+    names = [f"n{position}" for position in range(node.facts.width)]
+    return growth.add(flat_map.flat_map(node, growth.choose.choice(FLAT_POOL), names, [STR, INT]))
+
+
+def sort_keys(growth: Growth, node: PlannerNode) -> list[int]:
+    """Columns of a node to sort, group or join by."""
+    return [p for p, column_type in enumerate(node.schema) if column_type.kind in SORTABLE and growth.comparable(node, p)]
+
+
+def random_order(growth: Growth) -> tuple[PlannerNode, list[tuple[int, bool]]] | None:
+    """A node and one to three columns of it, each with a direction."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    keys = sort_keys(growth, node)
+    chosen = growth.choose.sample(keys, growth.choose.randint(1, min(3, len(keys))))
+    return node, [(position, growth.choose.random() < 0.5) for position in chosen]
+
+
+def sort_some(growth: Growth) -> PlannerNode | None:
+    """A node in another order."""
+    found = random_order(growth)
+    return None if found is None else growth.add(sort.sort_rows(*found))
+
+
+def top_some(growth: Growth) -> PlannerNode | None:
+    """The first rows of another order."""
+    found = random_order(growth)
+    if found is None:
+        return None
+    node, by = found
+    return growth.add(sort.TopRows(tuple(by), growth.choose.randint(0, 6)).make_planner_node(node))
+
+
+ONE_COLUMN: dict[str, Sequence[str]] = {
+    "sum": NUMBERS,
+    "mean": NUMBERS,
+    "var": NUMBERS,
+    "std": NUMBERS,
+    "min": ("int", "float", "datetime"),
+    "max": ("int", "float", "datetime"),
+    "column_min": NUMBERS,
+    "column_max": NUMBERS,
+    "select_one": SORTABLE,
+    "count_missing": SORTABLE,
+    "count_distinct": SORTABLE,
+    "distinct": ("int", "str"),
+    "concat": ("int", "float", "str"),
+    "quantile": NUMBERS,
+}
+"""Aggregates of one column, and the kinds they take."""
+
+
+def random_aggregation(growth: Growth, node: PlannerNode) -> Aggregation:
+    """Some aggregate of columns of a node; a count where nothing else fits."""
+    by = sort_keys(growth, node)
+    name = growth.choose.choice([*ONE_COLUMN, "count", "argmin", "argmax", "argmin", "argmax"])
+    if name.startswith("arg"):
+        ordered = [position for position in by if node.schema[position].kind in ("int", "float", "datetime")]
+        if ordered:
+            other = growth.choose.choice([p for p, column_type in enumerate(node.schema) if column_type.kind in SORTABLE])
+            return Aggregation(name, (growth.choose.choice(ordered), other))
+    fitting = [position for position in by if node.schema[position].kind in ONE_COLUMN.get(name, ())]
+    if not fitting:
+        return Aggregation("count")
+    return Aggregation(name, (growth.choose.choice(fitting),), (0.0, 0.5, 1.0) if name == "quantile" else ())
+
+
+def group_some(growth: Growth) -> PlannerNode | None:
+    """Groups by one or two columns with up to three aggregates."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    keys = sort_keys(growth, node)
+    chosen = growth.choose.sample(keys, growth.choose.randint(1, min(2, len(keys))))
+    aggregations = [random_aggregation(growth, node) for _ in range(growth.choose.randint(0, 3))]
+    return growth.add(groupby.group_by(node, chosen, aggregations))
+
+
+def reduce_all(growth: Growth) -> PlannerNode | None:
+    """Up to three aggregates of a whole node."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    wanted = [random_aggregation(growth, node) for _ in range(growth.choose.randint(1, 3))]
+    # A count of rows has no Arrow implementation: on the driver it is the length.
+    wanted = [a if a.function != "count" else Aggregation("count_missing", (0,)) for a in wanted]
+    return growth.add(groupby.reduce_columns(node, wanted))
+
+
+def join_some(growth: Growth) -> PlannerNode | None:
+    """Two nodes joined on one or two pairs of columns."""
+    left = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    right = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if left is None or right is None:
+        return None
+    pairs = [(a, b) for a in sort_keys(growth, left) for b in sort_keys(growth, right) if left.schema[a] == right.schema[b]]
+    if not pairs or growth.rows(left) * growth.rows(right) > 12 * MOST_ROWS:
+        return None
+    chosen = growth.choose.sample(pairs, growth.choose.randint(1, min(2, len(pairs))))
+    if len({a for a, _ in chosen}) < len(chosen) or len({b for _, b in chosen}) < len(chosen):
+        chosen = chosen[:1]
+    how = growth.choose.choice(("inner", "left", "right", "outer"))
+    return growth.add(join.join(left, right, [a for a, _ in chosen], [b for _, b in chosen], how))

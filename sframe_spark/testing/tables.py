@@ -1,0 +1,94 @@
+"""Random source tables: distinct cells, ties, missing values, NaN, no rows, one row; in memory or as segments on disk."""
+
+from __future__ import annotations
+
+import datetime
+import random
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.engine.datasets import new_dataset
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.sources import constant_source, memory_source, range_source, segment_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.values.encode import encode
+
+ROW_COUNTS = (0, 1, 2, 3, 5, 8, 8, 13)
+COLUMN_TYPES = (INT, INT, INT, FLOAT, FLOAT, STR, STR, DATETIME)
+FIRST_DAY = datetime.datetime(2020, 1, 1)
+
+# Floats are quarters, so that sums of them are exact in any order of adding.
+_NTH_VALUE: dict[ColumnType, Callable[[int], Any]] = {
+    INT: lambda number: number - 20,
+    FLOAT: lambda number: number * 0.25 - 5.0,
+    STR: lambda number: f"{'abcé'[number % 4]}{number}",
+    DATETIME: lambda number: FIRST_DAY + datetime.timedelta(hours=number),
+}
+_COMMON_VALUES: dict[ColumnType, tuple[Any, ...]] = {
+    INT: (0, 1, 2, -1),
+    FLOAT: (0.0, -0.0, 1.5, -0.25),
+    STR: ("", "x", "y", "X"),
+    DATETIME: (FIRST_DAY, FIRST_DAY + datetime.timedelta(days=1)),
+}
+
+
+def column_array(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
+    """Values as an Arrow array of the physical type; NaN stays NaN."""
+    if column_type.is_encoded or column_type.is_zoned:
+        return encode(list(values), column_type)
+    return pa.array(values, column_type.physical, from_pandas=False)
+
+
+def table_source(columns: Sequence[Sequence[Any]], types: Sequence[ColumnType], rows: int) -> PlannerNode:
+    """A source in memory."""
+    return memory_source([column_array(c, t) for c, t in zip(columns, types, strict=True)], types, rows)
+
+
+def segments_source(columns: Sequence[Sequence[Any]], types: Sequence[ColumnType], bounds: Sequence[int]) -> PlannerNode:
+    """A source of segments on disk: rows ``bounds[i]..bounds[i + 1]`` in segment *i*; the files go with the node."""
+    with new_dataset(tuple(types), MaterializeOptions()) as dataset:
+        entries = []
+        for number, (start, stop) in enumerate(pairwise(bounds)):
+            writer = SegmentWriter(dataset.directory, number, types)
+            writer.write([column_array(column[start:stop], t) for column, t in zip(columns, types, strict=True)])
+            entries.append(writer.close())
+        manifest = dataset.publish(entries)
+    return segment_source(manifest, dataset.handle)
+
+
+def random_column(choose: random.Random, column_type: ColumnType, rows: int) -> list[Any]:
+    """Values of one of four sorts: all distinct, few distinct, with missing values, with missing values and NaN."""
+    sort = choose.choice(("distinct", "distinct", "ties", "missing", "strange"))
+    if sort == "distinct":
+        numbers = list(range(rows))
+        choose.shuffle(numbers)
+        first = choose.randint(0, 30)
+        return [_NTH_VALUE[column_type](first + number) for number in numbers]
+    pool: list[Any] = list(_COMMON_VALUES[column_type])
+    if sort != "ties":
+        pool.append(None)
+    if sort == "strange" and column_type == FLOAT:
+        pool.append(float("nan"))
+    return [choose.choice(pool) for _ in range(rows)]
+
+
+def random_table(choose: random.Random, on_disk: bool = True) -> PlannerNode:
+    """A source of 1 to 4 columns."""
+    kind = choose.choice(("memory",) * 5 + ("segments",) * 2 * on_disk + ("range", "constant"))
+    rows = choose.choice(ROW_COUNTS)
+    if kind == "range":
+        return range_source(choose.randint(-3, 3), rows, choose.choice((1, 2, -1)))
+    if kind == "constant":
+        value, column_type = choose.choice(((7, INT), (0.5, FLOAT), ("k", STR)))
+        return constant_source(value, column_type, rows)
+    types = [choose.choice(COLUMN_TYPES) for _ in range(choose.randint(1, 4))]
+    columns = [random_column(choose, column_type, rows) for column_type in types]
+    if kind == "memory":
+        return table_source(columns, types, rows)
+    cuts = sorted(choose.randint(0, rows) for _ in range(choose.randint(0, 2)))
+    return segments_source(columns, types, [0, *cuts, rows])
