@@ -1,0 +1,180 @@
+"""Durations: what users write for a length of time, as a number in the unit of a key column."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.types import DATETIME_KIND, ColumnType
+from sframe_spark.values.temporal import DAY, MICROSECOND, MINUTE, SECOND
+
+UNITS: dict[str, int] = {
+    name: length
+    for length, names in (
+        (1, "us microsecond microseconds"),
+        (1_000, "ms millisecond milliseconds"),
+        (SECOND, "s sec secs second seconds"),
+        (MINUTE, "min mins minute minutes"),
+        (60 * MINUTE, "h hr hrs hour hours"),
+        (DAY, "d day days"),
+        (7 * DAY, "w week weeks"),
+    )
+    for name in names.split()
+}
+CALENDAR_UNITS = frozenset(["mo", "mon", "month", "months", "q", "quarter", "quarters", "y", "yr", "yrs", "year", "years"])
+LONGEST = 2**63 - 1
+SIGN = re.compile(r"\s*([+-]?)\s*")
+PART = re.compile(r"([\d.]*)\s*([^\W\d]+)[\s,]*")
+ACCEPTED = "a timedelta or a text such as '3d', '15min', '1h30min', '250ms'"
+
+
+def parse_duration(value: Any, column_type: ColumnType, what: str = "duration") -> int | float:
+    """Return a duration in the unit of a key column: microseconds for date-times, the number itself for int and float keys.
+
+    Parameters
+    ----------
+    value
+        For date-times a ``timedelta`` (or its numpy form), or a text of numbers and units: ``us``, ``ms``, ``s``, ``min``, ``h``, ``d``,
+        ``w``, short or spelled out, a unit alone standing for one, a leading minus sign for all of it. For numbers a number.
+    column_type
+        Type of the key column.
+    what
+        The argument's name, for messages.
+
+    Raises
+    ------
+    TypeError
+        If the value is of a type that does not go with the column, or the column has no durations.
+    ValueError
+        If a text is not a duration, names a unit of the calendar (months and years differ in length), or a number is not finite.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import DATETIME, INT
+    >>> parse_duration("1h30min", DATETIME)
+    5400000000
+    >>> parse_duration(datetime.timedelta(seconds=2), DATETIME), parse_duration(5, INT)
+    (2000000, 5)
+    """
+    if column_type.kind == DATETIME_KIND:
+        return datetime_duration(value, what)
+    if not column_type.is_numeric:
+        raise SchemaError(f"{what}: a key of type {column_type.kind} has no durations: only int, float and datetime have them")
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+        raise SchemaError(f"{what}: a key of type {column_type.kind} takes a number, got {value!r} of type {type(value).__name__}")
+    number = value.item() if isinstance(value, np.generic) else value
+    if not math.isfinite(number):
+        raise InvalidArgumentError(f"{what}: a finite number is needed, got {value!r}")
+    return number
+
+
+def parse_positive_duration(value: Any, column_type: ColumnType, what: str = "duration") -> int | float:
+    """Return a duration as :func:`parse_duration` does, refusing those that are not above zero.
+
+    Raises
+    ------
+    TypeError
+        If the value is of a type that does not go with the column.
+    ValueError
+        If it is not a duration, or not above zero.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import DATETIME
+    >>> parse_positive_duration("day", DATETIME)
+    86400000000
+    """
+    duration = parse_duration(value, column_type, what)
+    if duration <= 0:
+        raise InvalidArgumentError(f"{what}: a duration above zero is needed, got {value!r}")
+    return duration
+
+
+def datetime_duration(value: Any, what: str) -> int:
+    """Return the microseconds of a duration between date-times.
+
+    Raises
+    ------
+    TypeError
+        If the value is neither a ``timedelta`` nor a text.
+    ValueError
+        If it is not a number of microseconds that a column can hold.
+
+    Examples
+    --------
+    >>> datetime_duration("-2 weeks", "duration")
+    -1209600000000
+    """
+    if isinstance(value, np.timedelta64):
+        duration = numpy_duration(value, what)
+    elif isinstance(value, str):
+        duration = text_duration(value, what)
+    elif isinstance(value, datetime.timedelta) and value == value:
+        duration = value // MICROSECOND
+    else:
+        raise SchemaError(f"{what}: a key of type datetime takes {ACCEPTED}, got {value!r} of type {type(value).__name__}")
+    if abs(duration) > LONGEST:
+        raise InvalidArgumentError(f"{what}: {value!r} is longer than {LONGEST} microseconds")
+    return duration
+
+
+def numpy_duration(value: np.timedelta64, what: str) -> int:
+    """Return the microseconds of a numpy duration.
+
+    Raises
+    ------
+    ValueError
+        If it is "not a time" or counts months or years.
+    """
+    unit, _ = np.datetime_data(value.dtype)
+    if np.isnat(value) or unit in ("Y", "M", "generic"):
+        raise InvalidArgumentError(f"{what}: {value!r} has no fixed length: use weeks, days or smaller units")
+    return int(value.astype("timedelta64[us]").astype(np.int64))
+
+
+def text_duration(text: str, what: str) -> int:
+    """Return the microseconds that a text names.
+
+    Raises
+    ------
+    ValueError
+        If the text is not of this form, or names less than a microsecond.
+    """
+    sign = SIGN.match(text)
+    place = sign.end() if sign else 0
+    total = Fraction(0)
+    parts = 0
+    while found := PART.match(text, place):
+        total += one_number(found.group(1), text, what) * unit_length(found.group(2), text, what)
+        place, parts = found.end(), parts + 1
+    if place < len(text) or not parts:
+        raise InvalidArgumentError(f"{what}: {text!r} is not a duration: give {ACCEPTED}")
+    if total.denominator != 1:
+        raise InvalidArgumentError(f"{what}: {text!r} is not a whole number of microseconds")
+    return -int(total) if sign and sign.group(1) == "-" else int(total)
+
+
+def one_number(number: str, text: str, what: str) -> Fraction:
+    """Return the number before a unit; one when there is none."""
+    try:
+        return Fraction(number or 1)
+    except ValueError:
+        raise InvalidArgumentError(f"{what}: {number!r} in {text!r} is not a number") from None
+
+
+def unit_length(unit: str, text: str, what: str) -> int:
+    """Return the microseconds of a unit."""
+    name = unit.lower()
+    if name in UNITS:
+        return UNITS[name]
+    if name in CALENDAR_UNITS:
+        raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} has no fixed length (months and years differ): use weeks, days or smaller units")
+    if name == "m":
+        raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} may be minutes or months: write 'min' for minutes; months have no fixed length")
+    raise InvalidArgumentError(f"{what}: {unit!r} in {text!r} is not a unit: use us, ms, s, min, h, d or w, or their names")
