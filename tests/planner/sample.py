@@ -12,6 +12,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.types import INT
 
+DEEP = 10_000
+
 
 @attrs.frozen
 class Leaf(Operator):

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.planner.graph import consumers, fold, postorder, rebuild, to_networkx
 from sframe_spark.planner.node import PlannerNode
-from tests.planner.sample import Pair, Step, chain, lattice, leaf, step
-
-DEEP = 10_000
+from tests.planner.sample import DEEP, Pair, Step, chain, lattice, leaf, step
 
 
 def test_inputs_come_before_consumers_left_to_right() -> None:

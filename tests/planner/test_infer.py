@@ -15,9 +15,7 @@ from sframe_spark.planner.infer import (
     same_plan,
 )
 from sframe_spark.types import INT, STR
-from tests.planner.sample import Leaf, Pair, Step, Wider, chain, lattice, leaf, step
-
-DEEP = 10_000
+from tests.planner.sample import DEEP, Leaf, Pair, Step, Wider, chain, lattice, leaf, step
 
 
 @attrs.frozen
