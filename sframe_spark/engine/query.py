@@ -21,6 +21,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.session import get_session, get_small_session, get_sources
+from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
 
 Value = TypeVar("Value")
@@ -40,7 +41,8 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
         relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, open_source))
         return in_one_task(relation) if single and node.operator_type == "append" else relation
 
-    return fold([root], lower_node)[id(root)]
+    with keeping_active(spark):
+        return fold([root], lower_node)[id(root)]
 
 
 def in_one_task(relation: Relation) -> Relation:

@@ -17,6 +17,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.session import require_frame_open
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.types import INT, ColumnType
 
@@ -252,6 +253,7 @@ class SparkSource(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The DataFrame itself, without a key."""
+        require_frame_open(self.df.sparkSession)
         return Relation(self.df, self.types)
 
     def describe(self) -> str:

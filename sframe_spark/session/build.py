@@ -41,6 +41,9 @@ FIXED_SETTINGS: dict[str, str] = {
 # Settings that bring back the behaviour of old versions; a session of ours starts without any of them.
 LEGACY_PREFIX = "spark.sql.legacy."
 
+# Which Python Spark starts for the functions of one session.
+WORKER_PYTHON = "spark.sql.execution.pyspark.python"
+
 
 def open_session(base: SparkSession) -> SparkSession:
     """Return a session beside ``base`` whose results do not depend on how ``base`` is configured.
@@ -55,6 +58,9 @@ def open_session(base: SparkSession) -> SparkSession:
     for key, value in FIXED_SETTINGS.items():
         session.conf.set(key, value)
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(config.batch_rows))
+    if str(base.conf.get("spark.master", "")).startswith("local") and not base.conf.get(WORKER_PYTHON, ""):
+        # Spark would start the `python3` of the PATH, which need not have our packages; a cluster's Python is its owner's.
+        session.conf.set(WORKER_PYTHON, sys.executable)
     return session
 
 

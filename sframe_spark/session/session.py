@@ -123,6 +123,21 @@ def is_alive(session: SparkSession) -> bool:
         return False
 
 
+def require_frame_open(session: SparkSession) -> None:
+    """Let a DataFrame's session pass if Spark still answers for it.
+
+    Raises
+    ------
+    SessionClosedError
+        If it has been stopped, after which the DataFrame's rows cannot be had again.
+    """
+    if not is_alive(session):
+        raise SessionClosedError(
+            "the Spark session of a DataFrame that this was made from has been stopped. Make the DataFrame and the "
+            "SFrame anew; materialize() or save() keeps rows beyond their session"
+        )
+
+
 def is_remote(session: SparkSession) -> bool:
     """Say whether the session talks to a Spark Connect server rather than to a JVM of its own."""
     return hasattr(type(session), "is_stopped")

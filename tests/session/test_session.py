@@ -1,0 +1,186 @@
+"""Beside a user's own session: used, not changed, not depended on; stopped sessions lose nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from sframe_spark.errors import SessionClosedError
+from sframe_spark.session import session as module
+from sframe_spark.session.build import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, local_settings, open_session
+from sframe_spark.session.session import SessionHolder
+
+# One program for both kinds of session: everything in it would change with the settings that a user may have made.
+PROGRAM = """
+import datetime
+from sframe_spark import SArray, SFrame, aggregate
+def answers():
+    sf = SFrame({"k": [2, 1, 2, None], "v": [1, 2, 2**62, 5], "t": ["a", "A", "7", "x"], "f": [1.0, 0.0, float("nan"), None]})
+    sf["T"] = sf["k"] + 1
+    day = datetime.datetime(2020, 7, 1, 12)
+    sf["d"] = SArray([day, day, day, None])
+    grouped = sf.groupby(["k"], {"s": aggregate.SUM("v"), "n": aggregate.COUNT(), "d": aggregate.SELECT_ONE("d")})
+    joined = sf.join(grouped, on="k")
+    return repr([sorted(sf.column_names()), list(sf["f"] / 0), list(sf["v"] * 4), list(grouped["s"]), list(grouped["d"]),
+        list(joined["n"]), list(sf.sort("t")["t"]), list(sf["t"].unique())])
+"""
+
+HOSTILE = {
+    "spark.sql.ansi.enabled": "true",
+    "spark.sql.session.timeZone": "Asia/Kolkata",
+    "spark.sql.caseSensitive": "false",
+    "spark.sql.shuffle.partitions": "13",
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.storeAssignmentPolicy": "STRICT",
+    "spark.sql.legacy.timeParserPolicy": "LEGACY",
+    "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
+    "spark.sql.parquet.compression.codec": "gzip",
+}
+
+
+def run_python(program: str, timeout: float = 240, **variables: str) -> str:
+    """Standard output of a program in a fresh process."""
+    environment = {**os.environ, **variables}
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=timeout, env=environment, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.spark
+def test_user_session_is_used_and_neither_changed_nor_depended_on() -> None:
+    program = f"""
+import json
+from pyspark.sql import SparkSession
+HOSTILE = {HOSTILE!r}
+builder = SparkSession.builder.master("local[2]").appName("mine").config("spark.ui.enabled", "false")
+for key, value in HOSTILE.items():
+    builder = builder.config(key, value)
+mine = builder.getOrCreate()
+before = dict(mine.conf.getAll)
+mine.range(3).createOrReplaceTempView("view_of_mine")
+{PROGRAM}
+found = answers()
+import sframe_spark.session as session
+ours = session.get_session()
+after = dict(mine.conf.getAll)
+report = {{
+    "answers": found,
+    "same_application": ours.sparkContext.applicationId == mine.sparkContext.applicationId,
+    "same_settings": before == after,
+    "still_active": SparkSession.active().conf.get("spark.sql.shuffle.partitions"),
+    "view": SparkSession.active().table("view_of_mine").count(),
+    "tables": [table.name for table in mine.catalog.listTables()],
+}}
+session.stop()
+report["alive_after_our_stop"] = mine.range(2).count()
+print(json.dumps(report))
+mine.stop()
+"""
+    report = json.loads(run_python(program, SFRAME_SPARK_SMALL_ROWS="0").splitlines()[-1])
+    plain = run_python(PROGRAM + "print(answers())", SFRAME_SPARK_SMALL_ROWS="0").splitlines()[-1]
+    assert report.pop("answers") == plain
+    assert report == {
+        "same_application": True, "same_settings": True, "still_active": "13", "view": 3, "tables": ["view_of_mine"],
+        "alive_after_our_stop": 2,
+    }  # fmt: skip
+
+
+@pytest.mark.spark
+def test_stopped_session_is_replaced_and_data_is_kept() -> None:
+    program = """
+from sframe_spark import SFrame, aggregate
+from sframe_spark.errors import SessionClosedError
+from sframe_spark.session import get_session, stop
+from pyspark.sql import SparkSession
+sf = SFrame({"k": [1, 2, 1], "v": [1, 2, 3]})
+def total():
+    return list(sf.groupby("k", {"s": aggregate.SUM("v")}).sort("k")["s"])
+made = sf.sort("v", False)
+made.materialize(segments=2)
+assert total() == [4, 2]
+get_session().stop()                       # our own, stopped from outside
+assert total() == [4, 2] and list(made["v"]) == [3, 2, 1]
+stop()
+assert total() == [4, 2]
+stop()
+mine = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+frame = SFrame(mine.range(3))
+kept = SFrame(mine.range(3))
+kept.materialize()
+assert total() == [4, 2]
+mine.stop()                                # the user's: do not start another behind their back
+try:
+    total()
+except SessionClosedError as error:
+    assert "Start a new SparkSession" in str(error) and "sframe_spark.session.stop()" in str(error)
+else:
+    raise SystemExit("no error")
+assert sf["v"].sum() == 6 and list(kept["id"]) == [0, 1, 2]
+other = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
+assert total() == [4, 2]
+try:
+    list(frame.sort("id", False)["id"])
+except SessionClosedError as error:
+    assert "DataFrame" in str(error), error
+else:
+    raise SystemExit("rows of a stopped session")
+other.stop()
+"""
+    run_python(program)
+
+
+@pytest.mark.spark
+def test_our_session_has_its_own_settings(spark: Any) -> None:
+    for key, value in FIXED_SETTINGS.items():
+        assert spark.conf.get(key) == value
+    other = open_session(spark)
+    other.conf.set("spark.sql.ansi.enabled", "true")
+    assert spark.conf.get("spark.sql.ansi.enabled") == "false"
+
+
+@pytest.mark.spark
+def test_settings_of_old_versions_are_left_behind(spark: Any) -> None:
+    base = spark.newSession()
+    base.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    explicit = [key for key in open_session(base).conf.getAll if key.startswith(LEGACY_PREFIX)]
+    assert explicit == []
+    assert base.conf.get("spark.sql.legacy.timeParserPolicy") == "LEGACY"
+
+
+def test_import_starts_and_imports_no_spark() -> None:
+    program = "import sys, sframe_spark; print('pyspark' in sys.modules, sframe_spark.SArray([1, 2]).sum(), 'pyspark' in sys.modules)"
+    assert run_python(program).split() == ["False", "3", "False"]
+
+
+def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    holder = SessionHolder()
+    users = object()
+    monkeypatch.setattr(module, "active_session", lambda: users)
+    monkeypatch.setattr(module, "open_session", lambda base: ("ours", base))
+    monkeypatch.setattr(module, "is_alive", lambda session: True)
+    assert holder.get() == ("ours", users)
+    monkeypatch.setattr(module, "is_alive", lambda session: False)
+    monkeypatch.setattr(module, "active_session", lambda: None)
+    with pytest.raises(SessionClosedError):
+        holder.get()
+    assert not holder.is_started()
+    holder.stop()
+    monkeypatch.setattr(module, "start_spark", lambda: "local")
+    assert holder.get() == ("ours", "local")
+
+
+def test_local_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.config import config
+
+    monkeypatch.setenv("SFRAME_SPARK_JVM_OPTIONS", "-Dmine=1")
+    with config.using(temporary_directory="/scratch"):
+        settings = local_settings()
+    assert settings["spark.local.dir"] == "/scratch"
+    assert settings["spark.driver.extraJavaOptions"].endswith("-Dmine=1")
+    assert settings["spark.driver.memory"] == f"{driver_memory_gib()}g"
+    assert 1 <= driver_memory_gib() <= 8
