@@ -157,7 +157,7 @@ def _build_binary(name: str) -> Callable[..., Column | None]:
 def _monotone_binary(name: str) -> Monotone:
     """Order facts of a column combined with a literal.
 
-    Ints wrap around, so adding to one promises nothing. A decreasing result would keep NaN in front of the numbers,
+    Ints wrap around, so adding to one promises nothing. A decreasing result would keep NaN behind the numbers,
     which no descending order does, so nothing is promised there either.
     """
 

@@ -39,7 +39,8 @@ class ScalarFunction:
     monotone
         ``"increasing"``/``"decreasing"`` with optional prefix ``"strictly "`` in its only column argument (parameters
         and literals fixed), as a function of types and literal arguments, which come place by place with None in the
-        place of the column; None promises nothing. The order meant has missing values first, then NaN, then numbers.
+        place of the column; None promises nothing. The order meant has missing values first, then numbers, then NaN,
+        and the result is missing exactly where the argument is.
     may_fail
         True when some values make the function raise, so that it must not be called for rows that a filter leaves out.
     """

@@ -176,7 +176,7 @@ def _build_ordering(name: str) -> Callable[..., Column | None]:
 
 
 def _monotone_ordering(name: str) -> Monotone:
-    """A column is above a literal from some place on: missing and NaN come before numbers, as 0 does before 1."""
+    """A column is above a literal from some place on; of floats NaN, the last of all, is above nothing."""
 
     def monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:
         place = 1 if name.startswith("greater") else 0
@@ -184,7 +184,7 @@ def _monotone_ordering(name: str) -> Monotone:
         kinds = {column_type.kind for column_type in types}
         if kinds == {STR_KIND} and constant is not None:
             return INCREASING
-        if kinds <= {INT_KIND, FLOAT_KIND} and is_finite(constant):
+        if types[1 - place].kind == INT_KIND and kinds <= {INT_KIND, FLOAT_KIND} and is_finite(constant):
             return INCREASING
         return None
 

@@ -32,7 +32,6 @@ Monotone = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 _BUILDERS: dict[str, Build] = {}
 INCREASING = "increasing"
 STRICTLY_INCREASING = "strictly increasing"
-DECREASING = "decreasing"
 
 
 def define(
