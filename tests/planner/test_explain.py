@@ -1,0 +1,89 @@
+"""Plans as text and as a picture, at any stage."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ElementTree
+
+import attrs
+
+from sframe_spark import SFrame
+from sframe_spark.operators.laws import STAGES, builtin_laws
+from sframe_spark.planner.explain import plan_svg, plan_text, trace_text
+from sframe_spark.planner.facts import Length
+from sframe_spark.planner.law import Stage
+from sframe_spark.planner.optimizer import Optimizer, Trace
+from sframe_spark.testing.plan_text import read_plan
+from tests.planner.sample import DEEP, Pair, Step, chain, lattice, leaf, step
+from tests.planner.test_optimizer import relabel
+
+
+def test_one_line_per_node_inputs_before_consumers() -> None:
+    source = leaf(3)
+    text = plan_text(Pair().make_planner_node(step(source, "x"), source))
+    assert text.splitlines() == [
+        f"r0 := sample_leaf[{source.operator.describe()}]()  # (int) x 3",
+        "r1 := sample_step[label='x'](r0)  # (int) x 3",
+        "r2 := sample_pair[label='a'](r1, r0)  # (int) x 3",
+    ]
+
+
+def test_shared_nodes_are_printed_once() -> None:
+    assert len(plan_text(lattice(40)).splitlines()) == 41
+
+
+def test_lengths_show_what_is_known_of_them() -> None:
+    node = leaf(None)
+    assert plan_text(node).endswith(" x ?")
+    node.facts = attrs.evolve(node.facts, length=Length.unknown(at_most=7))
+    assert plan_text(node).endswith(" x <=7")
+
+
+def test_ten_thousand_nodes_print() -> None:
+    assert len(plan_text(chain(DEEP)).splitlines()) == DEEP + 1
+
+
+def test_a_trace_counts_by_law_in_order_of_first_firing() -> None:
+    trace = Trace()
+    Optimizer([Stage("first", "because")], [relabel("a", "b")]).optimize(chain(3), trace=trace)
+    assert trace_text(trace) == "   3 x a(x) = b(x)"
+    assert trace_text(Trace()) == "no law fired"
+
+
+def test_plans_of_every_stage_can_be_read_back() -> None:
+    text = """
+    table t(int, str, float) x 100
+    r0 := segment_source[t, columns [0, 1, 2], rows 0..100]()
+    r1 := project[2, 0](r0)
+    r2 := sort[c1 desc](r1)
+    r3 := slice[0:10](r2)
+    """
+    trace = Trace()
+    Optimizer(STAGES, builtin_laws()).optimize(read_plan(text), trace=trace)
+    assert list(trace.stages) == [stage.name for stage in STAGES]
+    table = text.split("r0 :=", maxsplit=1)[0]
+    for plan in trace.stages.values():
+        assert plan_text(read_plan(table + plan_text(plan))) == plan_text(plan)
+    assert trace.stages["share"].operator_type == "slice"
+    assert trace.stages["order"].operator_type == "top_rows"
+
+
+def test_frames_explain_a_stage_and_name_the_laws_that_fired() -> None:
+    frame = SFrame({"a": [3, 1, 2], "b": ["x", "y", "z"]})
+    top = frame.sort("a").head(2)
+    assert "sort[" in top.explain(stage="share") and "top_rows[" not in top.explain(stage="share")
+    assert "top_rows[" in top.explain(stage="order")
+    assert top.explain(trace=True).endswith("-- laws that fired\n   1 x slice(sort(x, by), 0, n) = top_rows(x, by, n)")
+
+
+def test_the_picture_holds_every_node_and_edge_and_is_well_formed() -> None:
+    source = leaf(3)
+    root = Pair().make_planner_node(step(source, "<&>"), step(source, "y" * 80))
+    picture = ElementTree.fromstring(plan_svg(root, title="a < b"))
+    names = [element.tag.rsplit("}", 1)[1] for element in picture.iter()]
+    assert (names.count("rect"), names.count("line")) == (4, 4)
+    texts = [element.text or "" for element in picture.iter() if element.tag.endswith("text")]
+    assert texts[0] == "a < b" and "label='<&>'" in texts and any(text.endswith("...") for text in texts)
+
+
+def test_pictures_of_equal_plans_are_equal() -> None:
+    assert plan_svg(Step("a").make_planner_node(leaf())) == plan_svg(Step("a").make_planner_node(leaf()))
