@@ -44,13 +44,15 @@ class Law:
 class Stage:
     """A named group of laws run to a fixed point, and the reason it is separate from the others.
 
-    ``also`` names stages whose laws take part again; ``top_down`` tries consumers before their inputs.
+    ``also`` names stages whose laws take part again; ``top_down`` tries consumers before their inputs; when the stage has
+    changed the plan, ``back_to`` names the stage to go on with, whose laws may find something new.
     """
 
     name: str
     reason: str
     top_down: bool = False
     also: tuple[str, ...] = ()
+    back_to: str | None = None
 
 
 def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph: bool = False) -> Callable[[Rewrite], Law]:

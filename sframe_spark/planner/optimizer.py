@@ -14,6 +14,8 @@ from sframe_spark.planner.node import PlannerNode, check_same_rows
 
 FIRINGS_PER_NODE = 60
 FIRINGS_BASE = 2_000
+# Most plans are settled after one return to an earlier stage; each finds fewer columns and rows to drop.
+MOST_RETURNS = 10
 
 
 @attrs.frozen
@@ -63,16 +65,27 @@ class Optimizer:
     def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
         """Equivalent plan after all stages, or after the stage named ``until``."""
         root = with_current_lengths(root)
-        for stage in self.stages:
-            taking_part = (stage.name, *stage.also)
-            active = [rule for rule in self.laws if rule.stage in taking_part and rule.equation not in self.disabled]
-            local = [rule for rule in active if not rule.whole_graph]
-            root = _StageRun(stage, local, self.check, trace).run(root)
-            root = self._whole_graph(root, [rule for rule in active if rule.whole_graph], stage, trace)
-            if trace is not None:
-                trace.stages[stage.name] = root
+        places = {stage.name: place for place, stage in enumerate(self.stages)}
+        place = returns = 0
+        while place < len(self.stages):
+            stage = self.stages[place]
+            before, root = root, self._run_stage(root, stage, trace)
             if stage.name == until:
                 break
+            place += 1
+            if stage.back_to is not None and root is not before and returns < MOST_RETURNS:
+                place = places[stage.back_to]
+                returns += 1
+        return root
+
+    def _run_stage(self, root: PlannerNode, stage: Stage, trace: Trace | None) -> PlannerNode:
+        taking_part = (stage.name, *stage.also)
+        active = [rule for rule in self.laws if rule.stage in taking_part and rule.equation not in self.disabled]
+        local = [rule for rule in active if not rule.whole_graph]
+        root = _StageRun(stage, local, self.check, trace).run(root)
+        root = self._whole_graph(root, [rule for rule in active if rule.whole_graph], stage, trace)
+        if trace is not None:
+            trace.stages[stage.name] = root
         return root
 
     def _whole_graph(self, root: PlannerNode, laws: Sequence[Law], stage: Stage, trace: Trace | None) -> PlannerNode:

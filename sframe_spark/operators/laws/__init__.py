@@ -14,9 +14,10 @@ STAGES: tuple[Stage, ...] = (
     Stage("expand", "operators for readers of plans become the few forms that the other laws know"),
     Stage("fuse", "row-wise regions become one program before anything moves, so that moving it is one step", top_down=True),
     Stage("select", "masks join the rows they filter once equal masks have been recognised", top_down=True, also=("fuse",)),
-    Stage("pushdown", "columns, rows and orders that are not needed are dropped as close to the sources as possible"),
-    Stage("merge", "programs that pushdown brought together are fused again", top_down=True, also=("fuse",)),
-    Stage("order", "sorts that nobody observes are dropped when the final shape of the plan is known"),
+    Stage("pushdown", "columns, rows and orders that are not needed are dropped as close to the sources as possible", also=("expand",)),
+    Stage("merge", "programs that pushdown brought together are fused again", top_down=True, also=("fuse",), back_to="pushdown"),
+    Stage("order", "sorts that nobody observes are dropped when the final shape of the plan is known", back_to="pushdown"),
+    Stage("unite", "subplans that have become equal on the way are one node, computed once", also=("share",), back_to="pushdown"),
 )
 
 MODULES = (appends, expansion, filters, fusion, narrowing, sharing, slices, sorts)

@@ -17,11 +17,36 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
 # Operators below which a projection can go; a projection is only put above one of these.
-NARROWABLE = (Source, Zip, FilterRows, Append, Sort, TopRows, Join, GroupBy, GeneralizedTransform)
+NARROWABLE = (Source, FilterRows, Append, Sort, TopRows, Join, GroupBy, GeneralizedTransform)
+
+
+def used_of_inputs(node: PlannerNode, used: Sequence[int]) -> list[tuple[PlannerNode, list[int]]]:
+    """For each input of a zip the positions that are used of it, ascending."""
+    result = []
+    offset = 0
+    for item in node.inputs:
+        result.append((item, sorted({position - offset for position in used if offset <= position < offset + item.facts.width})))
+        offset += item.facts.width
+    return result
 
 
 def can_narrow(node: PlannerNode, used: Sequence[int]) -> bool:
     """True when some column of the node is not used and a projection would go further down."""
+    pending = [(node, list(used))]
+    while pending:
+        current, positions = pending.pop()
+        if isinstance(current.operator, Zip):
+            parts = used_of_inputs(current, positions)
+            if any(not part for _, part in parts):
+                return bool(positions)
+            pending += parts
+        elif takes_projection(current, positions):
+            return True
+    return False
+
+
+def takes_projection(node: PlannerNode, used: Sequence[int]) -> bool:
+    """True when some column of the node, which is no zip, is not used and a projection would go further down."""
     if not 0 < len(used) < node.facts.width or not isinstance(node.operator, NARROWABLE):
         return False
     if isinstance(node.operator, Source):
@@ -75,13 +100,12 @@ def project_below_zip(node: PlannerNode) -> PlannerNode | None:
     """Inputs give only the columns asked for; one that gives none is left out."""
     child = node.inputs[0]
     positions = node.operator_parameters["positions"]
-    if not isinstance(child.operator, Zip) or set(positions) == set(range(child.facts.width)):
+    if not isinstance(child.operator, Zip) or not can_narrow(child, positions):
         return None
     parts: list[PlannerNode] = []
     places: dict[int, int] = {}
     offset = 0
-    for item in child.inputs:
-        used = [p - offset for p in sorted(set(positions)) if offset <= p < offset + item.facts.width]
+    for item, used in used_of_inputs(child, positions):
         places.update({position + offset: len(places) + i for i, position in enumerate(used)})
         parts += [project(item, used)] if used else []
         offset += item.facts.width
