@@ -24,6 +24,7 @@ from sframe_spark.api.nodes import (
 from sframe_spark.api.sarray_arithmetic import Arithmetic
 from sframe_spark.api.sarray_missing import Missing
 from sframe_spark.api.sarray_reductions import Reductions
+from sframe_spark.api.sarray_shift import Shifts
 from sframe_spark.api.sarray_windows import Windows
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
@@ -40,7 +41,7 @@ from sframe_spark.types import FLOAT, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for
 
 
-class SArray(Arithmetic, Reductions, Missing, Windows):
+class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     """An ordered column of values of one type, computed when it is looked at.
 
     Parameters
