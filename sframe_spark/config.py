@@ -124,9 +124,9 @@ class Configuration:
     """All options of the library; :data:`config` is the only instance that the library reads."""
 
     small_rows = Option(
-        65_536,
+        262_144,
         whole_number(0),
-        "Queries whose in-memory inputs have at most this many rows run on the driver; 0 sends everything to Spark.",
+        "Row by row work over at most this many rows (of up to 64 columns) runs on the driver; 0 sends everything to Spark.",
         "SFRAME_SPARK_SMALL_ROWS",
     )
     single_task_rows = Option(

@@ -120,5 +120,5 @@ def test_paths_and_names(fresh: Configuration, monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_text_shows_every_option(fresh: Configuration) -> None:
-    assert "small_rows=65536" in repr(fresh)
+    assert "small_rows=262144" in repr(fresh)
     assert all(name in repr(fresh) for name in fresh.as_dict())

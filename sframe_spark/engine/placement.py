@@ -16,6 +16,8 @@ from sframe_spark.planner.operator import Need, SequentialOperator
 MOST_STEPS_IN_SPARK = 120
 # Spark plans are trees: a node read twice is planned twice, so a frame appended to itself doubles with every append.
 MOST_BRANCHES_IN_SPARK = 64
+# A row of more columns counts as several where the driver's memory is the limit.
+COLUMNS_IN_A_ROW = 64
 
 
 @attrs.frozen
@@ -70,8 +72,8 @@ def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
 def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     """Slots whose inputs must be materialised before the node's kernel can run over row ranges.
 
-    An input of an order-bound operator that is a Spark query, a filtered input where rows are addressed by number, and inputs that are not
-    aligned with each other.
+    An input of an order-bound operator that is a Spark query, a filtered input where rows are addressed by number, inputs that are not
+    aligned with each other, and inputs that are looked up but are no sources.
     """
     operator = node.operator
     needs = [operator.requires(slot) for slot in range(len(inputs))]
@@ -82,6 +84,8 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
         for slot, (need, item) in enumerate(zip(needs, inputs, strict=True))
         if (need is Need.DENSE and not (item.segment and item.dense and item.stateless))
         or (need is Need.SEQUENTIAL and not item.segment)
+        or (need is Need.LOOKUP and not node.inputs[slot].operator.is_source)
+        or (Need.LOOKUP in needs and not item.segment)
     ]
     if Need.ALIGNED in needs:
         aligned = len({item.coordinate for item in inputs}) == 1 and all(item.segment for item in inputs)
@@ -123,11 +127,15 @@ def spark_can_inline(root: PlannerNode) -> bool:
 
 
 def largest_row_count(root: PlannerNode) -> int | None:
-    """Largest number of rows anywhere below a node if every leaf can be read by row range on the driver, else None."""
+    """Largest number of rows anywhere below a node if every leaf can be read by row range on the driver, else None.
+
+    Rows of more than ``COLUMNS_IN_A_ROW`` columns count as several, since it is memory that is short.
+    """
     largest = 0
     for node in postorder([root]):
         if not node.inputs and not node.operator.is_source:
             return None
         bound = node.length.at_most
-        largest = max(largest, 0 if bound is None else bound)
+        weight = -(-node.facts.width // COLUMNS_IN_A_ROW) or 1
+        largest = max(largest, 0 if bound is None else bound * weight)
     return largest

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -14,6 +15,8 @@ from sframe_spark.planner.facts import Schema
 class Chunk:
     """Columns by position and the number of rows (which is kept even when there is no column).
 
+    ``remembered`` is a place for facts that follow from the values and are costly to find twice.
+
     Examples
     --------
     >>> Chunk.of([pa.array([1, 2, 3])]).slice(1, 3).columns[0].to_pylist()
@@ -22,6 +25,7 @@ class Chunk:
 
     columns: tuple[pa.Array, ...]
     rows: int
+    remembered: dict[str, Any] = attrs.field(factory=dict, repr=False, kw_only=True)
 
     @classmethod
     def of(cls, columns: Sequence[pa.Array]) -> Chunk:

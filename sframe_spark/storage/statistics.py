@@ -293,6 +293,27 @@ def merge(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
     )
 
 
+def of_some_rows(facts: ColumnStatistics) -> ColumnStatistics:
+    """Return the facts that still hold for any part of the rows, in the same order.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> some = of_some_rows(column_statistics(pa.array([1, 2, None]), INT))
+    >>> some.ascending, some.has_nan, some.has_missing, some.bounds_known
+    (None, False, None, False)
+    """
+    return ColumnStatistics(
+        ascending=facts.ascending or None,
+        descending=facts.descending or None,
+        strictly_ascending=facts.strictly_ascending or None,
+        strictly_descending=facts.strictly_descending or None,
+        constant=facts.constant or None,
+        has_missing=None if facts.has_missing else facts.has_missing,
+        has_nan=None if facts.has_nan else facts.has_nan,
+    )
+
+
 def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
     """Return the facts about each column of a whole dataset, in its row order."""
     segments = [entry.columns for entry in manifest.segments if entry.rows]

@@ -1,6 +1,7 @@
 """Reads plans from the text that :func:`sframe_spark.planner.explain.plan_text` prints, so that a test case is text and nothing else.
 
-Leaves are declared first: ``table a(int, str) x 10`` is a dataset that is never opened, ``function f -> int`` a user's function. Every further
+Leaves are declared first: ``table a(int, str) x 10`` is a dataset that is never opened (``... x 30 with c0 strictly ascending 0..29, c1 within
+3..5``: of three segments, with what was recorded about columns; see ``testing.recorded_text``), ``function f -> int`` a user's function. Every further
 line is one node. What a line says after ``#`` about types and length is optional; where it is there, it must be what the built node infers.
 """
 
@@ -16,12 +17,13 @@ from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest import Manifest
 from sframe_spark.testing.operator_text import Declared, OperatorText, read_operator, read_types
+from sframe_spark.testing.recorded_text import read_segments
 
 NODE = re.compile(r"^(?P<register>r\d+) := (?P<operator>\w+)\[(?P<parameters>.*)\]\((?P<inputs>[^()]*)\)$")
 FACTS = re.compile(r"^\((?P<types>.*)\) x (?P<length>\?|<?=?\d+)$")
-TABLE = re.compile(r"^table (?P<name>\w+)\((?P<types>.*)\) x (?P<rows>\d+)$")
+TABLE = re.compile(r"^table (?P<name>\w+)\((?P<types>.*)\) x (?P<rows>\d+)(?: with (?P<facts>.+))?$")
 FUNCTION = re.compile(r"^function (?P<name>\w+) -> (?P<type>.+)$")
 
 
@@ -42,7 +44,9 @@ def read_declarations(lines: Iterable[str]) -> Declared:
     functions: dict[str, PythonFunction] = {}
     for line in lines:
         if match := TABLE.match(line):
-            tables[match["name"]] = Manifest(read_types(match["types"]), (SegmentEntry("segment", 0, int(match["rows"])),), match["name"])
+            types = read_types(match["types"])
+            segments = read_segments(int(match["rows"]), len(types), match["facts"])
+            tables[match["name"]] = Manifest(types, segments, match["name"])
         elif match := FUNCTION.match(line):
             functions[match["name"]] = PythonFunction(named_function(match["name"], match["type"]), read_types(match["type"])[0])
         else:

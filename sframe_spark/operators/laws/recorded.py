@@ -7,13 +7,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.groupby import Aggregation, Reduce
 from sframe_spark.operators.source_statistics import Statistics, source_statistics
-from sframe_spark.operators.sources import SegmentSource, memory_source
+from sframe_spark.operators.sources import SegmentSource, constant_source
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
+from sframe_spark.values.decode import decode
 
 SMALLEST = ("min", "column_min")
 LARGEST = ("max", "column_max")
@@ -60,11 +62,11 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
 
 def one_row(values: Sequence[Any], schema: Schema) -> PlannerNode:
     """A source of one row; date-times are given as microseconds."""
-    return memory_source([one_value(value, column_type) for value, column_type in zip(values, schema, strict=True)], schema, 1)
+    return zip_columns(*[constant_source(one_value(v, t), t, 1) for v, t in zip(values, schema, strict=True)])
 
 
-def one_value(value: Any, column_type: ColumnType) -> pa.Array:
-    """An array of one value."""
-    if pa.types.is_timestamp(column_type.physical):
-        return pa.array([value], pa.int64()).view(column_type.physical)
-    return pa.array([value], column_type.physical)
+def one_value(value: Any, column_type: ColumnType) -> Any:
+    """The Python value that a recorded one stands for."""
+    if value is None or not pa.types.is_timestamp(column_type.physical):
+        return value
+    return decode(pa.array([value], pa.int64()).view(column_type.physical), column_type)[0]
