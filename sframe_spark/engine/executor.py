@@ -97,14 +97,23 @@ class Executor:
             found = self._first_rows(node, node.operator, children[0])
             if found is not None:
                 return found
-        children = list(children)
-        for slot in blocking_inputs(node, [item for _, item in children]) if node.operator.has_kernel else []:
-            children[slot] = self._executed(*children[slot])
+        children = self._unblocked(node, list(children)) if node.operator.has_kernel else list(children)
         placement = place(node.with_inputs([child for child, _ in children]), [item for _, item in children])
         assert placement is not None
         if not placement.segment:
             children = [self._fit_for_query(child, item) for child, item in children]
         return node.with_inputs([child for child, _ in children]), placement
+
+    def _unblocked(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> list[tuple[PlannerNode, Placement]]:
+        """The inputs of a node, those that stand in its way executed; an input that is read in several slots is executed once."""
+        children = list(children)
+        current = node.with_inputs([child for child, _ in children])
+        done: dict[int, tuple[PlannerNode, Placement]] = {}
+        for slot in blocking_inputs(current, [item for _, item in children]):
+            below = children[slot][0]
+            if id(below) not in done:
+                done[id(below)] = self._executed(*children[slot])
+        return [done.get(id(below), (below, placement)) for below, placement in children]
 
     def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
         inner = Executor(attrs.evolve(self.options, directory=None, names=None), self.log)
@@ -229,7 +238,9 @@ class Executor:
             for index, part in enumerate(run_range_works(works, f"summarising {operator.name}")):
                 running = operator.combine(running, part)
                 states[index + 1][position] = running
-        return [RangeTask(plan, a, b, config.batch_rows, s) for (a, b), s in zip(ranges, states, strict=True)]
+        last = len(ranges) - 1
+        pairs = enumerate(zip(ranges, states, strict=True))
+        return [RangeTask(plan, a, b, config.batch_rows, s, final=index == last) for index, ((a, b), s) in pairs]
 
     def _keep(self, chunk: Chunk, node: PlannerNode) -> PlannerNode:
         if self.options.directory is not None:

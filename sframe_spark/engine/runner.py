@@ -7,11 +7,13 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.operators.lookup import Lookup
+from sframe_spark.operators.sources import Source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator, SequentialOperator
+from sframe_spark.planner.operator import Need, Operator, SequentialOperator, with_rows_held_back
 
 Interval = tuple[int, int]
 
@@ -61,6 +63,11 @@ class FlatPlan:
         """Facts of the inputs of a place."""
         return [self.facts[child] for child in self.inputs[place]]
 
+    def looked_up(self) -> frozenset[tuple[int, int]]:
+        """Places and slots of inputs in which an operator looks rows up instead of getting runs of them."""
+        slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
+        return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
+
 
 class PlanRunner:
     """Computes the root's rows for consecutive intervals of the section's base rows.
@@ -76,41 +83,46 @@ class PlanRunner:
     def __init__(self, plan: FlatPlan, states: dict[int, Any] | None = None) -> None:
         self.plan = plan
         self.states = dict(states or {})
+        self.looked_up = plan.looked_up()
+        self.lookups: dict[int, Lookup] = {}
         for place in plan.sequential_places():
             if place not in self.states:
                 operator = plan.operators[place]
                 assert isinstance(operator, SequentialOperator)
                 self.states[place] = operator.initial_state(plan.input_facts(place))
 
-    def run(self, start: int, stop: int) -> Chunk:
-        """Rows that derive from base rows ``start`` (inclusive) to ``stop`` (exclusive)."""
+    def run(self, start: int, stop: int, final: bool = False) -> Chunk:
+        """Rows that derive from base rows ``start`` (inclusive) to ``stop`` (exclusive); ``final``: no base rows follow."""
         wanted = self._wanted(start, stop)
         values: dict[tuple[int, Interval], Chunk] = {}
         remaining = self._reads(wanted)
         for place, operator in enumerate(self.plan.operators):
             for interval in wanted[place]:
                 children = self._children(place, interval)
-                inputs = [values[child] for child in children]
-                values[(place, interval)] = self._compute(place, operator, inputs, interval, [c[1] for c in children])
+                inputs = self._inputs(place, [values[child] for child in children])
+                values[(place, interval)] = self._compute(place, operator, inputs, interval, [c[1] for c in children], final)
                 for child in children:
                     remaining[child] -= 1
                     if not remaining[child]:
                         del values[child]
         return values[(len(self.plan.operators) - 1, (start, stop))]
 
-    def stream(self, start: int, stop: int, batch_rows: int) -> Iterator[Chunk]:
-        """Rows in order, a batch of base rows at a time."""
+    def stream(self, start: int, stop: int, batch_rows: int, final: bool = True) -> Iterator[Chunk]:
+        """Rows in order, a batch of base rows at a time; ``final``: no base rows follow ``stop``."""
         if stop <= start:
-            yield self.run(start, start)
+            yield self.run(start, start, final)
             return
         for first in range(start, stop, batch_rows):
-            yield self.run(first, min(first + batch_rows, stop))
+            last = min(first + batch_rows, stop)
+            yield self.run(first, last, final and last == stop)
 
     def _children(self, place: int, interval: Interval) -> list[tuple[int, Interval]]:
         operator = self.plan.operators[place]
         facts = self.plan.input_facts(place)
         result = []
         for slot, child in enumerate(self.plan.inputs[place]):
+            if (place, slot) in self.looked_up:
+                continue
             first, last = operator.input_interval(slot, interval[0], interval[1], facts)
             rows = facts[slot].length.rows
             first = max(first, 0)
@@ -118,6 +130,20 @@ class PlanRunner:
                 first, last = min(first, rows), min(last, rows)
             result.append((child, (first, max(first, last))))
         return result
+
+    def _inputs(self, place: int, chunks: Sequence[Chunk]) -> list[Any]:
+        """What a kernel gets: chunks, and look-ups (kept for all batches of the task) for the inputs it looks up."""
+        remaining = iter(chunks)
+        slots = enumerate(self.plan.inputs[place])
+        return [self.lookup(child) if (place, slot) in self.looked_up else next(remaining) for slot, child in slots]
+
+    def lookup(self, place: int) -> Lookup:
+        """The look-up in the source at a place."""
+        if place not in self.lookups:
+            source = self.plan.operators[place]
+            assert isinstance(source, Source)
+            self.lookups[place] = Lookup.of(source)
+        return self.lookups[place]
 
     def _wanted(self, start: int, stop: int) -> list[list[Interval]]:
         count = len(self.plan.operators)
@@ -137,13 +163,13 @@ class PlanRunner:
                     reads[child] = reads.get(child, 0) + 1
         return reads
 
-    def _compute(self, place: int, operator: Operator, inputs: list[Chunk], interval: Interval, needed: list[Interval]) -> Chunk:
+    def _compute(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
         if operator.is_source:
             return operator.read(*interval)  # type: ignore[attr-defined]
         facts = self.plan.input_facts(place)
         if isinstance(operator, SequentialOperator):
             chunk, self.states[place] = operator.advance(inputs, facts, self.states[place])
-            return chunk
+            return with_rows_held_back(chunk, operator.finish(facts, self.states[place])) if final else chunk
         return operator.run_interval(inputs, facts, interval[0], interval[1], needed)
 
 
@@ -155,7 +181,7 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
     total = None
     children = [plan.below(child) for child in plan.inputs[place]]
     runners = [PlanRunner(child, _states_below(plan, plan.inputs[place][i], states)) for i, child in enumerate(children)]
-    streams = [runner.stream(start, stop, batch_rows) for runner in runners]
+    streams = [runner.stream(start, stop, batch_rows, final=False) for runner in runners]
     for inputs in zip(*streams, strict=True):
         part = operator.summarize(list(inputs), facts)
         total = part if total is None else operator.combine(total, part)

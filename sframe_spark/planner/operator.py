@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
@@ -22,7 +23,8 @@ class Need(enum.Enum):
 
     ``ANY``: nothing; order may be lost. ``INHERITED``: the row order, if anyone observes that of the output. ``ORDERED``: the row order.
     ``SEQUENTIAL``: one pass in row order with a running state. ``DENSE``: rows addressed by number. ``ALIGNED``: dense, and of the same
-    length as the other inputs.
+    length as the other inputs. ``LOOKUP``: a source (the input is materialised otherwise) that the kernel reads by row number and searches by
+    key; the kernel gets a look-up in its place, and its output rows are those of the first input.
     """
 
     ANY = "any"
@@ -31,6 +33,7 @@ class Need(enum.Enum):
     SEQUENTIAL = "sequential"
     DENSE = "dense"
     ALIGNED = "aligned"
+    LOOKUP = "lookup"
 
 
 @attrs.frozen
@@ -96,8 +99,8 @@ class Operator:
         """Lower to Spark DataFrame operations over the lowered inputs."""
         raise PlanInvariantError(f"operator {self.name!r} has no Spark lowering")
 
-    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
-        """Arrow implementation over aligned runs of rows."""
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """Arrow implementation over aligned runs of rows: a chunk per input, a look-up for inputs that are looked up."""
         raise PlanInvariantError(f"operator {self.name!r} has no kernel")
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
@@ -150,13 +153,27 @@ class SequentialOperator(Operator):
         """Output rows of a run and the state after it."""
         raise PlanInvariantError(f"operator {self.name!r} does not advance")
 
+    def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
+        """Output rows that were held back until the end of all rows; None when an operator holds nothing back."""
+        return None
+
     def requires(self, slot: int) -> Need:
         """One pass in row order."""
         return Need.SEQUENTIAL
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """All rows at once, from the initial state."""
-        return self.advance(inputs, facts, self.initial_state(facts))[0]
+        chunk, state = self.advance(inputs, facts, self.initial_state(facts))
+        return with_rows_held_back(chunk, self.finish(facts, state))
+
+
+def with_rows_held_back(chunk: Chunk, rest: Chunk | None) -> Chunk:
+    """Output rows, then those that were held back until the end of all rows."""
+    if rest is None:
+        return chunk
+    if not chunk.rows:
+        return rest
+    return Chunk(tuple(pa.concat_arrays(pair) for pair in zip(chunk.columns, rest.columns, strict=True)), chunk.rows + rest.rows)
 
 
 def known_length(inputs: Sequence[Facts]) -> Length:

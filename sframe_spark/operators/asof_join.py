@@ -1,0 +1,130 @@
+"""As-of join: to each row the row of a sorted table that is nearest in time (or in any key)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.operators.asof_spark import asof_relation
+from sframe_spark.operators.key_search import KeySearch, Wanted
+from sframe_spark.operators.lookup import Lookup, as_lookup
+from sframe_spark.operators.lookup_keys import GroupCodes, Numbers, Positions, check_keys, compare_as_float, distances, key_numbers
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+
+DIRECTIONS = ("backward", "forward", "nearest")
+GROUPS = ("int", "float", "str", "datetime")
+
+
+@register
+@attrs.frozen
+class AsofJoin(Operator):
+    """Beside each row of the first input the values of the nearest row of the second, missing where there is none.
+
+    The first input has a key column, then group columns. The second is in ascending order of its key column. Rows with a missing (or NaN) key or a
+    missing group value neither find nor are found.
+
+    Parameters
+    ----------
+    on
+        Position of the key in the second input.
+    by
+        Positions of the group columns in the second input, in the order of those of the first.
+    values
+        Positions of the columns wanted from the second input.
+    direction
+        ``backward``: the last row whose key is not larger. ``forward``: the first row whose key is not smaller. ``nearest``: the nearer of both,
+        the one before if they are equally near.
+    tolerance
+        Greatest distance between the keys, in the unit of the key (microseconds for date-times); None: any.
+    allow_exact
+        Whether an equal key counts.
+    """
+
+    name: ClassVar[str] = "asof_join"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    keeps_domain: ClassVar[bool] = True
+    on: int
+    by: tuple[int, ...]
+    values: tuple[int, ...]
+    direction: str = "backward"
+    tolerance: int | float | None = None
+    allow_exact: bool = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the values.
+
+        Raises
+        ------
+        SchemaError
+            If the keys have no distance or cannot be compared, or the group columns cannot.
+        """
+        left, right = inputs[0].schema, inputs[1].schema
+        check_keys(left[0], right[self.on])
+        for a, b in zip(left[1:], [right[position] for position in self.by], strict=True):
+            if a != b or a.kind not in GROUPS:
+                raise SchemaError(f"rows cannot be grouped by columns of {a} and {b}: both must be of one type, {', '.join(GROUPS)}")
+        return tuple(right[position] for position in self.values)
+
+    def requires(self, slot: int) -> Need:
+        """The first input as it comes, the second to be searched."""
+        return Need.LOOKUP if slot else Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """Search the keys of the first input's rows, then read the rows found."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        as_float = compare_as_float(facts[0].schema[0], facts[1].schema[self.on])
+        search = lookup.note(self, lambda: self._search(lookup, facts, as_float))
+        keys, there = key_numbers(left.columns[0], facts[0].schema[0], as_float)
+        codes, grouped = search.groups.of(left.columns[1:], left.rows)
+        found = self._nearest(search, Wanted(keys, codes, there & grouped))
+        return lookup.take(found, self.values)
+
+    def _search(self, lookup: Lookup, facts: Sequence[Facts], as_float: bool) -> KeySearch:
+        return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1:]), as_float)
+
+    def _nearest(self, search: KeySearch, wanted: Wanted) -> Positions:
+        """Row numbers of the matches."""
+        if self.direction != "nearest":
+            after = self.direction == "forward"
+            found = search.nearest(wanted, after, self.allow_exact, self.tolerance)
+            if self.tolerance is not None:
+                found[gaps(search, wanted.keys, found, after) > self.tolerance] = -1
+            return found
+        before = search.nearest(wanted, False, self.allow_exact, self.tolerance)
+        after_ = search.nearest(wanted, True, self.allow_exact, self.tolerance)
+        below, above = gaps(search, wanted.keys, before, False), gaps(search, wanted.keys, after_, True)
+        forward = (after_ >= 0) & ((before < 0) | (above < below))
+        found, gap = np.where(forward, after_, before), np.where(forward, above, below)
+        if self.tolerance is not None:
+            found[gap > self.tolerance] = -1
+        return found
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A window over the union of both sides; this needs an exchange of both, so it is only a cross-check of the kernel."""
+        return asof_relation(inputs[0], inputs[1], self)
+
+    def describe(self) -> str:
+        """Direction, columns and tolerance."""
+        columns = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + f" values {list(self.values)}"
+        limit = "" if self.tolerance is None else f"; tolerance {self.tolerance}"
+        return f"{self.direction}; {columns}{limit}" + ("" if self.allow_exact else "; not exact")
+
+
+def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Numbers:
+    """Distance between each key and the row found for it; zero where there is none."""
+    column = search.lookup.take(found, [search.on]).columns[0]
+    others, there = key_numbers(column, search.lookup.schema[search.on], search.as_float)
+    others = np.where(there, others, keys)
+    return np.where(there, distances(others, keys) if after else distances(keys, others), 0)
+
