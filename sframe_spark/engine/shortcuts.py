@@ -45,7 +45,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
         if position >= budget:
             return None
         stop = min(position + size, base_rows)
-        found.append(runner.run(position, stop))
+        found.append(runner.run(position, stop, final=stop == base_rows))
         position, size = stop, min(size * 4, config.batch_rows)
     return concatenate(found, root.schema).slice(0, count)
 

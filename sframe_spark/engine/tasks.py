@@ -31,6 +31,8 @@ class RangeTask:
         Rows given to kernels at a time.
     states
         States of sequential operators before ``start``.
+    final
+        No base rows follow ``stop``.
     """
 
     plan: FlatPlan
@@ -38,6 +40,7 @@ class RangeTask:
     stop: int
     batch_rows: int
     states: dict[int, Any] = attrs.Factory(dict)
+    final: bool = True
 
 
 def write_segment(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
@@ -46,7 +49,7 @@ def write_segment(task: RangeTask, directory: str, number: int, types: Sequence[
 
     writer = SegmentWriter(directory, number, types)
     try:
-        for chunk in PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows):
+        for chunk in PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final):
             if chunk.rows:
                 writer.write(chunk.columns)
         return writer.close()
@@ -59,7 +62,7 @@ def collect_rows(task: RangeTask) -> bytes:
     """Run a task and return its rows as an Arrow stream."""
     sink = pa.BufferOutputStream()
     writer = None
-    for chunk in PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows):
+    for chunk in PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final):
         table = chunk.to_table()
         if writer is None:
             writer = pa.ipc.new_stream(sink, table.schema)

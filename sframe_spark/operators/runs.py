@@ -1,0 +1,236 @@
+"""Runs of consecutive rows with equal keys: where they begin, and operators that turn each run into rows of the result.
+
+A run may cross the edges of batches and of row ranges. Its rows are therefore lifted into a table of partial results whose rows of one
+run can be collapsed, in any portions, and only runs whose end has been seen are turned into results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, ColumnType
+from sframe_spark.values.canonical import canonical_text
+
+NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
+
+
+def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """An array that is equal exactly where the values are: date-times by their instant, nested values as text, one zero."""
+    if column_type.is_zoned:
+        return pc.struct_field(column, "instant")
+    if column_type.kind in NESTED:
+        return canonical_text(column, column_type)
+    return pc.add(column, 0.0) if column_type.kind == FLOAT_KIND else column
+
+
+def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> np.ndarray:
+    """Rows that differ from the row before them in some column, the first row included. Missing equals missing, NaN equals NaN.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> run_starts([pa.array([1, 1, None, None, 2])], [INT], 5).tolist()
+    [0, 2, 4]
+    """
+    if not rows:
+        return np.zeros(0, dtype=np.int64)
+    starts = np.zeros(rows, dtype=bool)
+    starts[0] = True
+    for column, column_type in zip(columns, types, strict=True):
+        starts[1:] |= differs(comparable(column, column_type))
+    return np.flatnonzero(starts)
+
+
+def differs(values: pa.Array) -> np.ndarray:
+    """For each row but the first, whether its value differs from the one before."""
+    valid = values.is_valid().to_numpy(zero_copy_only=False)
+    if pa.types.is_string(values.type):
+        unequal = pc.fill_null(pc.not_equal(values.slice(1), values.slice(0, len(values) - 1)), False).to_numpy(zero_copy_only=False)
+    else:
+        numbers = plain_numbers(values)
+        later, earlier = numbers[1:], numbers[:-1]
+        unequal = later != earlier
+        if numbers.dtype.kind == "f":
+            unequal &= ~(np.isnan(later) & np.isnan(earlier))
+    return (unequal & valid[1:] & valid[:-1]) | (valid[1:] != valid[:-1])
+
+
+def plain_numbers(values: pa.Array) -> np.ndarray:
+    """Ints, floats or microseconds of a column of numbers or date-times, zero where missing."""
+    if pa.types.is_timestamp(values.type):
+        values = values.cast(pa.int64())
+    return pc.fill_null(values, pa.scalar(0, values.type)).to_numpy(zero_copy_only=False)
+
+
+@attrs.frozen(eq=False)
+class Grouping:
+    """Rows put into groups.
+
+    Parameters
+    ----------
+    order
+        Rows, group by group, in row order within a group; None when the rows stand so already.
+    starts
+        Where each group begins in that order.
+    runs
+        Number of the run of consecutive rows that each group is a part of, from zero.
+    """
+
+    order: np.ndarray | None
+    starts: np.ndarray
+    runs: np.ndarray
+
+
+def group_runs(table: Chunk, types: Sequence[ColumnType], keys: int, within: int) -> Grouping:
+    """Rows of each run (equal in the first ``keys`` columns), divided by the next ``within`` columns in order of first appearance."""
+    starts = run_starts(table.columns[:keys], types[:keys], table.rows)
+    if not within:
+        return Grouping(None, starts, np.arange(len(starts)))
+    run = np.zeros(table.rows, dtype=np.int64)
+    run[starts[1:]] = 1
+    run = np.cumsum(run)
+    group = run
+    for column, column_type in zip(table.columns[keys : keys + within], types[keys : keys + within], strict=True):
+        codes = comparable(column, column_type).dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+        group = np.unique(group * (table.rows + 1) + codes, return_inverse=True)[1]
+    _, first, group = np.unique(group, return_index=True, return_inverse=True)
+    by_appearance = np.argsort(first)
+    rank = np.empty_like(by_appearance)
+    rank[by_appearance] = np.arange(len(first))
+    group = rank[group]
+    order = np.argsort(group, kind="stable")
+    counts = np.bincount(group, minlength=len(first))
+    is_ordered = bool(np.all(group[1:] >= group[:-1]))
+    return Grouping(None if is_ordered else order, np.cumsum(counts) - counts, run[first[by_appearance]])
+
+
+@attrs.frozen(eq=False)
+class Stretch:
+    """Partial results of the first and the last run of some consecutive rows; those in between are of no concern to others.
+
+    Parameters
+    ----------
+    first
+        Partial results of the first run; no rows when there is none.
+    last
+        Partial results of the last run; None when it is the first.
+    schema
+        Types of the operator's input, which tell how partial results compare and merge.
+    is_prefix
+        The rows begin at the first row of all; only the run that is still open matters, and is ``first``.
+    """
+
+    first: Chunk
+    last: Chunk | None
+    schema: Schema
+    is_prefix: bool = False
+
+    @property
+    def open(self) -> Chunk:
+        """Partial results of the run that the next rows may continue."""
+        return self.first if self.last is None else self.last
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        last = None if self.last is None else to_stream(self.last)
+        return restored_stretch, (to_stream(self.first), last, self.schema, self.is_prefix)
+
+
+def to_stream(chunk: Chunk) -> bytes:
+    """Rows as an Arrow stream: pickled arrays would take their whole buffers along."""
+    sink = pa.BufferOutputStream()
+    table = chunk.to_table()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return bytes(sink.getvalue())
+
+
+def from_stream(stream: bytes) -> Chunk:
+    """Rows of an Arrow stream."""
+    return Chunk.from_table(pa.ipc.open_stream(stream).read_all())
+
+
+def restored_stretch(first: bytes, last: bytes | None, schema: Schema, is_prefix: bool) -> Stretch:
+    """A stretch from its pickled form."""
+    return Stretch(from_stream(first), None if last is None else from_stream(last), schema, is_prefix)
+
+
+def joined(first: Chunk, second: Chunk) -> Chunk:
+    """Rows of both tables."""
+    if not first.rows or not second.rows:
+        return first if first.rows else second
+    columns = tuple(pa.concat_arrays(pair) for pair in zip(first.columns, second.columns, strict=True))
+    return Chunk(columns, first.rows + second.rows)
+
+
+@attrs.frozen
+class RunOperator(SequentialOperator):
+    """An operator whose result for a run of consecutive rows with equal keys is a function of that run."""
+
+    keeps_domain: ClassVar[bool] = False
+
+    def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """Partial results of single rows: what :meth:`collapse` takes, the keys of runs first."""
+        raise PlanInvariantError(f"operator {self.name!r} does not lift rows")
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """Partial results with those that belong together merged, and the number of the run of each, from zero."""
+        raise PlanInvariantError(f"operator {self.name!r} does not collapse runs")
+
+    def results(self, table: Chunk, schema: Schema) -> Chunk:
+        """Output rows of complete, collapsed runs."""
+        raise PlanInvariantError(f"operator {self.name!r} gives no results")
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
+
+    def initial_state(self, facts: Sequence[Facts]) -> Any:
+        """No run is open."""
+        schema = facts[0].schema
+        return Stretch(self.lift(Chunk.empty(schema), schema), None, schema, is_prefix=True)
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
+        """Partial results of the first and the last run."""
+        schema = facts[0].schema
+        first, last = self._first_and_last(self.lift(inputs[0], schema), schema)
+        return Stretch(first, last, schema)
+
+    def combine(self, first: Any, second: Any) -> Any:
+        """Partial results of the first and the last run of both stretches together."""
+        head, tail = self._first_and_last(joined(first.open, second.first), first.schema)
+        if first.last is not None:
+            # The first run of all is complete; where the stretches meet may be the last one.
+            head, tail = first.first, head if tail is None else tail
+        tail = tail if second.last is None else second.last
+        if first.is_prefix:
+            return Stretch(head if tail is None else tail, None, first.schema, is_prefix=True)
+        return Stretch(head, tail, first.schema)
+
+    def _first_and_last(self, table: Chunk, schema: Schema) -> tuple[Chunk, Chunk | None]:
+        collapsed, runs = self.collapse(table, schema)
+        if not collapsed.rows:
+            return collapsed, None
+        second, last = (int(np.searchsorted(runs, number)) for number in (runs[0] + 1, runs[-1]))
+        return collapsed.slice(0, second), collapsed.slice(last, collapsed.rows) if last else None
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+        """Results of the runs that end in these rows, and the run that is open after them."""
+        schema = facts[0].schema
+        collapsed, runs = self.collapse(joined(state.first, self.lift(inputs[0], schema)), schema)
+        last = int(np.searchsorted(runs, runs[-1])) if collapsed.rows else 0
+        still_open = Stretch(collapsed.slice(last, collapsed.rows), None, schema, is_prefix=True)
+        return self.results(collapsed.slice(0, last), schema), still_open
+
+    def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
+        """Results of the run that was open when the rows ended."""
+        return self.results(state.first, facts[0].schema) if state.first.rows else None

@@ -1,0 +1,237 @@
+"""Aggregates of runs of rows in parts: each row is lifted into a partial result, partial results are merged, the last one is finished."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.operators.aggregates.extremes import ORDERED
+from sframe_spark.operators.runs import plain_numbers
+from sframe_spark.planner.facts import Schema
+from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.values.encode import encode_plain
+
+if TYPE_CHECKING:
+    from sframe_spark.operators.groupby import Aggregation
+
+Arrays = list[pa.Array]
+
+
+@attrs.frozen
+class PartialAggregate:
+    """Base of the forms of partial results. This one keeps all values, so it serves every aggregate.
+
+    Parameters
+    ----------
+    aggregation
+        The aggregate.
+    types
+        Types of its arguments.
+    width
+        Number of columns of a partial result.
+    """
+
+    aggregation: Aggregation
+    types: tuple[ColumnType, ...]
+    width: int
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """Partial results of single rows: here lists of one value."""
+        offsets = pa.array(np.arange(rows + 1, dtype=np.int64))
+        return [pa.LargeListArray.from_arrays(offsets, array) for array in arrays]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """Partial results of groups of consecutive partial results: here longer lists."""
+        return [longer_lists(column, starts) for column in partial]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """Values of the aggregate from partial results of whole groups."""
+        reduce = self.aggregation.implementation().reduce
+        assert reduce is not None
+        groups = zip(*[pairwise(column.offsets.to_pylist()) for column in partial], strict=True)
+        values = []
+        for bounds in groups:
+            group = [column.values.slice(a, b - a) for column, (a, b) in zip(partial, bounds, strict=True)]
+            values.append(reduce(group, self.types, self.aggregation.parameters))
+        return encode_plain(values, result)
+
+
+def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:
+    """Neighbouring lists joined: one list for all from each start to the next."""
+    offsets = column.offsets.to_numpy(zero_copy_only=False)
+    return pa.LargeListArray.from_arrays(pa.array(np.append(offsets[starts], offsets[-1])), column.values)
+
+
+def totals(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Sum of the values from each start to the next."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.add.reduceat(values, starts) if len(starts) else values[:0]
+
+
+@attrs.frozen
+class Counted(PartialAggregate):
+    """Number of rows."""
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """One for each row."""
+        return [pa.array(np.ones(rows, dtype=np.int64))]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """Counts add up."""
+        return [pa.array(totals(plain_numbers(partial[0]), starts))]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The counts."""
+        return partial[0]
+
+
+@attrs.frozen
+class Summed(Counted):
+    """Sum of numbers."""
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """The numbers, zero for missing ones."""
+        return [pa.array(plain_numbers(arrays[0]))]
+
+
+@attrs.frozen
+class Averaged(PartialAggregate):
+    """Mean of numbers: their count and sum."""
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """One and the number, or zero and zero."""
+        return [arrays[0].is_valid().cast(pa.int64()), pa.array(plain_numbers(arrays[0]).astype(np.float64))]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """Both add up."""
+        return [pa.array(totals(plain_numbers(column), starts)) for column in partial]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """Sum by count; missing when there is no number."""
+        counts, sums = (plain_numbers(column) for column in partial)
+        return pa.array(sums / np.maximum(counts, 1), pa.float64(), mask=counts == 0, from_pandas=False)
+
+
+@attrs.frozen
+class Spread(PartialAggregate):
+    """Variance or standard deviation: count, mean and sum of squared deviations.
+
+    Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979), for any number of parts.
+    """
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """A number is its own mean, without deviation."""
+        numbers = plain_numbers(arrays[0]).astype(np.float64)
+        return [arrays[0].is_valid().cast(pa.int64()), pa.array(numbers), pa.array(np.zeros(rows))]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """The common mean, then deviations of the parts and of their means."""
+        counts, means, squares = (plain_numbers(column) for column in partial)
+        present = counts > 0
+        with np.errstate(over="ignore", invalid="ignore"):
+            total = totals(counts, starts)
+            mean = totals(np.where(present, counts * means, 0.0), starts) / np.maximum(total, 1)
+            common = np.repeat(mean, np.diff(np.append(starts, len(counts))))
+            moved = np.where(present, squares + counts * (means - common) ** 2, 0.0)
+            return [pa.array(total), pa.array(mean, from_pandas=False), pa.array(totals(moved, starts), from_pandas=False)]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """Mean squared deviation or its root; zero for one value or none."""
+        counts, squares = plain_numbers(partial[0]), plain_numbers(partial[2])
+        variance = np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
+        return pa.array(np.sqrt(variance) if self.aggregation.function == "std" else variance, from_pandas=False)
+
+
+@attrs.frozen
+class Extreme(PartialAggregate):
+    """Smallest or largest number or date-time without offset; NaN if there is one."""
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """The values."""
+        return [arrays[0]]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """The extreme of each group; missing values are left out."""
+        column = partial[0]
+        if not len(starts):
+            return [column.slice(0, 0)]
+        largest = self.aggregation.function == "max"
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        numbers = plain_numbers(column)
+        limits = (-np.inf, np.inf) if numbers.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+        numbers = np.where(valid, numbers, limits[0 if largest else 1])
+        found = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
+        known = np.logical_or.reduceat(valid, starts)
+        return [pa.array(found, mask=~known, from_pandas=False).cast(column.type)]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The extremes."""
+        return partial[0]
+
+
+@attrs.frozen
+class Chosen(PartialAggregate):
+    """Arguments in one row of each group: the first (``select_one``), or the first where the first argument is extreme."""
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """The arguments."""
+        return list(arrays)
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """The arguments of the chosen rows."""
+        places = starts if self.aggregation.function == "select_one" else self._extreme_rows(partial[0], starts)
+        return [column.take(pa.array(places)) for column in partial]
+
+    def _extreme_rows(self, column: pa.Array, starts: np.ndarray) -> np.ndarray:
+        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(column))))
+        ranks = value_ranks(column)
+        if self.aggregation.function in ("argmin", "argmax"):
+            ranks = ranks[:1]
+        if self.aggregation.function in ("argmax", "max"):
+            ranks = [-rank if rank.dtype.kind == "f" else ~rank for rank in ranks]
+        # NaN is never extreme, so it comes after all numbers either way, and missing values come last.
+        last = [np.isnan(rank) for rank in ranks if rank.dtype.kind == "f"]
+        missing = column.is_null().to_numpy(zero_copy_only=False)
+        return np.lexsort((*reversed(ranks), *last, missing, group))[starts]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The last argument; missing where every first argument is."""
+        if self.aggregation.function == "select_one":
+            return partial[0]
+        known = partial[0].is_valid().to_numpy(zero_copy_only=False)
+        return partial[-1].take(pa.array(np.arange(len(known)), mask=~known))
+
+
+def value_ranks(column: pa.Array) -> list[np.ndarray]:
+    """Numbers that order as the values do, compared one after the other: of date-times the instant, whether there is an offset, the offset."""
+    if not pa.types.is_struct(column.type):
+        return [plain_numbers(column)]
+    offsets = pc.struct_field(column, "offset")
+    return [
+        plain_numbers(pc.struct_field(column, "instant")),
+        offsets.is_valid().to_numpy(zero_copy_only=False).astype(np.int64),
+        plain_numbers(offsets).astype(np.int64),
+    ]
+
+
+def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
+    """The form in which an aggregate over columns of a schema is computed in parts."""
+    types = tuple(schema[position] for position in aggregation.positions)
+    function = aggregation.function
+    if function == "count":
+        return Counted(aggregation, types, 1)
+    kind = types[0].kind
+    if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
+        form, width = {"sum": (Summed, 1), "mean": (Averaged, 2)}.get(function, (Spread, 3))
+        return form(aggregation, types, width)
+    if function in ("min", "max") and kind in ORDERED:
+        return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
+    if function in ("select_one", "argmin", "argmax"):
+        return Chosen(aggregation, types, len(types))
+    return PartialAggregate(aggregation, types, len(types))
