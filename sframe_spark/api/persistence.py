@@ -16,6 +16,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.operators.sources import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import normalised
 from sframe_spark.storage.save import check_replaceable, new_staging_directory, save_dataset, swap_into_place
 
@@ -35,10 +36,8 @@ def save_node(node: PlannerNode, path: str, names: Sequence[str]) -> None:
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
         save_dataset([source.manifest], target, names=tuple(names))
         return
-    try:
+    with telling("save to", target):
         staging = new_staging_directory(target)
-    except OSError as error:
-        raise StorageError(f"cannot save to {target}: {error}") from None
     try:
         Executor(MaterializeOptions(directory=staging, names=tuple(names))).save(plan)
         swap_into_place(staging, target)
@@ -71,17 +70,20 @@ def save_column(node: PlannerNode, path: str, format: str | None) -> None:
 def write_csv(node: PlannerNode, names: Sequence[str], path: str, header: bool = True) -> None:
     """Write all rows as CSV, streaming, into a file that appears when it is complete."""
     target = os.path.abspath(path)
-    handle, staging = tempfile.mkstemp(prefix=".writing-", dir=os.path.dirname(target))
-    try:
-        with os.fdopen(handle, "w", newline="", encoding="utf-8") as file:
-            writer = csv.writer(file)
-            if header:
-                writer.writerow(names)
-            writer.writerows([["" if value is None else value for value in row] for row in iterate_tuples(node)])
-        os.replace(staging, target)
-    except BaseException:
-        os.unlink(staging)
-        raise
+    if os.path.isdir(target):
+        raise StorageError(f"{target} is a directory: choose the name of a file")
+    with telling("write", target):
+        handle, staging = tempfile.mkstemp(prefix=".writing-", dir=os.path.dirname(target))
+        try:
+            with os.fdopen(handle, "w", newline="", encoding="utf-8") as file:
+                writer = csv.writer(file)
+                if header:
+                    writer.writerow(names)
+                writer.writerows(["" if value is None else value for value in row] for row in iterate_tuples(node))
+            os.replace(staging, target)
+        except BaseException:
+            os.unlink(staging)
+            raise
 
 
 def load_frame(path: str) -> tuple[PlannerNode, list[str]]:

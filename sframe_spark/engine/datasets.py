@@ -49,11 +49,16 @@ class NewDataset:
 
 @contextmanager
 def new_dataset(types: Schema, options: MaterializeOptions) -> Iterator[NewDataset]:
-    """A fresh directory for a dataset; unpublished files of a failed attempt go with the temporary directory."""
+    """A fresh directory for a dataset; a failed attempt's files are deleted (by the caller if the caller named the directory)."""
     handle = None if options.directory is not None else temporary_store().new_dataset()
     directory = options.directory if handle is None else handle.directory
     assert directory is not None
-    yield NewDataset(directory, types, options.names, handle)
+    try:
+        yield NewDataset(directory, types, options.names, handle)
+    except BaseException:
+        if handle is not None:
+            handle.discard()
+        raise
 
 
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:

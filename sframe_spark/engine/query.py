@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from typing import TypeVar
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.errors import ExecutionError, SFrameError
+from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.spark_columns import fit
 from sframe_spark.operators.worker import unpack_error
@@ -23,6 +25,8 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.session import get_session, get_small_session, get_sources
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
+from sframe_spark.storage.failures import full_disk, tells_of_full_disk
+from sframe_spark.storage.temporary import temporary_root
 
 Value = TypeVar("Value")
 
@@ -87,17 +91,18 @@ def write_parquet(root: PlannerNode, directory: str) -> None:
     relation = lower(root)
     ordered = relation.sorted()
     keyed = ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
-    run_spark(lambda: keyed.write.parquet(directory, mode="append", compression="zstd"), f"materialising {root.operator_type}")
+    action = partial(keyed.write.parquet, directory, mode="append", compression="zstd")
+    run_spark(action, f"materialising {root.operator_type}", directory)
 
 
-def run_spark(action: Callable[[], Value], description: str) -> Value:
-    """Run a Spark action so that Ctrl-C cancels it and its errors are ours."""
-    with translated_errors(description):
+def run_spark(action: Callable[[], Value], description: str, location: str | None = None) -> Value:
+    """Run a Spark action, which may write to a location, so that Ctrl-C cancels it and its errors are ours."""
+    with translated_errors(description, location):
         return run_cancellable(action, description)
 
 
 @contextmanager
-def translated_errors(description: str) -> Iterator[None]:
+def translated_errors(description: str, location: str | None = None) -> Iterator[None]:
     """Raise errors of users' functions as they were raised in the worker, and Spark's own as one readable line."""
     try:
         yield
@@ -110,10 +115,19 @@ def translated_errors(description: str) -> Iterator[None]:
         carried = unpack_error(text)
         if carried is not None:
             raise carried from None
+        if tells_of_full_disk(text):
+            raise StorageError(f"Spark failed while {description}: {full_disk(location or temporary_root())}") from None
         raise ExecutionError(f"Spark failed while {description}: {first_lines(text)}") from None
 
 
 def first_lines(text: str) -> str:
-    """The telling lines of a Spark error."""
+    """The telling lines of a Spark error, without the codes that Spark puts around them.
+
+    Examples
+    --------
+    >>> first_lines("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n\\tat org.apache.spark")
+    'Division by zero.'
+    """
     lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    return " ".join(lines[:3])[:600]
+    plain = re.sub(r"\[[A-Z][A-Z0-9_.]*\] |,? ?SQLSTATE: \w+", "", " ".join(lines[:3]))
+    return plain.strip()[:600]

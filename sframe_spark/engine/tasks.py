@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
+from sframe_spark.operators.worker import CarriedError, packed
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.storage.manifest import SegmentEntry
@@ -112,8 +113,9 @@ def result_batch(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
     """One row with a task's pickled result, or with its error when it is one of ours (others fail the task, so Spark retries it)."""
     try:
         failed, payload = False, pickle.dumps(work())
-    except StorageError:
-        raise
+    except StorageError as error:
+        # The task fails, so that Spark tries again on another machine; the last failure is told as what it is.
+        raise CarriedError(packed(error)) from None
     except SFrameError as error:
         error.__cause__ = None
         failed, payload = True, pickle.dumps(error)

@@ -23,8 +23,21 @@ def guarded(action: Callable[[], Value]) -> Value:
     try:
         return action()
     except SFrameError as error:
-        payload = base64.b64encode(pickle.dumps(error)).decode("ascii")
-        raise CarriedError(f"{MARKER}{payload};") from None
+        raise CarriedError(packed(error)) from None
+
+
+def packed(error: SFrameError) -> str:
+    """Text for a Spark message from which the driver takes the error again; also for Spark's own ``raise_error``.
+
+    Examples
+    --------
+    >>> from sframe_spark.errors import StorageError
+    >>> unpack_error("Job aborted: " + packed(StorageError("the disk is full")) + " SQLSTATE: P0001")
+    StorageError('the disk is full')
+    """
+    # A cause need not pickle, and the driver shows none.
+    error.__cause__ = None
+    return f"{MARKER}{base64.b64encode(pickle.dumps(error)).decode('ascii')};"
 
 
 def unpack_error(text: str) -> SFrameError | None:

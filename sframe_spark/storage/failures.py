@@ -47,15 +47,37 @@ def explanation(error: Exception, location: str) -> str:
     """Say in words why an operation failed and what helps."""
     number = getattr(error, "errno", None)
     if number in NO_SPACE:
-        return (
-            f"the disk is full ({free_space(location)}); nothing was published. Free some space, or keep temporary "
-            "data elsewhere: set config.temporary_directory or the environment variable SFRAME_SPARK_TMP"
-        )
+        return full_disk(location)
     if isinstance(error, FileNotFoundError):
         return "it does not exist"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
     return f"{type(error).__name__}: {error}"
+
+
+def full_disk(location: str) -> str:
+    """Say that the disk of a location is full and what helps.
+
+    Examples
+    --------
+    >>> full_disk("s3://bucket/frame").split(";")[0]
+    'the disk is full (free space unknown)'
+    """
+    return (
+        f"the disk is full ({free_space(location)}); nothing was published. Free some space, or keep temporary "
+        "data elsewhere: set config.temporary_directory or the environment variable SFRAME_SPARK_TMP"
+    )
+
+
+def tells_of_full_disk(text: str) -> bool:
+    """Say whether a message of the JVM, which passes on the words of the operating system, is about a full disk.
+
+    Examples
+    --------
+    >>> tells_of_full_disk("java.io.IOException: No space left on device")
+    True
+    """
+    return any(os.strerror(number) in text for number in NO_SPACE)
 
 
 def free_space(location: str) -> str:

@@ -28,11 +28,15 @@ class DatasetHandle:
         The directory to delete.
     """
 
-    __slots__ = ("__weakref__", "directory")
+    __slots__ = ("__weakref__", "_finalizer", "directory")
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
-        weakref.finalize(self, remove_directory, directory, os.getpid())
+        self._finalizer = weakref.finalize(self, remove_directory, directory, os.getpid())
+
+    def discard(self) -> None:
+        """Delete the directory now: an error under way would keep references to it, and the disk may be full."""
+        self._finalizer()
 
     def __repr__(self) -> str:
         return f"DatasetHandle({self.directory!r})"
@@ -103,9 +107,14 @@ _STORES: dict[tuple[str, int], TemporaryStore] = {}
 _STORES_LOCK = threading.Lock()
 
 
+def temporary_root() -> str:
+    """Return the directory that holds temporary data: the configured one, or that of the system."""
+    return config.temporary_directory or tempfile.gettempdir()
+
+
 def temporary_store() -> TemporaryStore:
     """Return the store of this process in the configured temporary directory, started at its first use."""
-    root = config.temporary_directory or tempfile.gettempdir()
+    root = temporary_root()
     with _STORES_LOCK:
         key = root, os.getpid()
         store = _STORES.get(key)

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.support import require
+from sframe_spark.operators.worker import packed
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.values.decode import decode
 
@@ -127,7 +128,7 @@ def _if_equal_lengths(rows: Column, value: Column, empty: Column) -> Column:
     from pyspark.sql import functions as F
 
     ragged = F.size(F.array_distinct(F.transform(rows, F.size))) > 1
-    error = F.raise_error(F.lit(RAGGED)).cast("array<double>")
+    error = F.raise_error(F.lit(packed(UnsupportedOperationError(RAGGED)))).cast("array<double>")
     return F.when(F.size(rows) == 0, empty).when(ragged, error).otherwise(value)
 
 
@@ -211,7 +212,7 @@ def _column_variance(columns: Sequence[Column], types: Types, parameters: Parame
     squares = F.var_pop(columns[0]) * count
     rows = F.count(F.lit(1))
     refused = (rows > 0) & (rows <= parameters[0])
-    error = F.raise_error(F.lit(NO_SPREAD.format(parameters[0]))).cast("double")
+    error = F.raise_error(F.lit(packed(UnsupportedOperationError(NO_SPREAD.format(parameters[0]))))).cast("double")
     # Spark has NaN > 0, and x / 0 missing.
     infinite = (left == 0) & (squares > 0) & ~F.isnan(squares)
     value = F.when(left > 0, squares / left).when(infinite, F.lit(math.inf)).otherwise(F.lit(math.nan))
