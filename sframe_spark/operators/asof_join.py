@@ -10,16 +10,25 @@ import numpy as np
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.asof_spark import asof_relation
+from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.key_search import KeySearch, Wanted
 from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import GroupCodes, Numbers, Positions, check_keys, compare_as_float, distances, key_numbers
+from sframe_spark.operators.lookup_order import ascending_by, known_ascending
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.sort import sort_rows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 
 DIRECTIONS = ("backward", "forward", "nearest")
+# A right side of so many rows stays in memory however the left rows jump about in it.
+MOST_ROWS_TO_ROAM = 4_000_000
+# Fewer left rows than this read each part of the right side a few times at most.
+MOST_ROWS_OUT_OF_ORDER = 524_288
 GROUPS = ("int", "float", "str", "datetime")
 
 
@@ -128,3 +137,25 @@ def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Num
     others = np.where(there, others, keys)
     return np.where(there, distances(others, keys) if after else distances(keys, others), 0)
 
+
+
+def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:
+    """The values of the nearest row of ``right`` (in any order) beside each row of ``left``, whose columns are the key and the groups.
+
+    A left side of any order is answered in place. Only where both sides are large does its order matter: far-apart keys would have most of the right
+    side read again and again, so such a left side is sorted for the search, and its answers back.
+    """
+    right = ascending_by(right, join.on)
+    if known_ascending(left, 0) or fits(right, MOST_ROWS_TO_ROAM) or fits(left, MOST_ROWS_OUT_OF_ORDER):
+        return join.make_planner_node(left, right)
+    width, found = left.facts.width, len(join.values)
+    ordered = sort_rows(zip_columns(left, row_number(left)), [(0, True)])
+    answers = join.make_planner_node(project(ordered, range(width)), right)
+    back = sort_rows(zip_columns(answers, project(ordered, [width])), [(found, True)])
+    return project(back, range(found))
+
+
+def fits(node: PlannerNode, rows: int) -> bool:
+    """True when a node is known to have at most some rows."""
+    bound = node.length.at_most
+    return bound is not None and bound <= rows

@@ -65,7 +65,7 @@ def group_column(column: Column, column_type: ColumnType) -> Column:
     return column["instant"] if column_type.is_zoned else column
 
 
-def check_keys(left: ColumnType, right: ColumnType) -> None:
+def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
     """Refuse keys that cannot be searched by, or not be compared with each other.
 
     Raises
@@ -75,11 +75,11 @@ def check_keys(left: ColumnType, right: ColumnType) -> None:
     """
     for column_type in (left, right):
         if column_type.kind not in KEY_KINDS:
-            raise SchemaError(f"a key of type {column_type.kind} has no distances: only {', '.join(KEY_KINDS)} have")
+            raise SchemaError(f"{what}: a key of type {column_type.kind} has no distances: only {', '.join(KEY_KINDS)} have")
     if left.is_numeric != right.is_numeric:
-        raise SchemaError(f"keys of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
+        raise SchemaError(f"{what}: keys of type {left.kind} and {right.kind} cannot be compared: convert one with astype()")
     if left.is_zoned != right.is_zoned:
-        raise SchemaError("date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
+        raise SchemaError(f"{what}: date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
 
 
 def compare_as_float(left: ColumnType, right: ColumnType) -> bool:
