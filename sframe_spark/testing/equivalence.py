@@ -8,11 +8,13 @@ that laws of all operators are checked without Spark; :class:`EngineRunner` runs
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Protocol
 
 import attrs
 
+from sframe_spark.config import config
 from sframe_spark.engine.materialize import compute, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.laws import builtin_optimizer
@@ -57,6 +59,8 @@ class LawRunner:
         The laws to check.
     meanings
         Meanings of operators that the oracle does not know.
+    settled
+        Check too that no law fires on an optimized plan.
 
     Examples
     --------
@@ -66,11 +70,13 @@ class LawRunner:
 
     optimizer: Optimizer = attrs.Factory(builtin_optimizer)
     meanings: Mapping[str, Meaning] = attrs.Factory(dict)
+    settled: bool = True
 
     def rows(self, node: PlannerNode) -> Rows:
         """Rows of the optimized plan, which must be one that the laws leave alone."""
         plan = self.optimizer.optimize(node)
-        check_settled(plan, self.optimizer)
+        if self.settled:
+            check_settled(plan, self.optimizer)
         return Oracle(self.meanings).rows(plan)
 
     def materialize(self, node: PlannerNode) -> None:
@@ -111,6 +117,45 @@ class EngineRunner:
     def explain(self, node: PlannerNode) -> str:
         """The optimized plan, and the first stage after which the rows differ in the oracle."""
         return explain_laws(node, builtin_optimizer(), {})
+
+
+@contextmanager
+def spark_layout(partitions: int, adaptive: bool) -> Iterator[MaterializeOptions]:
+    """Run everything on Spark in the block, on this many partitions, segments and shuffle partitions.
+
+    Parameters
+    ----------
+    partitions
+        Partitions of sources and after exchanges, and row ranges of segment tasks.
+    adaptive
+        Whether Spark replans queries as they run (AQE).
+
+    Examples
+    --------
+    >>> with spark_layout(7, adaptive=True) as options:  # doctest: +SKIP
+    ...     check_program(program, EngineRunner(options))
+    """
+    from sframe_spark.session import get_session
+
+    session = get_session()
+    wanted = {
+        "spark.sql.shuffle.partitions": str(partitions),
+        "spark.sql.leafNodeDefaultParallelism": str(partitions),
+        "spark.sql.files.minPartitionNum": str(partitions),
+        "spark.sql.adaptive.enabled": str(adaptive).lower(),
+    }
+    before = {key: session.conf.get(key, None) for key in wanted}
+    try:
+        for key, value in wanted.items():
+            session.conf.set(key, value)
+        with config.using(small_rows=0, single_task_rows=0):
+            yield MaterializeOptions(segments=partitions)
+    finally:
+        for key, old in before.items():
+            if old is None:
+                session.conf.unset(key)
+            else:
+                session.conf.set(key, old)
 
 
 def explain_laws(node: PlannerNode, optimizer: Optimizer, meanings: Mapping[str, Meaning]) -> str:
@@ -212,4 +257,5 @@ __all__ = [
     "check_settled",
     "check_types",
     "random_history",
+    "spark_layout",
 ]

@@ -52,6 +52,31 @@ EXCHANGE_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
 
 ALL_STEPS = {**DRIVER_STEPS, **EXCHANGE_STEPS}
 
+CHAINS: tuple[tuple[str, ...], ...] = (
+    ("slice", "slice"),
+    ("append", "slice"),
+    ("sort", "slice"),
+    ("cumulative", "slice"),
+    ("filter", "slice"),
+    ("slice", "append"),
+    ("append", "append"),
+    ("filter", "filter"),
+    ("filter", "cumulative"),
+    ("cumulative", "filter"),
+    ("lambda_transform", "zip", "filter"),
+    ("lambda_transform", "zip", "sort"),
+    ("sort", "sort"),
+    ("sort", "zip"),
+    ("sort", "filter"),
+    ("sort", "append", "top_rows"),
+    ("join", "project"),
+    ("group_by", "project"),
+)
+"""Steps on top of each other that laws are about: by chance alone they would seldom meet."""
+
+
+CHAIN_SHARE = 0.25
+
 
 @attrs.frozen(eq=False)
 class RandomProgram:
@@ -107,15 +132,24 @@ def random_program(
     growth = Growth(choose, Oracle())
     for _ in range(choose.randint(1, 3)):
         growth.add(random_table(choose, on_disk))
+    chains = [chain for chain in CHAINS if set(chain) <= set(kinds)]
     for _ in range(choose.randint(1, most_steps)):
-        ALL_STEPS[choose.choice(kinds)](growth)
+        if chains and choose.random() < CHAIN_SHARE:
+            grow_chain(growth, choose.choice(chains))
+        else:
+            ALL_STEPS[choose.choice(kinds)](growth)
     nodes = tuple(growth.nodes)
     return RandomProgram(nodes, tuple(growth.oracle.rows(node) for node in nodes))
 
 
-def programs(
-    kinds: Sequence[str] = tuple(ALL_STEPS), most_steps: int = 10, on_disk: bool = True
-) -> st.SearchStrategy[RandomProgram]:
+def grow_chain(growth: Growth, chain: Sequence[str]) -> None:
+    """Take steps each of which goes on with what the one before gave, where that fits."""
+    for kind in chain:
+        growth.focus = ALL_STEPS[kind](growth) or growth.focus
+    growth.focus = None
+
+
+def programs(kinds: Sequence[str] = tuple(ALL_STEPS), most_steps: int = 10, on_disk: bool = True) -> st.SearchStrategy[RandomProgram]:
     """Strategy of random programs; failing ones shrink.
 
     Examples

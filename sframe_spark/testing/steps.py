@@ -6,10 +6,11 @@ from collections.abc import Sequence
 
 from sframe_spark.operators import columns, cumulative, elementwise, flat_map, groupby, join, rolling, row_number, rows, sort
 from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.program import Literal
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.growth import MOST_ROWS, Growth
 from sframe_spark.testing.pool import FLAT_POOL, POOL
-from sframe_spark.testing.scalar_steps import choose_between, run_program, transform_column, transform_two
+from sframe_spark.testing.scalar_steps import COMPARISONS, choose_between, run_program, transform_column, transform_two
 from sframe_spark.types import INT, STR
 
 __all__ = ["choose_between", "run_program", "transform_column", "transform_two"]
@@ -38,7 +39,7 @@ def zip_some(growth: Growth) -> PlannerNode | None:
     assert first is not None
     parts = [first]
     for _ in range(growth.choose.randint(1, 2)):
-        partner = growth.any_node(lambda node: growth.rows(node) == growth.rows(first))
+        partner = growth.partner(lambda node: growth.rows(node) == growth.rows(first))
         parts.append(partner or first)
     return growth.add(columns.zip_columns(*parts))
 
@@ -65,14 +66,28 @@ def all_computable(growth: Growth, node: PlannerNode) -> bool:
     return has_columns(node) and plain and all(growth.computable(node, position) for position in range(node.facts.width))
 
 
+def filter_by_bound(growth: Growth) -> PlannerNode | None:
+    """Rows whose value in some column compares with a value that it has somewhere."""
+    column = growth.any_column(("int", "float", "str"), growth.comparable)
+    values = [value for value in growth.values(*column) if value is not None and value == value] if column else []
+    if column is None or not values:
+        return None
+    node, position = column
+    literal = Literal(growth.choose.choice(values), node.schema[position])
+    mask = elementwise.apply_function(growth.choose.choice(COMPARISONS), growth.single(column), literal)
+    return growth.add(rows.filter_by_mask(node, growth.add(mask)))
+
+
 def filter_some(growth: Growth) -> PlannerNode | None:
     """Rows where an aligned int column is not zero."""
+    if growth.choose.random() < 0.3:
+        return filter_by_bound(growth)
     mask = growth.any_column(["int"], growth.comparable)
     if mask is None:
         return None
     length = growth.rows(mask[0])
     same = mask[0] if growth.choose.random() < 0.6 else None
-    node = same or growth.any_node(lambda node: growth.rows(node) == length)
+    node = same or growth.partner(lambda node: growth.rows(node) == length)
     assert node is not None
     return growth.add(rows.filter_by_mask(node, growth.single(mask)))
 
@@ -98,9 +113,13 @@ def append_some(growth: Growth) -> PlannerNode | None:
     first = growth.any_node(has_columns)
     if first is None:
         return None
+    if growth.choose.random() < 0.15:
+        place = growth.choose.randint(0, growth.rows(first))
+        halves = [rows.slice_rows(first, 0, place), rows.slice_rows(first, place, None)]
+        return growth.add(rows.append(*map(growth.add, halves)))
     parts = [first]
     for _ in range(growth.choose.randint(1, 2)):
-        partner = growth.any_node(lambda node: node.schema == first.schema)
+        partner = growth.partner(lambda node: node.schema == first.schema)
         parts.append(partner or first)
     return growth.add(rows.append(*parts))
 
@@ -232,7 +251,7 @@ def reduce_all(growth: Growth) -> PlannerNode | None:
 def join_some(growth: Growth) -> PlannerNode | None:
     """Two nodes joined on one or two pairs of columns."""
     left = growth.any_node(lambda node: bool(sort_keys(growth, node)))
-    right = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    right = growth.partner(lambda node: bool(sort_keys(growth, node)))
     if left is None or right is None:
         return None
     pairs = [(a, b) for a in sort_keys(growth, left) for b in sort_keys(growth, right) if left.schema[a] == right.schema[b]]

@@ -62,11 +62,12 @@ def segments_source(columns: Sequence[Sequence[Any]], types: Sequence[ColumnType
 
 
 def random_column(choose: random.Random, column_type: ColumnType, rows: int) -> list[Any]:
-    """Values of one of four sorts: all distinct, few distinct, with missing values, with missing values and NaN."""
-    sort = choose.choice(("distinct", "distinct", "ties", "missing", "strange"))
-    if sort == "distinct":
+    """Values of one of five sorts: all distinct, the same ascending, few distinct, with missing values, with missing values and NaN."""
+    sort = choose.choice(("distinct", "distinct", "ascending", "ties", "missing", "strange"))
+    if sort in ("distinct", "ascending"):
         numbers = list(range(rows))
-        choose.shuffle(numbers)
+        if sort == "distinct":
+            choose.shuffle(numbers)
         first = choose.randint(0, 30)
         return [_NTH_VALUE[column_type](first + number) for number in numbers]
     pool: list[Any] = list(_COMMON_VALUES[column_type])

@@ -1,0 +1,31 @@
+"""The driver's path on random programs, without a JVM."""
+
+from __future__ import annotations
+
+import random
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sframe_spark.config import config
+from sframe_spark.session import is_started
+from sframe_spark.testing.equivalence import EngineRunner, check_program
+from sframe_spark.testing.plans import DRIVER_STEPS, RandomProgram, programs
+
+DRIVER_PROGRAMS = programs(tuple(DRIVER_STEPS))
+HISTORIES = st.randoms(use_true_random=False)
+
+
+@settings(max_examples=200)
+@given(DRIVER_PROGRAMS, HISTORIES)
+def test_every_node_after_a_random_history(program: RandomProgram, history: random.Random) -> None:
+    started = is_started()
+    check_program(program, EngineRunner(), history)
+    assert is_started() == started
+
+
+@settings(max_examples=60)
+@given(DRIVER_PROGRAMS, HISTORIES, st.sampled_from([1, 2, 3]))
+def test_rows_do_not_depend_on_the_size_of_batches(program: RandomProgram, history: random.Random, rows: int) -> None:
+    with config.using(batch_rows=rows):
+        check_program(program, EngineRunner(), history)

@@ -1,0 +1,43 @@
+"""Laws on random programs: every node means the same before and after optimization, whatever was materialised first."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sframe_spark.testing.equivalence import LawRunner, check_facts, check_program
+from sframe_spark.testing.plans import RandomProgram, programs
+
+HISTORIES = st.randoms(use_true_random=False)
+
+
+@settings(max_examples=300)
+@given(programs(), HISTORIES)
+def test_every_node_after_a_random_history(program: RandomProgram, history: random.Random) -> None:
+    check_program(program, LawRunner(), history)
+
+
+@settings(max_examples=60)
+@given(programs(most_steps=30), HISTORIES)
+def test_large_programs(program: RandomProgram, history: random.Random) -> None:
+    check_program(program, LawRunner(), history)
+
+
+@settings(max_examples=100)
+@given(programs())
+def test_what_nodes_claim_before_anything_runs(program: RandomProgram) -> None:
+    check_facts(program)
+
+
+@pytest.mark.parametrize(
+    "kinds",
+    [("slice", "append", "filter", "sort", "top_rows"), ("project", "zip", "join", "group_by", "generalized_transform")],
+    ids=["rows", "columns"],
+)
+@settings(max_examples=60)
+@given(st.data())
+def test_few_kinds_of_operators_on_top_of_each_other(kinds: tuple[str, ...], data: st.DataObject) -> None:
+    check_program(data.draw(programs(kinds, most_steps=12)), LawRunner(), data.draw(HISTORIES))
