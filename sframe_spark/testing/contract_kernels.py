@@ -1,0 +1,156 @@
+"""The part of the contract kit that runs kernels: whole, over row ranges, over no rows, over rows in another order."""
+
+from __future__ import annotations
+
+from functools import partial
+from itertools import pairwise
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.engine.placement import Placement, place
+from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.operators.sources import MemorySource, Source
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.graph import fold
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.testing.contract_base import PARTITIONS, Rows, demand, rows_of, same_rows
+
+BATCH_ROWS = 3
+"""Rows given to kernels at a time: fewer than a range has, so that ranges are cut into batches too."""
+
+
+def has_whole_kernel(node: PlannerNode) -> bool:
+    """Whether an operator has an Arrow implementation, be it only over whole columns, as reductions have."""
+    return node.operator.has_kernel or bool(getattr(node.operator, "has_whole_kernel", False))
+
+
+def check_kernel(node: PlannerNode) -> Rows:
+    """Check that one kernel call gives the inferred types, and the same rows twice if it says so; return the rows.
+
+    Raises
+    ------
+    ContractBroken
+        If it does not.
+    """
+    chunk = run_kernel(node)
+    check_types(node, chunk, "the kernel")
+    rows = rows_of(chunk, node.schema)
+    if node.operator.deterministic:
+        again = kernel_rows(node)
+        demand(same_rows(again, rows), node, "a deterministic operator gives the same rows twice", f"{rows}\nthen {again}")
+    return rows
+
+
+def check_ranges(node: PlannerNode, rows: Rows) -> None:
+    """Check that any cut into row ranges gives the rows of one kernel call, and that inputs without rows are no special case.
+
+    Raises
+    ------
+    ContractBroken
+        If a cut shows.
+    """
+    if not node.operator.has_kernel:
+        return
+    for count in PARTITIONS:
+        found = rows_of(run_ranges(node, count), node.schema)
+        demand(same_rows(found, rows), node, f"{count} row range(s) give the rows of one kernel call", f"{rows}\nbut {found}")
+    if node.inputs:
+        check_no_rows(node)
+
+
+def run_kernel(node: PlannerNode) -> Chunk:
+    """Return all rows of a node over sources, from one kernel call (sources: from one read)."""
+    operator = node.operator
+    if isinstance(operator, Source):
+        return operator.read(0, node.length.rows or 0)
+    return operator.kernel([read_all(child) for child in node.inputs], [child.facts for child in node.inputs])
+
+
+def kernel_rows(node: PlannerNode) -> Rows:
+    """Return all rows of a node over sources, from one kernel call."""
+    return rows_of(run_kernel(node), node.schema)
+
+
+def read_all(node: PlannerNode) -> Chunk:
+    """Return all rows of a source."""
+    assert isinstance(node.operator, Source)
+    return node.operator.read(0, node.length.rows or 0)
+
+
+def run_ranges(node: PlannerNode, count: int) -> Chunk:
+    """Return the rows of a node computed in ``count`` row ranges, each in small batches, as tasks of the engine compute them."""
+    plan = FlatPlan.of(node)
+    placements: dict[int, Placement | None] = fold([node], _place)
+    placement = placements[id(node)]
+    assert placement is not None
+    bounds = [placement.base_rows * number // count for number in range(count + 1)]
+    states: dict[int, Any] = {place: _initial_state(plan, place) for place in plan.sequential_places()}
+    parts = []
+    for number, (start, stop) in enumerate(pairwise(bounds), start=1):
+        parts += list(PlanRunner(plan, states).stream(start, stop, BATCH_ROWS, final=number == count))
+        advance = partial(_state_after, plan, start=start, stop=stop, before=dict(states))
+        states = {place: advance(place) for place in states}
+    for part in parts:
+        check_types(node, part, "a row range")
+    return concatenate(parts, node.schema)
+
+
+def _place(node: PlannerNode, inputs: list[Placement | None]) -> Placement | None:
+    return place(node, [item for item in inputs if item is not None])
+
+
+def _initial_state(plan: FlatPlan, place: int) -> Any:
+    operator = plan.operators[place]
+    assert isinstance(operator, SequentialOperator)
+    return operator.initial_state(plan.input_facts(place))
+
+
+def _state_after(plan: FlatPlan, place: int, start: int, stop: int, before: dict[int, Any]) -> Any:
+    operator = plan.operators[place]
+    assert isinstance(operator, SequentialOperator)
+    return operator.combine(before[place], summarize(plan, place, before, start, stop, BATCH_ROWS))
+
+
+def check_no_rows(node: PlannerNode) -> None:
+    """Check an operator over inputs without rows.
+
+    Raises
+    ------
+    ContractBroken
+        If types or the number of rows are other than inferred.
+    """
+    empty = node.with_inputs([_in_memory(Chunk.empty(child.schema), child) for child in node.inputs])
+    rows = run_ranges(empty, 1).rows
+    demand(empty.length.rows in (None, rows), node, "the length inferred for no rows is right", f"{empty.length}, but {rows} rows")
+
+
+def check_types(node: PlannerNode, chunk: Chunk, what: str) -> None:
+    """Check that columns have the inferred types and lengths.
+
+    Raises
+    ------
+    ContractBroken
+        If they do not.
+    """
+    found = [column.type for column in chunk.columns]
+    wanted = [column_type.physical for column_type in node.schema]
+    same = len(found) == len(wanted) and all(a.equals(b) for a, b in zip(found, wanted, strict=True))
+    demand(same, node, f"{what} gives the inferred types", f"{list(map(str, found))} for {list(map(str, node.schema))}")
+    lengths = {len(column) for column in chunk.columns} | {chunk.rows}
+    demand(len(lengths) == 1, node, f"{what} gives columns of one length", str(sorted(lengths)))
+
+
+def reordered(node: PlannerNode, slot: int) -> PlannerNode:
+    """Return the node with the rows of one input in reverse order."""
+    child = node.inputs[slot]
+    chunk = read_all(child)
+    backwards = pa.array(range(chunk.rows - 1, -1, -1), pa.int64())
+    turned = Chunk(tuple(column.take(backwards) for column in chunk.columns), chunk.rows)
+    inputs = [_in_memory(turned, other) if place == slot else other for place, other in enumerate(node.inputs)]
+    return node.with_inputs(inputs)
+
+
+def _in_memory(chunk: Chunk, like: PlannerNode) -> PlannerNode:
+    return MemorySource.of(chunk, like.schema).make_planner_node()

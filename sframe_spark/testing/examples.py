@@ -1,0 +1,154 @@
+"""Examples of the built-in operators for the contract kit: each shows a case that a wrong operator would get wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.operators.asof_join import AsofJoin
+from sframe_spark.operators.columns import Project, Zip
+from sframe_spark.operators.cumulative import Cumulative
+from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
+from sframe_spark.operators.flat_map import FlatMap
+from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.join import Join
+from sframe_spark.operators.program import Literal, Program, Register, Step
+from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.rolling import Rolling
+from sframe_spark.operators.row_number import RowNumber
+from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
+from sframe_spark.operators.shift import Shift
+from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sources import SparkSource, constant_source, range_source
+from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.testing.contract_base import Example
+from sframe_spark.testing.pool import halved, missing_cells, row_twice
+from sframe_spark.testing.tables import segments_source, table_source
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
+
+NAN = float("nan")
+
+# Ties, missing values, NaN and both zeros; floats are quarters, so that sums are exact in any order.
+COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
+    "int": (INT, [3, 1, None, 2, 3, -4, 1, None, 5, 0, 3, 2, -4]),
+    "float": (FLOAT, [0.5, NAN, -0.25, None, 2.0, -0.0, 0.0, 7.75, None, 1.5, -3.0, NAN, 0.5]),
+    "text": (STR, ["b", "a", None, "", "b", "é", "a", "c", "b", None, "B", "a", "ab"]),
+    "sorted": (INT, [None, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 8, 9]),
+    "runs": (STR, ["a", "a", None, None, "b", "b", "b", "a", "a", "b", "", "", ""]),
+    "mask": (INT, [1, 0, 1, None, 2, 0, -1, 1, 0, 0, 1, None, 1]),
+}
+
+
+def table(*names: str) -> PlannerNode:
+    """Thirteen rows in memory of the columns named."""
+    types = [COLUMNS[name][0] for name in names]
+    return table_source([COLUMNS[name][1] for name in names], types, 13)
+
+
+def stored(*names: str) -> PlannerNode:
+    """The same rows as segments on disk, one of them without rows."""
+    types = [COLUMNS[name][0] for name in names]
+    return segments_source([COLUMNS[name][1] for name in names], types, [0, 4, 4, 9, 13])
+
+
+def part(node: PlannerNode) -> PlannerNode:
+    """Some columns and rows of a source, as laws leave it."""
+    narrowed: Any = node.operator
+    return PlannerNode(narrowed.with_columns([2, 0]).rows_between(3, 11))
+
+
+def spark_frame() -> PlannerNode:
+    """A user's DataFrame."""
+    from sframe_spark.session import get_session
+
+    rows = [(1, "a"), (2, None), (None, "c"), (1, "a")]
+    return SparkSource(get_session().createDataFrame(rows, "c0 bigint, c1 string"), (INT, STR)).make_planner_node()
+
+
+def example(title: str, operator: Operator, *inputs: Sequence[str]) -> Example:
+    """An operator over tables of the columns named."""
+    return Example(operator.name, title, lambda: operator.make_planner_node(*[table(*names) for names in inputs]))
+
+
+SOURCES = (
+    Example("memory_source", "all rows", lambda: table("int", "float", "text")),
+    Example("memory_source", "some columns and rows", lambda: part(table("int", "float", "text"))),
+    Example("segment_source", "all rows", lambda: stored("int", "float", "text")),
+    Example("segment_source", "some columns and rows, cutting segments", lambda: part(stored("int", "float", "text"))),
+    Example("range_source", "backwards", lambda: range_source(5, 12, -3)),
+    Example("constant_source", "a text", lambda: constant_source("k", STR, 8)),
+    Example("constant_source", "a missing float", lambda: constant_source(None, FLOAT, 8)),
+    Example("spark_source", "rows that come as they like", spark_frame, needs_spark=True),
+)
+
+PROGRAM = Program(
+    2,
+    (
+        Step("add", (Register(0), Register(1))),
+        Step("multiply", (Register(2), Register(2))),
+        Step("less", (Register(3), Literal(4.0, FLOAT))),
+    ),
+    (Register(4), Register(2), Literal("k", STR), Register(0)),
+)
+
+ROW_WISE = (
+    example("columns in another order, one twice", Project((2, 0, 2)), ["int", "float", "text"]),
+    example("two tables", Zip(), ["int", "text"], ["float"]),
+    example("a column and a constant", Transform(function="add", operands=(Register(0), Literal(10, INT))), ["int"]),
+    example("two columns", BinaryTransform(function="multiply"), ["int"], ["float"]),
+    example("a choice", TernaryTransform(function="if_else"), ["mask"], ["int"], ["int"]),
+    example("a value read twice", GeneralizedTransform(PROGRAM), ["int", "float"]),
+    example("a function of a value", LambdaTransform(PythonFunction(halved, INT)), ["int"]),
+    example("a function of a row", LambdaTransform(PythonFunction(missing_cells, INT, ("a", "b"))), ["int", "text"]),
+)
+
+ROWS = (
+    example("masks with missing values", Filter(), ["float", "text"], ["mask"]),
+    example("the mask is the last column", FilterRows(), ["float", "text", "mask"]),
+    example("a part", SliceRows(2, 9), ["int", "text"]),
+    example("every third of the rest", SliceRows(1, None, 3), ["int", "text"]),
+    example("beyond the end", SliceRows(20, 30), ["int"]),
+    example("three tables", Append(), ["int", "text"], ["mask", "text"], ["int", "text"]),
+    example("no, one or two rows for a row", FlatMap(PythonFunction(row_twice, STR, ("a", "b")), (STR, INT)), ["int", "text"]),
+)
+
+ALONG = (
+    example("from five", RowNumber(5), ["int"]),
+    *[example(f"{kind} of floats", Cumulative(kind), ["float"]) for kind in ("mean", "min")],
+    example("sum of ints", Cumulative("sum"), ["int"]),
+    example("around each row", Rolling("mean", -2, 1), ["int"]),
+    example("only earlier rows, few are enough", Rolling("sum", -5, -2, 1), ["int"]),
+    example("the largest float", Rolling("max", 0, 3, 2), ["float"]),
+    example("down, with missing values", Shift(3), ["text"]),
+    example("up, with a value", Shift(-2, Literal(0, INT)), ["int"]),
+)
+
+AGGREGATIONS = (Aggregation("count"), Aggregation("sum", (1,)), Aggregation("count_missing", (1,)))
+
+IN_ORDER = (
+    example("runs of equal keys", StreamingGroupBy((0,), AGGREGATIONS), ["runs", "int"]),
+    example("runs divided further", StreamingGroupBy((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
+    example("the row before", AsofJoin(0, (), (1, 0)), ["int"], ["sorted", "text"]),
+    example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
+    example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),
+)
+
+JOINS = ("inner", "left", "right", "outer")
+
+EXCHANGES = (
+    example("groups of texts", GroupBy((0,), AGGREGATIONS), ["text", "int"]),
+    example("groups by two keys, order matters", GroupBy((2, 0), (Aggregation("concat", (1,)),)), ["text", "int", "float"]),
+    example("distinct rows", GroupBy((0, 1)), ["int", "mask"]),
+    example("any order", Reduce(AGGREGATIONS), ["text", "int"]),
+    example("in order", Reduce((Aggregation("concat", (0,)),)), ["text"]),
+    *[example(f"{how}, missing keys and ties", Join((0,), (1,), how), ["text", "int"], ["int", "text"]) for how in JOINS],
+    example("two keys", Join((0, 1), (1, 0), "inner"), ["int", "text"], ["text", "int", "float"]),
+    example("missing first, NaN last, ties in order", Sort(((0, True),)), ["float", "text"]),
+    example("one column up, one down", Sort(((1, False), (0, True))), ["float", "text"]),
+    example("ties at the end", TopRows(((1, False),), 4), ["float", "text"]),
+)
+
+EXAMPLES: tuple[Example, ...] = (*SOURCES, *ROW_WISE, *ROWS, *ALONG, *IN_ORDER, *EXCHANGES)
+"""Examples of all built-in operators."""

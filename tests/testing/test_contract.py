@@ -1,0 +1,323 @@
+"""The contract kit finds operators that do not do what they say: each of these lies in one place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from sframe_spark.operators.rows import slice_rows
+from sframe_spark.operators.sources import range_source
+from sframe_spark.planner import registry
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.testing.contract import ContractBroken, Example, check_contract, check_lowering, check_operator, operators_without_examples
+from sframe_spark.testing.contract_base import same_value
+from sframe_spark.testing.examples import table
+from sframe_spark.types import FLOAT, INT
+
+
+@attrs.frozen
+class Doubled(Operator):
+    """Twice each value: an operator that keeps its contract."""
+
+    name: ClassVar[str] = "sample_doubled"
+    row_wise: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        return (INT,)
+
+    def requires(self, slot: int) -> Need:
+        return Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return Chunk.of([pc.multiply(inputs[0].columns[0], 2)])
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        return inputs[0].with_columns([inputs[0].df["c0"] * 2], (INT,))
+
+
+@attrs.frozen
+class WrongType(Doubled):
+    """Says floats, gives ints."""
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        return (FLOAT,)
+
+
+@attrs.frozen
+class WrongLength(Doubled):
+    """Says one row more."""
+
+    row_wise: ClassVar[bool] = False
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        return Length.exactly((inputs[0].length.rows or 0) + 1)
+
+
+@attrs.frozen
+class WrongBound(Doubled):
+    """Says fewer rows at most."""
+
+    row_wise: ClassVar[bool] = False
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        return Length.unknown(at_most=5)
+
+
+@attrs.frozen
+class Numbered(Doubled):
+    """Numbers rows within what it is given, so the cut into ranges shows."""
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return Chunk.of([pa.array(range(inputs[0].rows), pa.int64())])
+
+
+@attrs.frozen
+class Halves(Doubled):
+    """Drops rows while it says that it keeps them all."""
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return inputs[0].take(pc.is_valid(inputs[0].columns[0]))
+
+
+@attrs.frozen
+class FirstValue(Doubled):
+    """One value everywhere, the first: says that order does not matter."""
+
+    row_wise: ClassVar[bool] = False
+    has_kernel: ClassVar[bool] = False
+    has_whole_kernel: ClassVar[bool] = True
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return inputs[0].slice(0, 1)
+
+
+@attrs.frozen
+class Unhashable(Doubled):
+    """Holds a list."""
+
+    values: list[int] = attrs.Factory(list)
+
+
+@attrs.frozen
+class Unpicklable(Doubled):
+    """Holds a function that no other process finds."""
+
+    function: Callable[[int], int] = attrs.field(default=lambda value: value)
+
+
+@attrs.frozen
+class WordyDescription(Doubled):
+    """Describes itself in two lines."""
+
+    def describe(self) -> str:
+        return "two\nlines"
+
+
+@attrs.frozen
+class EmptyCase(Doubled):
+    """Gives another type where there are no rows."""
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        doubled = super().kernel(inputs, facts)
+        return doubled if doubled.rows else Chunk.of([pa.array([], pa.float64())])
+
+
+@attrs.frozen
+class Counting(SequentialOperator):
+    """Counts rows, and forgets them between ranges."""
+
+    name: ClassVar[str] = "sample_counting"
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        return (INT,)
+
+    def initial_state(self, facts: Sequence[Facts]) -> int:
+        return 0
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> int:
+        return inputs[0].rows
+
+    def combine(self, first: int, second: int) -> int:
+        return second
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: int) -> tuple[Chunk, int]:
+        rows = inputs[0].rows
+        return Chunk.of([pa.array(range(state, state + rows), pa.int64())]), state + rows
+
+
+@attrs.frozen
+class OtherLowering(Doubled):
+    """Means something else on Spark."""
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        return inputs[0].with_columns([inputs[0].df["c0"] * 2 + 1], (INT,))
+
+
+@attrs.frozen
+class OtherSparkType(Doubled):
+    """Gives a double on Spark."""
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        return inputs[0].with_columns([inputs[0].df["c0"] * 2.0], (INT,))
+
+
+@attrs.frozen
+class TiedKey(Doubled):
+    """Orders rows by their values, which are not distinct."""
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        doubled = super().plan_to_operator(inputs, context)
+        return Relation(doubled.df.select("c0", doubled.df["c0"].alias("k0")), (INT,), (KeyColumn("k0"),))
+
+
+@attrs.frozen
+class LostKey(Doubled):
+    """Loses the row order."""
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        return Relation(super().plan_to_operator(inputs, context).df.select("c0"), (INT,))
+
+
+@attrs.frozen
+class NeverMissing(Doubled):
+    """Says that no value is missing."""
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        return attrs.evolve(super().plan_to_operator(inputs, context), not_missing=frozenset({0}))
+
+
+@attrs.frozen
+class WrongPosition(Doubled):
+    """Numbers rows from one."""
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        doubled = super().plan_to_operator(inputs, context).with_position()
+        return attrs.evolve(doubled, df=doubled.df.select("c0", "k0", (doubled.df[str(doubled.position)] + 1).alias("q")), position="q")
+
+
+@attrs.frozen
+class PartitionNumber(Doubled):
+    """Shows where a row lies."""
+
+    has_kernel: ClassVar[bool] = False
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        from pyspark.sql import functions as F
+
+        return inputs[0].with_columns([F.spark_partition_id().cast("bigint")], (INT,))
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Registrations of a test go with the test."""
+    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
+
+
+def example(operator_class: type[Operator]) -> Example:
+    """The operator over a column with missing values."""
+    register(operator_class)
+    return Example(operator_class.name, "ints", lambda: operator_class().make_planner_node(table("int")))
+
+
+@pytest.mark.parametrize(
+    ("operator_class", "rule"),
+    [
+        (WrongType, "the kernel gives the inferred types"),
+        (WrongLength, "the inferred length is the number of rows"),
+        (WrongBound, "at most as many rows as inferred"),
+        (Numbered, r"row range\(s\) give the rows of one kernel call"),
+        (Halves, "the inferred length is the number of rows"),
+        (FirstValue, "input 0 may come in any order, since .* INHERITED"),
+        (Unhashable, "a copy has the same hash"),
+        (Unpicklable, "the value pickles"),
+        (WordyDescription, "describe.. is one line"),
+        (EmptyCase, "a row range gives the inferred types"),
+        (Counting, r"2 row range\(s\) give the rows of one kernel call"),
+    ],
+)
+def test_lies_are_found_without_spark(operator_class: type[Operator], rule: str) -> None:
+    with pytest.raises(ContractBroken, match=f"(?s){operator_class.name}.* breaks the rule that .*{rule}"):
+        check_operator(example(operator_class))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    ("operator_class", "rule"),
+    [
+        (OtherLowering, "kernel and Spark lowering give the same rows"),
+        (OtherSparkType, "the lowering gives the inferred types"),
+        (TiedKey, "the key orders all rows"),
+        (LostKey, "rows have a key"),
+        (NeverMissing, "column 0 misses no value"),
+        (WrongPosition, "the position numbers the rows in order"),
+        (PartitionNumber, r"partition\(s\) give the rows of one"),
+    ],
+)
+def test_lies_are_found_on_spark(operator_class: type[Operator], rule: str, spark: Any) -> None:
+    with pytest.raises(ContractBroken, match=f"breaks the rule that .*{rule}"):
+        check_lowering(example(operator_class))
+
+
+@pytest.mark.spark
+def test_an_operator_that_keeps_its_contract_passes(spark: Any) -> None:
+    check_contract(example(Doubled))
+
+
+def test_a_class_that_is_not_registered_is_found() -> None:
+    lonely = Example("sample_doubled", "ints", lambda: Doubled().make_planner_node(table("int")))
+    with pytest.raises(ContractBroken, match="registered under its name"):
+        check_operator(lonely)
+
+
+def test_examples_are_one_operator_over_sources() -> None:
+    def deep() -> PlannerNode:
+        return slice_rows(slice_rows(range_source(0, 9), 1, 8), 1, 3)
+
+    with pytest.raises(ContractBroken, match="inputs are sources: slice"):
+        check_operator(Example("slice", "of a slice", deep))
+    with pytest.raises(ContractBroken, match="last operator is the one it is about"):
+        check_operator(Example("append", "of a slice", deep))
+
+
+def test_operators_without_examples_are_named_by_package() -> None:
+    register(Doubled)
+    package = Doubled.__module__.split(".")[0]
+    assert operators_without_examples(package, []) == ["sample_doubled"]
+    assert operators_without_examples(package, [example(Doubled)]) == []
+    assert "slice" in operators_without_examples("sframe_spark", [])
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        (1, 1, True),
+        (1, 1.0, False),
+        (None, None, True),
+        (None, 0, False),
+        (float("nan"), float("nan"), True),
+        (float("nan"), 0.0, False),
+        (float("inf"), float("inf"), True),
+        (1.0, 1.0 + 1e-14, True),
+        (1.0, 1.001, False),
+        ([1, [None]], [1, [None]], True),
+        ([1], [1, 2], False),
+        ({"a": float("nan")}, {"a": float("nan")}, True),
+        ({"a": 1}, {"b": 1}, False),
+        ("a", "b", False),
+    ],
+)
+def test_values_are_the_same(first: Any, second: Any, same: bool) -> None:
+    assert same_value(first, second) is same

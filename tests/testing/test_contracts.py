@@ -1,0 +1,39 @@
+"""The contract of every registered operator, on the examples of the contract kit."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from typing import Any
+
+import pytest
+
+import sframe_spark.operators
+from sframe_spark.planner.registry import registered_names
+from sframe_spark.testing.contract import check_lowering, check_operator, operators_without_examples
+from sframe_spark.testing.contract_base import Example
+from sframe_spark.testing.examples import EXAMPLES
+
+
+@pytest.mark.parametrize("example", [example for example in EXAMPLES if not example.needs_spark], ids=str)
+def test_contract_without_spark(example: Example) -> None:
+    check_operator(example)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("example", EXAMPLES, ids=str)
+def test_contract_on_spark(example: Example, spark: Any) -> None:
+    if example.needs_spark:
+        check_operator(example)
+    check_lowering(example)
+
+
+def test_every_operator_has_an_example() -> None:
+    for module in pkgutil.walk_packages(sframe_spark.operators.__path__, "sframe_spark.operators."):
+        importlib.import_module(module.name)
+    assert operators_without_examples("sframe_spark", EXAMPLES) == []
+
+
+def test_examples_are_of_registered_operators_and_told_apart() -> None:
+    assert {example.operator for example in EXAMPLES} <= set(registered_names())
+    assert len(set(map(str, EXAMPLES))) == len(EXAMPLES)
