@@ -1,0 +1,45 @@
+"""Plans run range by range without Spark, as tasks do it: states by one pass over partial results, then each range on its own."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import Any
+
+from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.values.decode import decode
+
+
+def sent(value: Any) -> Any:
+    """What arrives in another process."""
+    return pickle.loads(pickle.dumps(value))
+
+
+def run_in_ranges(node: PlannerNode, bounds: Sequence[int], batch_rows: int) -> list[tuple[Any, ...]]:
+    """Rows of a plan over its base rows cut at ``bounds``, a few rows at a time."""
+    root = builtin_optimizer().optimize(node)
+    plan = FlatPlan.of(root)
+    ranges = list(pairwise(bounds))
+    states: list[dict[int, Any]] = [{} for _ in ranges]
+    for place in plan.sequential_places():
+        operator = plan.operators[place]
+        assert isinstance(operator, SequentialOperator)
+        running = operator.initial_state(plan.input_facts(place))
+        for number, (start, stop) in enumerate(ranges):
+            states[number][place] = sent(running)
+            part = summarize(plan, place, dict(states[number]), start, stop, batch_rows)
+            running = operator.combine(running, sent(part))
+    chunks: list[Chunk] = []
+    for (start, stop), known in zip(ranges, states, strict=True):
+        chunks += PlanRunner(plan, known).stream(start, stop, batch_rows)
+    return rows_of(concatenate(chunks, node.schema), node)
+
+
+def rows_of(chunk: Chunk, node: PlannerNode) -> list[tuple[Any, ...]]:
+    """Rows of a chunk as Python values."""
+    return list(zip(*[decode(column, kind) for column, kind in zip(chunk.columns, node.schema, strict=True)], strict=True))

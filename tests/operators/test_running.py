@@ -1,0 +1,189 @@
+"""Running aggregates: against aggregates of the rows so far on plain Python values, over ranges and batches of any size."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from sframe_spark import SFrame, aggregate, config
+from sframe_spark.engine.materialize import compute
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.running import running
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.oracle.aggregates import AGGREGATES
+from sframe_spark.testing.oracle.values import rows_equal, token
+from tests.operators.ranges import rows_of, run_in_ranges
+
+NAN = math.nan
+UTC = datetime.UTC
+NAMES = ["f", "i", "s", "t", "z"]
+NUMERIC = [(name, column) for name in ("sum", "mean", "min", "max", "var", "std", "quantile") for column in "fi"]
+ANY = [(name, column) for name in ("select_one", "count_distinct", "distinct", "concat") for column in ("f", "i", "s", "t", "z")]
+PAIRS = [(name, pair) for name in ("argmin", "argmax") for pair in ("fs", "if", "tz", "zi")]
+EXTREMES = [(name, column) for name in ("min", "max") for column in ("t", "z")]
+REQUESTS = [("count", ""), *NUMERIC, *ANY, *PAIRS, *EXTREMES, ("freq_count", "s")]
+MOMENTS = st.datetimes(datetime.datetime(1960, 1, 1), datetime.datetime(2030, 1, 1))
+ROW = st.tuples(
+    st.none() | st.sampled_from([1.5, -2.0, 0.0, 8.25, NAN, math.inf]),
+    st.none() | st.integers(-5, 5),
+    st.none() | st.sampled_from(["a", "b", ""]),
+    st.none() | MOMENTS,
+    st.none() | MOMENTS.map(lambda moment: moment.replace(tzinfo=UTC)),
+)
+EMPTY_ROW = (1.0, 1, "a", datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 1, tzinfo=UTC))
+
+
+def frame(rows: Sequence[tuple[Any, ...]]) -> SFrame:
+    """A frame of the rows; an extra row gives the columns their types and is cut off again."""
+    columns = zip(*[*rows, EMPTY_ROW], strict=True)
+    return SFrame({name: list(values) for name, values in zip(NAMES, columns, strict=True)})[: len(rows)]
+
+
+def aggregations() -> list[Aggregation]:
+    parameters = {"quantile": (0.25, 0.5)}
+    return [Aggregation(name, tuple(map(NAMES.index, columns)), parameters.get(name, ())) for name, columns in REQUESTS]
+
+
+def expected(rows: Sequence[tuple[Any, ...]], keys: Sequence[int]) -> list[tuple[Any, ...]]:
+    """One aggregate of all rows so far with the same key per row."""
+    kinds = ["float", "int", "str", "datetime", "datetime"]
+    result = []
+    for place, row in enumerate(rows):
+        seen = [r for r in rows[: place + 1] if [token(r[key]) for key in keys] == [token(row[key]) for key in keys]]
+        values = []
+        for wanted in aggregations():
+            columns = [[r[p] for r in seen] for p in wanted.positions]
+            types = [kinds[p] for p in wanted.positions]
+            values.append(len(seen) if wanted.function == "count" else AGGREGATES[wanted.function](columns, wanted.parameters, types))
+        result.append(tuple(values))
+    return result
+
+
+def assert_rows(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> None:
+    for row, (a, b) in enumerate(zip(found, wanted, strict=True)):
+        for request, x, y in zip(REQUESTS, a, b, strict=True):
+            assert rows_equal([(x,)], [(y,)]), (row, request, x, y)
+
+
+def node_of(rows: Sequence[tuple[Any, ...]], keys: Sequence[int]) -> PlannerNode:
+    source = compute(frame(rows)._node)
+    return running(source, keys, aggregations())
+
+
+@settings(deadline=None, max_examples=60)
+@given(
+    st.lists(ROW, max_size=14),
+    st.lists(st.integers(0, 4), max_size=2, unique=True),
+    st.lists(st.integers(0, 14), max_size=3),
+    st.integers(1, 5),
+)
+@example(rows=[], keys=[], cuts=[], batch_rows=1)
+@example(rows=[EMPTY_ROW], keys=[0], cuts=[0, 1], batch_rows=1)
+@example(rows=[(None,) * 5] * 4, keys=[0, 4], cuts=[1, 2], batch_rows=1)
+@example(rows=[(-0.0, 1, "a", None, None), (0.0, 2, "b", None, None)], keys=[0], cuts=[1], batch_rows=1)
+def test_rows_so_far(rows: list[tuple[Any, ...]], keys: list[int], cuts: list[int], batch_rows: int) -> None:
+    node = node_of(rows, keys)
+    bounds = sorted({0, len(rows), *[min(cut, len(rows)) for cut in cuts]})
+    bounds = bounds if len(bounds) > 1 else [0, 0]
+    wanted = expected(rows, keys)
+    assert_rows(run_in_ranges(node, bounds, batch_rows), wanted)
+    source = node.inputs[0]
+    whole = node.operator.kernel([source.operator.read(0, len(rows))], [source.facts])  # type: ignore[attr-defined]
+    assert_rows(rows_of(whole, node), wanted)
+
+
+def test_long_groups_use_the_same_meaning() -> None:
+    """Few long groups take another way than many short ones."""
+    values = [(i * 7919) % 1013 / 4 for i in range(9_000)]
+    sf = SFrame({"v": values, "k": [i // 4_500 for i in range(9_000)]})
+    done = sf.running({"s": aggregate.SUM("v"), "m": aggregate.MIN("v"), "a": aggregate.MEAN("v")}, by="k")
+    total, least, wanted = 0.0, math.inf, []
+    for place, value in enumerate(values):
+        total, least = (value, value) if place % 4_500 == 0 else (total + value, min(least, value))
+        wanted.append((total, least, total / (place % 4_500 + 1)))
+    assert rows_equal([(row["s"], row["m"], row["a"]) for row in done], wanted)
+
+
+def test_columns_and_names() -> None:
+    sf = SFrame({"k": ["x", "y", "x"], "v": [1, 2, 3]})
+    done = sf.running([aggregate.SUM("v"), aggregate.SUM("v"), aggregate.COUNT], by=["k"])
+    assert done.column_names() == ["k", "v", "Sum of v", "Sum of v.1", "Count"]
+    assert list(done["Count"]) == [1, 1, 2]
+    assert list(sf.running(aggregate.MAX("v"))["Max of v"]) == [1, 2, 3]
+    assert sf.running({"": aggregate.MAX("v")}).column_names() == ["k", "v", "Max of v"]
+    kept = sf[sf["v"] > 1]
+    kept["n"] = kept.running({"n": aggregate.COUNT})["n"] * 10
+    assert list(kept["n"]) == [10, 20]
+
+
+def test_other_key_types() -> None:
+    keys: list[Any] = [["a"], None, ["a"], ["a", "b"]]
+    assert list(SFrame({"k": keys}).running({"n": aggregate.COUNT}, by="k")["n"]) == [1, 1, 2, 1]
+    vectors = [[1.0, 2.0], [NAN], [1.0, 2.0], [NAN]]
+    assert list(SFrame({"k": vectors}).running({"n": aggregate.COUNT}, by="k")["n"]) == [1, 1, 2, 2]
+    moments = [datetime.datetime(2020, 1, 1, tzinfo=UTC), datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 1, tzinfo=UTC)]
+    assert list(SFrame({"k": moments}).running({"n": aggregate.COUNT}, by="k")["n"]) == [1, 1, 2]
+
+
+def test_wrong_arguments() -> None:
+    sf = SFrame({"k": ["x"], "v": [1], "d": [{"a": 1}]})
+    with pytest.raises(KeyError, match="no column is named 'w'"):
+        sf.running(aggregate.SUM("w"))
+    with pytest.raises(KeyError, match="no column is named 'w'"):
+        sf.running(aggregate.COUNT, by="w")
+    with pytest.raises(TypeError, match="holds dicts"):
+        sf.running(aggregate.COUNT, by="d")
+    with pytest.raises(TypeError, match="name or a list of names"):
+        sf.running(aggregate.COUNT, by=3)
+    with pytest.raises(TypeError, match="is needed"):
+        sf.running("sum")
+    with pytest.raises(RuntimeError, match="names of their own"):
+        sf.running({"v": aggregate.COUNT})
+    with pytest.raises(RuntimeError, match="SUM takes"):
+        sf.running(aggregate.SUM("k"))
+
+
+ROWS = [
+    (1.5, 3, "a", datetime.datetime(2020, 1, 2), datetime.datetime(2020, 1, 2, tzinfo=UTC)),
+    (NAN, -2, "b", None, None),
+    (None, None, "a", datetime.datetime(2019, 1, 2), datetime.datetime(2019, 1, 2, tzinfo=UTC)),
+    (-4.0, 3, None, datetime.datetime(2021, 1, 2), datetime.datetime(2021, 1, 2, tzinfo=UTC)),
+    (2.5, 5, "a", datetime.datetime(2020, 1, 2), datetime.datetime(2018, 1, 2, tzinfo=UTC)),
+    (NAN, 1, None, None, datetime.datetime(2018, 1, 2, tzinfo=UTC)),
+] * 3
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("keys", [(), (2,), (0, 3)])
+def test_window_of_spark_agrees(keys: tuple[int, ...], spark: Any) -> None:
+    node = running(frame(ROWS)._node, keys, aggregations())
+    source = compute(node, MaterializeOptions(naive=True))
+    assert_rows(rows_of(source.operator.read(0, len(ROWS)), node), expected(ROWS, keys))  # type: ignore[attr-defined]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("segments", [1, 7])
+def test_segments(segments: int, spark: Any) -> None:
+    with config.using(small_rows=0):
+        node = running(frame(ROWS)._node, (2,), aggregations())
+        source = compute(node, MaterializeOptions(segments=segments, in_memory=0))
+    assert_rows(rows_of(source.operator.read(0, len(ROWS)), node), expected(ROWS, (2,)))  # type: ignore[attr-defined]
+
+
+@pytest.mark.spark
+def test_below_a_filter(spark: Any) -> None:
+    with config.using(small_rows=0, check="result"):
+        sf = SFrame({"v": list(range(60)), "k": [i % 3 for i in range(60)]})
+        kept = sf[sf["v"] % 2 == 1].running({"s": aggregate.SUM("v"), "d": aggregate.COUNT_DISTINCT("k")}, by="k")
+        kept.materialize(segments=7)
+    totals: dict[int, int] = {}
+    for row in kept:
+        totals[row["k"]] = totals.get(row["k"], 0) + row["v"]
+        assert (row["s"], row["d"]) == (totals[row["k"]], 1)
