@@ -13,22 +13,41 @@ from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import InvalidArgumentError, StorageError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.operators.sources import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.opened import OPEN_DATASETS
 from sframe_spark.storage.paths import normalised
 from sframe_spark.storage.save import check_replaceable, new_staging_directory, save_dataset, swap_into_place
 
 COLUMN_NAME = "X1"
 
 
-def save_node(node: PlannerNode, path: str, names: Sequence[str]) -> None:
+def path_text(path: str | os.PathLike[str]) -> str:
+    """A path as text.
+
+    Raises
+    ------
+    SchemaError
+        If it is not a path; in a ``TypeError`` clause as well.
+    InvalidArgumentError
+        If it is empty: that would be the current directory.
+    """
+    if not isinstance(path, (str, os.PathLike)):
+        raise SchemaError(f"a path is a str, got {type(path).__name__}")
+    text = os.fspath(path)
+    if not text:
+        raise InvalidArgumentError("the path is empty: give the place to save to or to load from")
+    return text
+
+
+def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str]) -> None:
     """Write all rows beside ``path`` and put them in its place when complete; what was there stays readable until then.
 
     Segments that exist already are linked or copied as they are.
     """
-    target = normalised(path)
+    target = normalised(path_text(path))
     check_replaceable(target)
     with GRAPH_LOCK:
         plan = optimize(node)
@@ -46,9 +65,9 @@ def save_node(node: PlannerNode, path: str, names: Sequence[str]) -> None:
         raise
 
 
-def save_frame(node: PlannerNode, names: Sequence[str], path: str, format: str | None) -> None:
+def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
     """Save a frame as a directory of segments or as CSV."""
-    chosen = format or ("csv" if path.endswith((".csv", ".csv.gz")) else "binary")
+    chosen = format or ("csv" if path_text(path).endswith((".csv", ".csv.gz")) else "binary")
     if chosen == "csv":
         write_csv(node, names, path)
     elif chosen == "binary":
@@ -57,7 +76,7 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str, format: str |
         raise InvalidArgumentError(f"format must be 'binary' or 'csv', got {format!r}")
 
 
-def save_column(node: PlannerNode, path: str, format: str | None) -> None:
+def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
     """Save a column as a directory of segments or as lines of text."""
     if format in ("text", "csv"):
         write_csv(node, [COLUMN_NAME], path, header=False)
@@ -67,9 +86,9 @@ def save_column(node: PlannerNode, path: str, format: str | None) -> None:
         raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
 
 
-def write_csv(node: PlannerNode, names: Sequence[str], path: str, header: bool = True) -> None:
+def write_csv(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], header: bool = True) -> None:
     """Write all rows as CSV, streaming, into a file that appears when it is complete."""
-    target = os.path.abspath(path)
+    target = os.path.abspath(path_text(path))
     if os.path.isdir(target):
         raise StorageError(f"{target} is a directory: choose the name of a file")
     with telling("write", target):
@@ -86,16 +105,16 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: str, header: bool =
             raise
 
 
-def load_frame(path: str) -> tuple[PlannerNode, list[str]]:
+def load_frame(path: str | os.PathLike[str]) -> tuple[PlannerNode, list[str]]:
     """Node and column names of a saved frame."""
     from sframe_spark.storage.load import load_manifest
 
-    manifest = load_manifest(path)
+    manifest = OPEN_DATASETS.opened(load_manifest(path_text(path)))
     names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
     return segment_source(manifest), names
 
 
-def load_column(path: str) -> PlannerNode:
+def load_column(path: str | os.PathLike[str]) -> PlannerNode:
     """Node of a saved column.
 
     Raises

@@ -25,7 +25,7 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.session import get_session, get_small_session, get_sources
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
-from sframe_spark.storage.failures import full_disk, tells_of_full_disk
+from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_full_disk
 from sframe_spark.storage.temporary import temporary_root
 
 Value = TypeVar("Value")
@@ -45,7 +45,7 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
         relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, open_source))
         return in_one_task(relation) if single and node.operator_type == "append" else relation
 
-    with keeping_active(spark):
+    with keeping_active(spark), translated_errors(f"planning {root.operator_type}"):
         return fold([root], lower_node)[id(root)]
 
 
@@ -115,6 +115,9 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
         carried = unpack_error(text)
         if carried is not None:
             raise carried from None
+        damage = damage_told_by(text)
+        if damage is not None:
+            raise StorageError(damage) from None
         if tells_of_full_disk(text):
             raise StorageError(f"Spark failed while {description}: {full_disk(location or temporary_root())}") from None
         raise ExecutionError(f"Spark failed while {description}: {first_lines(text)}") from None

@@ -15,10 +15,11 @@ from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.session import require_frame_open
-from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder
 from sframe_spark.types import INT, ColumnType
 
 if TYPE_CHECKING:
@@ -42,6 +43,12 @@ class Source(Operator):
         """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
         raise TypeError(f"source {self.name!r} cannot be read by row range")
 
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What was recorded when the rows were written, or what a look at rows in memory tells."""
+        from sframe_spark.operators.source_statistics import source_properties
+
+        return source_properties(self)
+
     def rows_between(self, start: int, stop: int) -> Source | None:
         """The source of only these rows, or None when the source has no such form."""
         return None
@@ -62,11 +69,12 @@ class MemorySource(Source):
     positions: tuple[int, ...] = attrs.field()
     start: int = attrs.field()
     stop: int = attrs.field()
+    order: RecordedOrder = attrs.field(default=NO_RECORDED_ORDER, eq=False, metadata={"portable": False})
 
     @classmethod
-    def of(cls, data: Chunk, types: Schema) -> MemorySource:
+    def of(cls, data: Chunk, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
         """A source of all rows and columns of a chunk."""
-        return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows)
+        return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows, order)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the selected columns."""
@@ -116,7 +124,7 @@ class SegmentSource(Source):
     """Rows of a dataset of Parquet segments: some of its columns, a range of its rows."""
 
     name: ClassVar[str] = "segment_source"
-    manifest: Manifest = attrs.field(eq=lambda manifest: manifest.directory)
+    manifest: Manifest = attrs.field(eq=lambda manifest: manifest.identity)
     positions: tuple[int, ...] = attrs.field()
     start: int = attrs.field()
     stop: int = attrs.field()

@@ -11,7 +11,7 @@ import pyarrow.fs as pafs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, RecordedOrder, SegmentEntry
 from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised
 from sframe_spark.types import ColumnType
 
@@ -25,6 +25,7 @@ def publish(
     names: Sequence[str] | None = None,
     kind: str = SFRAME,
     durable: bool = True,
+    order: RecordedOrder = NO_RECORDED_ORDER,
 ) -> Manifest:
     """Make the rows of the entries, ordered by segment number, the rows of the dataset in a directory.
 
@@ -45,6 +46,8 @@ def publish(
         ``sframe`` or ``sarray``.
     durable
         Whether to wait until the disk has the data; without need for data that ends with the process.
+    order
+        What is known of the row order.
 
     Examples
     --------
@@ -60,7 +63,7 @@ def publish(
     """
     location = normalised(directory)
     column_names = None if names is None else tuple(names)
-    manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind)
+    manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind, order=order)
     with telling("create dataset", location):
         filesystem, path = filesystem_of(location)
         filesystem.create_dir(path, recursive=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import re
 import shutil
 from collections.abc import Iterator
 
@@ -13,6 +14,8 @@ from pyarrow import ArrowException
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.paths import is_local
 
+# How Spark names a file that it cannot find or read.
+_UNREADABLE = re.compile(r"(?:Path does not exist: |Encountered error while reading file |FileNotFoundException: File )(\S+?)\.?(?:\s|$)")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 
 
@@ -33,7 +36,7 @@ def telling(action: str, location: str) -> Iterator[None]:
     ...     _ = open("/no/such/file")
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.StorageError: cannot read /no/such/file: it does not exist
+    sframe_spark.errors.StorageError: cannot read /no/such/file: there is no directory /no/such
     """
     try:
         yield
@@ -49,9 +52,13 @@ def explanation(error: Exception, location: str) -> str:
     if number in NO_SPACE:
         return full_disk(location)
     if isinstance(error, FileNotFoundError):
-        return "it does not exist"
+        parent = os.path.dirname(location)
+        return f"there is no directory {parent}" if is_local(location) and parent and not os.path.isdir(parent) else "it does not exist"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
+    if number is None and is_local(location) and os.path.isfile(location):
+        # What pyarrow says of a file whose bytes make no sense.
+        return f"it is damaged ({str(error).strip().splitlines()[0]}); restore it from a copy"
     return f"{type(error).__name__}: {error}"
 
 
@@ -78,6 +85,29 @@ def tells_of_full_disk(text: str) -> bool:
     True
     """
     return any(os.strerror(number) in text for number in NO_SPACE)
+
+
+def damage_told_by(text: str) -> str | None:
+    """Say which file is missing or damaged if that is what a message of Spark is about; None otherwise.
+
+    Examples
+    --------
+    >>> damage_told_by("[PATH_NOT_FOUND] Path does not exist: file:/no/segment-1.parquet. SQLSTATE: 42K03")
+    '/no/segment-1.parquet is missing: the dataset was overwritten, moved or deleted since it was opened; load it again'
+    """
+    match = _UNREADABLE.search(text)
+    if match is None:
+        return None
+    file = match.group(1).removeprefix("file:")
+    file = "/" + file.lstrip("/") if file.startswith("/") else file
+    if is_local(file) and os.path.exists(file):
+        return f"{file} is damaged: Spark cannot read it; restore it from a copy"
+    return missing(file)
+
+
+def missing(file: str) -> str:
+    """Say that a file of an open dataset is gone and what helps."""
+    return f"{file} is missing: the dataset was overwritten, moved or deleted since it was opened; load it again"
 
 
 def free_space(location: str) -> str:

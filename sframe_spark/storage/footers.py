@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.failures import telling
+from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.paths import filesystem_of, is_local
 from sframe_spark.types import ColumnType
@@ -64,10 +64,7 @@ def footer_of(location: str, size: int | None = None) -> Footer:
         try:
             found, modified = _identity(location)
         except FileNotFoundError:
-            raise StorageError(
-                f"{location} is missing: the dataset was overwritten, moved or deleted since it was opened; "
-                "load it again"
-            ) from None
+            raise StorageError(missing(location)) from None
         if size is not None and found != size:
             raise StorageError(
                 f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {size}; "

@@ -135,6 +135,41 @@ class SegmentEntry:
         )
 
 
+@attrs.frozen
+class RecordedOrder:
+    """What was proved about the rows of a result before they were written, beyond what looking at single columns tells.
+
+    Parameters
+    ----------
+    orderings
+        Lists of column and whether it ascends; the rows are in order of each, compared column by column. Missing values are the smallest.
+    keys
+        Lists of columns on which no two rows are equal.
+
+    Examples
+    --------
+    >>> order = RecordedOrder(orderings=(((1, True), (0, False)),), keys=((0,),))
+    >>> RecordedOrder.from_json(order.to_json()) == order
+    True
+    """
+
+    orderings: tuple[tuple[tuple[int, bool], ...], ...] = ()
+    keys: tuple[tuple[int, ...], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as a JSON object."""
+        return {"orderings": self.orderings, "keys": self.keys}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RecordedOrder:
+        """Return the facts that :meth:`to_json` described."""
+        orderings = tuple(tuple((int(column), bool(up)) for column, up in items) for items in value.get("orderings", ()))
+        return cls(orderings, tuple(tuple(map(int, key)) for key in value.get("keys", ())))
+
+
+NO_RECORDED_ORDER = RecordedOrder()
+
+
 @attrs.frozen(cache_hash=True)
 class Manifest:
     """A dataset: rows are those of the segments, one after the other.
@@ -157,6 +192,8 @@ class Manifest:
         What the columns are called inside the files; None for c0, c1 and so on.
     version
         Version of the format.
+    order
+        What is known of the row order.
 
     Examples
     --------
@@ -174,6 +211,7 @@ class Manifest:
     has_key: bool = True
     column_names_in_files: tuple[str, ...] | None = None
     version: int = FORMAT_VERSION
+    order: RecordedOrder = NO_RECORDED_ORDER
 
     def __attrs_post_init__(self) -> None:
         for names in (self.names, self.column_names_in_files):
@@ -203,6 +241,17 @@ class Manifest:
             found.setdefault(entry.number, offset - entry.first_position)
         return found
 
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What tells the rows of this dataset from those of any other, a later one in the same directory included."""
+        return (self.directory, *((entry.file, entry.size) for entry in self.segments))
+
+    def follow_to(self, directory: str) -> None:
+        """Go on with the same files in another directory; every source over this manifest goes with it."""
+        object.__setattr__(self, "directory", directory)
+        # Where attrs keeps the hash, which the directory is part of.
+        object.__setattr__(self, "_attrs_cached_hash", None)
+
     def file_name(self, column: int) -> str:
         """Return what a column is called inside the files."""
         if not 0 <= column < len(self.types):
@@ -220,6 +269,7 @@ class Manifest:
             "has_key": self.has_key,
             "column_names_in_files": self.column_names_in_files,
             "rows": self.rows,
+            "order": self.order.to_json(),
             "segments": [entry.to_json() for entry in self.segments],
         }
         return json.dumps(content, ensure_ascii=False, allow_nan=False)
@@ -238,6 +288,7 @@ class Manifest:
                 has_key=content["has_key"],
                 column_names_in_files=_optional_tuple(content["column_names_in_files"]),
                 version=content["version"],
+                order=RecordedOrder.from_json(content.get("order", {})),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise StorageError(f"the manifest of {directory} is damaged: {error!r}; save the frame again") from error

@@ -14,7 +14,8 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.checksums import checksum_of, copy_with_checksum
 from sframe_spark.storage.commit import files_below, flush_directory, flush_files, remove_unnamed, write_manifest
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.opened import OPEN_DATASETS
 from sframe_spark.storage.owner import claim, release, remove_abandoned
 from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised, parent_and_name
 from sframe_spark.storage.reader import iterate_rows
@@ -61,7 +62,8 @@ def save_dataset(
     location = normalised(target)
     check_replaceable(location)
     column_names = None if names is None else tuple(names)
-    planned = Manifest(sources[0].types, (), location, names=column_names, kind=kind)
+    order = sources[0].order if len(sources) == 1 else NO_RECORDED_ORDER
+    planned = Manifest(sources[0].types, (), location, names=column_names, kind=kind, order=order)
     return _save_locally(sources, planned) if is_local(location) else _save_remotely(sources, planned)
 
 
@@ -186,7 +188,7 @@ def _rewrite(source: Manifest, offset: int, rows: int, directory: str, number: i
 
 
 def swap_into_place(staging: str, target: str) -> None:
-    """Give a complete local directory the name of the target; a saved frame that was there is deleted afterwards.
+    """Give a complete local directory the name of the target; a saved frame that was there goes with its last user.
 
     On Linux the two change names at one stroke; elsewhere the target does not exist for a moment, and gets its old
     content back should the second rename fail.
@@ -197,10 +199,10 @@ def swap_into_place(staging: str, target: str) -> None:
         if not os.path.isdir(target) or not os.listdir(target):
             # POSIX lets a directory take the place of an empty one.
             os.replace(staging, target)
-        elif _exchanged(staging, target):
-            shutil.rmtree(staging, ignore_errors=True)
         else:
-            _swap_by_two_renames(staging, target)
+            old = staging if _exchanged(staging, target) else _swapped_by_two_renames(staging, target)
+            if not OPEN_DATASETS.retire(target, old):
+                shutil.rmtree(old, ignore_errors=True)
         flush_directory(os.path.dirname(target))
 
 
@@ -212,7 +214,8 @@ def _exchanged(first: str, second: str) -> bool:
     )
 
 
-def _swap_by_two_renames(staging: str, target: str) -> None:
+def _swapped_by_two_renames(staging: str, target: str) -> str:
+    """Let a directory take the name of another, and return where the other is now."""
     old = staging + ".old"
     os.rename(target, old)
     try:
@@ -220,4 +223,4 @@ def _swap_by_two_renames(staging: str, target: str) -> None:
     except BaseException:
         os.rename(old, target)
         raise
-    shutil.rmtree(old, ignore_errors=True)
+    return old

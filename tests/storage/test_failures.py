@@ -18,7 +18,7 @@ from sframe_spark.storage.failures import free_space, telling
         (OSError(errno.ENOSPC, "full"), "disk is full"),
         (OSError(errno.EDQUOT, "quota"), "disk is full"),
         (PermissionError("no"), "permission denied"),
-        (FileNotFoundError("no"), "does not exist"),
+        (FileNotFoundError("no"), "there is no directory .*new"),
         (pa.ArrowInvalid("bad"), "ArrowInvalid: bad"),
     ],
 )
