@@ -10,13 +10,14 @@ import attrs
 
 from sframe_spark.engine import query
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import segment_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.adopt import adopt
 from sframe_spark.storage.commit import publish
-from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder, SegmentEntry
 from sframe_spark.storage.temporary import temporary_store
 from sframe_spark.storage.writer import SegmentWriter
 
@@ -35,26 +36,29 @@ class NewDataset:
         Column names recorded with the data.
     handle
         Keeps a temporary directory alive; None when the user named the directory.
+    order
+        What is known of the row order.
     """
 
     directory: str
     types: Schema
     names: tuple[str, ...] | None
     handle: Any
+    order: RecordedOrder = NO_RECORDED_ORDER
 
     def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
         """Make the dataset readable."""
-        return publish(self.directory, self.types, entries, names=self.names, durable=self.handle is None)
+        return publish(self.directory, self.types, entries, names=self.names, durable=self.handle is None, order=self.order)
 
 
 @contextmanager
-def new_dataset(types: Schema, options: MaterializeOptions) -> Iterator[NewDataset]:
+def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder = NO_RECORDED_ORDER) -> Iterator[NewDataset]:
     """A fresh directory for a dataset; a failed attempt's files are deleted (by the caller if the caller named the directory)."""
     handle = None if options.directory is not None else temporary_store().new_dataset()
     directory = options.directory if handle is None else handle.directory
     assert directory is not None
     try:
-        yield NewDataset(directory, types, options.names, handle)
+        yield NewDataset(directory, types, options.names, handle, order)
     except BaseException:
         if handle is not None:
             handle.discard()
@@ -63,15 +67,15 @@ def new_dataset(types: Schema, options: MaterializeOptions) -> Iterator[NewDatas
 
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """A Spark query's ordered rows as a dataset written by Spark itself."""
-    with new_dataset(node.schema, options) as dataset:
+    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
         query.write_parquet(node, dataset.directory)
         manifest = dataset.publish(adopt(dataset.directory, node.schema))
     return segment_source(manifest, dataset.handle)
 
 
-def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions) -> PlannerNode:
+def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
     """Rows in memory as a dataset of one segment."""
-    with new_dataset(types, options) as dataset:
+    with new_dataset(types, options, order) as dataset:
         writer = SegmentWriter(dataset.directory, 0, types)
         try:
             if chunk.rows:

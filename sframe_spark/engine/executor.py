@@ -24,6 +24,7 @@ from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
 from sframe_spark.operators.groupby import GroupBy, Reduce
 from sframe_spark.operators.rows import SliceRows
+from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder
@@ -205,7 +206,7 @@ class Executor:
         if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
             parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
             return self._keep(concatenate([read_stream(part) for part in parts], node.schema), node)
-        with new_dataset(node.schema, self.options) as dataset:
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             works = [partial(write_segment, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
             entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
@@ -246,8 +247,8 @@ class Executor:
         if self.options.directory is not None:
             from sframe_spark.engine.datasets import write_chunk
 
-            return write_chunk(chunk, node.schema, self.options)
-        source = MemorySource.of(chunk, node.schema)
+            return write_chunk(chunk, node.schema, self.options, recorded_order(node))
+        source = MemorySource.of(chunk, node.schema, recorded_order(node))
         return PlannerNode(source)
 
 

@@ -12,6 +12,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, RowDomain, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 
@@ -31,6 +32,10 @@ class Project(Operator):
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the picked columns."""
         return tuple(inputs[0].schema[position] for position in self.positions)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of the picked columns."""
+        return inputs[0].project(self.positions)
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows pass through."""
@@ -80,6 +85,10 @@ class Zip(Operator):
         """The common domain of the inputs, or a new one."""
         return super().infer_domain(inputs)
 
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of all inputs together: it is one row sequence."""
+        return side_by_side(inputs, facts)[0]
+
     def requires(self, slot: int) -> Need:
         """Aligned rows."""
         return Need.ALIGNED
@@ -112,6 +121,15 @@ class Zip(Operator):
     def describe(self) -> str:
         """Nothing to say."""
         return ""
+
+
+def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
+    """Properties and types of several inputs' columns taken as one row."""
+    rows, schema = inputs[0], tuple(facts[0].schema)
+    for other, item in zip(inputs[1:], facts[1:], strict=True):
+        rows = rows.beside(other, len(schema))
+        schema += tuple(item.schema)
+    return rows, schema
 
 
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.columns import side_by_side, zip_columns
 from sframe_spark.operators.program import Function, Literal, Operand, Program, Register, Step, lower_program
+from sframe_spark.operators.program_properties import program_properties
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 
@@ -38,6 +40,11 @@ class RowWise(Operator):
         """The types of the program's outputs."""
         schema = tuple(column_type for facts in inputs for column_type in facts.schema)
         return self.program(len(schema)).infer(schema)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Copies keep their properties, monotone results follow their argument."""
+        rows, schema = side_by_side(inputs, facts)
+        return program_properties(self.program(len(schema)), rows, schema)
 
     def requires(self, slot: int) -> Need:
         """Nothing of a single input; aligned rows of several."""

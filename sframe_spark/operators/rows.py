@@ -11,10 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import LengthMismatchError
+from sframe_spark.operators.append_properties import appended_properties
+from sframe_spark.operators.columns import Zip, side_by_side
+from sframe_spark.operators.program_properties import filtered_properties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 
@@ -40,6 +44,10 @@ class FilterRows(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Unknown, bounded by the input."""
         return Length.unknown(at_most=at_most(inputs))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the input's, and what the mask says."""
+        return filtered_properties(inputs[0], facts[0].width)
 
     def requires(self, slot: int) -> Need:
         """Nothing: surviving rows keep their order."""
@@ -90,14 +98,17 @@ class Filter(Operator):
         """Unknown, bounded by the input."""
         return Length.unknown(at_most=at_most(inputs))
 
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the first input's; any part of the rows keeps them."""
+        rows, schema = side_by_side(inputs, facts)
+        return filtered_properties(rows, len(schema))
+
     def requires(self, slot: int) -> Need:
         """Aligned rows."""
         return Need.ALIGNED
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Zip, then ``where``."""
-        from sframe_spark.operators.columns import Zip
-
         return FilterRows().plan_to_operator([Zip().plan_to_operator(inputs, context)], context)
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -136,6 +147,10 @@ class SliceRows(Operator):
             return Length.exactly(len(range(self.start, stop, self.step)))
         bounds = [bound for bound in (wanted, inputs[0].length.at_most) if bound is not None]
         return Length.unknown(at_most=min(bounds) if bounds else None)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the input's; any part of the rows keeps them."""
+        return inputs[0]
 
     def requires(self, slot: int) -> Need:
         """Rows by number."""
@@ -226,6 +241,10 @@ class Append(Operator):
         bounds = [facts.length.at_most for facts in inputs]
         known = all(bound is not None for bound in bounds)
         return Length.unknown(at_most=sum(bound for bound in bounds if bound is not None) if known else None)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What holds in every input, as far as bounds of values prove it at the boundaries."""
+        return appended_properties(inputs, facts)
 
     def requires(self, slot: int) -> Need:
         """Nothing of each input."""

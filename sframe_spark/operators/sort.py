@@ -10,6 +10,9 @@ import attrs
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties import OrderingProperties
+from sframe_spark.planner.properties.items import ordering
+from sframe_spark.planner.properties.relation import RelationProperties, requirement
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, ColumnType
@@ -42,6 +45,10 @@ class Sort(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """The input's length."""
         return inputs[0].length
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """In the order asked for; ties keep the orders that the input has."""
+        return sorted_properties(inputs[0], self.by)
 
     def requires(self, slot: int) -> Need:
         """Input order, which places ties, if the output's order is observed."""
@@ -84,6 +91,10 @@ class TopRows(Operator):
         bound = inputs[0].length.at_most
         return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
 
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of all rows in that order."""
+        return sorted_properties(inputs[0], self.by)
+
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's take-ordered: no exchange of the data."""
         relation = Sort(self.by).plan_to_operator(inputs, context)
@@ -92,6 +103,16 @@ class TopRows(Operator):
     def describe(self) -> str:
         """Columns, directions and count."""
         return f"{describe_order(self.by)}; {self.rows} rows"
+
+
+def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:
+    """Properties of rows after a stable sort: in the order asked for, then among ties in every order that held before."""
+    wanted = ordering(requirement(by))
+    if rows.order.satisfies(wanted):
+        return rows
+    facts = rows.order.facts
+    orderings = (wanted, *[(*wanted, *items) for items in facts.orderings])
+    return rows.reordered(OrderingProperties.of(facts._replace(orderings=orderings, cases=())))
 
 
 def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
+
 from sframe_spark.operators.segment_scan import segments_in_range
-from sframe_spark.operators.sources import MemorySource, RangeSource, SegmentSource, Source
-from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource, SegmentSource, Source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties import OrderingItem, OrderingProperties
+from sframe_spark.planner.properties.relation import RelationProperties, requirement
+from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.storage.manifest import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
 from sframe_spark.storage.statistics import column_statistics, merge, of_some_rows
 
 # Facts about rows in memory are found by looking at them, which pays for tables that are not huge.
 MOST_CELLS_LOOKED_AT = 20_000_000
+# Of very wide frames only some orderings are written down.
+MOST_RECORDED = 64
 
 Statistics = tuple[ColumnStatistics, ...]
 
@@ -25,6 +33,8 @@ def source_statistics(source: Source) -> Statistics:
             return memory_statistics(source)
         case RangeSource():
             return (range_statistics(source),)
+        case ConstantSource():
+            return (ColumnStatistics(ascending=True, descending=True, constant=True),)
         case _:
             return (UNKNOWN_STATISTICS,) * len(source.infer_type(()))
 
@@ -73,3 +83,58 @@ def range_statistics(source: RangeSource) -> ColumnStatistics:
         minimum=min(source.start, last),
         maximum=max(source.start, last),
     )
+
+
+def source_properties(source: Source) -> RelationProperties:
+    """Order, constants, keys and bounds of a source's rows, from its statistics and from what was proved of it."""
+    statistics = source_statistics(source)
+    recorded = shown_order(source)
+    facts = dict(enumerate(statistics))
+    order = OrderingProperties(
+        constants=[place for place, known in facts.items() if known.constant],
+        orderings=[
+            *[[(place, "asc")] for place, known in facts.items() if known.ascending],
+            *[[(place, "desc")] for place, known in facts.items() if known.descending],
+            *[requirement(items) for items in recorded.orderings],
+        ],
+        keys=[*[[p] for p, known in facts.items() if known.strictly_ascending or known.strictly_descending], *recorded.keys],
+        not_null=[place for place, known in facts.items() if known.has_missing is False],
+    )
+    bounds = {
+        place: (known.minimum, known.maximum)
+        for place, known in facts.items()
+        if known.bounds_known and known.has_missing is False and known.has_nan is False and known.minimum is not None
+    }
+    return RelationProperties(order, bounds=bounds)
+
+
+def shown_order(source: Source) -> RecordedOrder:
+    """The recorded order in terms of the columns that a source shows; an ordering ends where a column is not shown."""
+    if not isinstance(source, (MemorySource, SegmentSource)):
+        return NO_RECORDED_ORDER
+    recorded = source.manifest.order if isinstance(source, SegmentSource) else source.order
+    places = {position: place for place, position in enumerate(source.positions)}
+    orderings = []
+    for items in recorded.orderings:
+        shown = tuple((places[column], up) for column, up in itertools.takewhile(lambda item: item[0] in places, items))
+        orderings += [shown] if shown else []
+    keys = tuple(tuple(places[column] for column in key) for key in recorded.keys if all(column in places for column in key))
+    return RecordedOrder(tuple(orderings), keys)
+
+
+def recorded_order(node: PlannerNode) -> RecordedOrder:
+    """Orderings and keys proved of a node's rows, for the manifest of its result; files that Spark writes tell no order themselves."""
+    known = properties_of(node).order
+    orderings = []
+    for items in known.orderings:
+        shown = tuple(itertools.takewhile(is_recordable, items))
+        orderings += [tuple((int(item.column), item.direction == "asc") for item in shown)] if shown else []
+    keys = tuple(tuple(map(int, key)) for key in known.keys if key and all(isinstance(column, int) for column in key))
+    return RecordedOrder(tuple(dict.fromkeys(orderings))[:MOST_RECORDED], keys[:MOST_RECORDED])
+
+
+def is_recordable(item: OrderingItem) -> bool:
+    """True for an entry about a shown column with missing values as the smallest."""
+    if not isinstance(item.column, int) or item.direction == "any":
+        return False
+    return item.nulls == ("nulls_first" if item.direction == "asc" else "nulls_last")

@@ -23,7 +23,7 @@ class PlannerNode:
         Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
     """
 
-    __slots__ = ("__weakref__", "action", "facts", "inputs", "operator")
+    __slots__ = ("__weakref__", "action", "facts", "inputs", "known", "operator")
 
     def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
         self.operator = operator
@@ -32,6 +32,8 @@ class PlannerNode:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
         self.action: Any = None
+        # What `planner.properties_of` found lately; it follows from operator and inputs.
+        self.known: Any = None
 
     @property
     def operator_type(self) -> str:

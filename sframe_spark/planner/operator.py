@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
+from sframe_spark.planner.properties.relation import RelationProperties
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
@@ -90,6 +91,10 @@ class Operator:
         if self.row_wise and inputs and all(facts.domain is inputs[0].domain for facts in inputs):
             return inputs[0].domain
         return inputs[0].domain if self.keeps_domain else RowDomain()
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What is known of the output's order, given what is known of the inputs'; nothing by default."""
+        return RelationProperties()
 
     def requires(self, slot: int) -> Need:
         """What the operator asks of the rows of input ``slot``; row order by default, since an unknown operator may observe it."""

@@ -7,20 +7,15 @@ from datetime import datetime
 
 from sframe_spark.operators.columns import Zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.program import Literal, Program, Register, Step
+from sframe_spark.operators.masks import compared_with_constant, compares_exactly, conjuncts
+from sframe_spark.operators.program import Program
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.manifest import Scalar
 from sframe_spark.storage.pruning import Bounds, matching_rows
-from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType
 from sframe_spark.values.temporal import to_microseconds
-
-# Comparisons with the sides swapped.
-MIRRORED = {"less": "greater", "less_equal": "greater_equal", "greater": "less", "greater_equal": "less_equal", "equal": "equal"}
-# Numbers below are the same as int and as float, so mixed comparisons are exact.
-EXACT_IN_FLOAT = 2**53
 
 
 @law("filter_rows(f(x), m) = filter_rows(f(rows of x that may meet m), m)", stage="pushdown", on="filter_rows")
@@ -57,49 +52,14 @@ def rows_of_source(node: PlannerNode, column: int, wanted: Bounds) -> tuple[int,
     return first - source.start, last - source.start
 
 
-def mask_bounds(program: Program, schema: tuple[ColumnType, ...]) -> Iterator[tuple[int, Bounds]]:
+def mask_bounds(program: Program, schema: Schema) -> Iterator[tuple[int, Bounds]]:
     """Input columns and the closed ranges that their values must lie in where the program's last output is true."""
-    pending = [program.outputs[-1]]
-    while pending:
-        operand = pending.pop()
-        if not isinstance(operand, Register) or operand.index < program.width:
+    for step in conjuncts(program, program.outputs[-1]):
+        found = compared_with_constant(step)
+        if found is None or found[0] >= program.width or not compares_exactly(found[2], schema[found[0]]):
             continue
-        step = program.steps[operand.index - program.width]
-        if step.function == "and_":
-            pending.extend(step.operands)
-        elif step.function == "truth":
-            pending.append(step.operands[0])
-        elif step.function in MIRRORED:
-            yield from comparison_bounds(step, program.width, schema)
-
-
-def comparison_bounds(step: Step, width: int, schema: tuple[ColumnType, ...]) -> Iterator[tuple[int, Bounds]]:
-    """The range that a comparison of an input column with a constant allows."""
-    left, right = step.operands
-    name = str(step.function)
-    if isinstance(left, Literal):
-        left, right, name = right, left, MIRRORED[name]
-    if not isinstance(left, Register) or left.index >= width or not isinstance(right, Literal):
-        return
-    limit = comparable_limit(right, schema[left.index])
-    if limit is None:
-        return
-    low = limit if name in ("equal", "greater", "greater_equal") else None
-    high = limit if name in ("equal", "less", "less_equal") else None
-    yield left.index, (low, high)
-
-
-def comparable_limit(literal: Literal, column_type: ColumnType) -> Scalar:
-    """A constant as recorded bounds give it; None when it compares in another way than bounds do."""
-    value = literal.value
-    if column_type.is_numeric and literal.type.is_numeric:
-        exact = literal.type == column_type or (value is not None and abs(value) < EXACT_IN_FLOAT)
-        return value if exact and value == value else None
-    if column_type.kind == STR_KIND and literal.type.kind == STR_KIND:
-        return value  # type: ignore[no-any-return]
-    if column_type.kind == DATETIME_KIND and literal.type.kind == DATETIME_KIND and isinstance(value, datetime):
-        return None if column_type.is_zoned or literal.type.is_zoned else to_microseconds(value)[0]
-    return None
-
-
-
+        register, name, literal = found
+        limit = to_microseconds(literal.value)[0] if isinstance(literal.value, datetime) else literal.value
+        low = limit if name in ("equal", "greater", "greater_equal") else None
+        high = limit if name in ("equal", "less", "less_equal") else None
+        yield register, (low, high)

@@ -6,11 +6,31 @@ import attrs
 
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.program import Register
+from sframe_spark.operators.rows import slice_rows
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.properties.relation import requirement
+from sframe_spark.planner.properties_of import properties_of
+
+
+@law("sort(x, by) = x where x is in that order", stage="pushdown", on="sort")
+def sort_of_sorted(node: PlannerNode) -> PlannerNode | None:
+    """Rows that are proved to be in the order asked for are not sorted."""
+    assert isinstance(node.operator, Sort)
+    child = node.inputs[0]
+    return child if properties_of(child).order.satisfies(requirement(node.operator.by)) else None
+
+
+@law("top_rows(x, by, n) = slice(x, 0, n) where x is in that order", stage="pushdown", on="top_rows")
+def top_of_sorted(node: PlannerNode) -> PlannerNode | None:
+    """The first rows of rows in order are the top rows."""
+    assert isinstance(node.operator, TopRows)
+    child = node.inputs[0]
+    in_order = properties_of(child).order.satisfies(requirement(node.operator.by))
+    return slice_rows(child, 0, node.operator.rows) if in_order else None
 
 
 @law("sort(sort(x, a), b) = sort(x, b then a)", stage="pushdown", on="sort")
