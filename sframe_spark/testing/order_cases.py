@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sframe_spark.planner.properties import OrderingProperties
+from sframe_spark.testing.order_operators import derive_output
+
+__all__ = ["CaseFileError", "Tally", "main", "replay", "replay_file"]
 
 Case = Mapping[str, Any]
 
@@ -99,6 +102,8 @@ def _claims(case: Case) -> Iterator[tuple[bool, bool]]:
 
 
 def _reader(case: Case) -> Callable[[Case], Iterable[tuple[bool, bool]]]:
+    if "operator" in case:
+        return _derivation_claims
     if "requirement" in case:
         return _ordering_claims
     raise ValueError("neither an ordering case, nor a derivation case, nor a partition case")
@@ -126,6 +131,13 @@ def _properties(table: Case, not_null: Iterable[str]) -> OrderingProperties:
         monotone=table.get("monotone", ()),
         not_null=[*table.get("not_null", ()), *not_null],
     )
+
+
+def _derivation_claims(case: Case) -> Iterator[tuple[bool, bool]]:
+    inputs = [_properties(table, _columns(table)) for table in case["inputs"]]
+    columns = [list(_columns(table)) for table in case["inputs"]]
+    derived = derive_output(case["operator"], inputs, columns)
+    yield derived.satisfies(case["requirement"]), _truth(case, "satisfied")
 
 
 def _columns(case: Case) -> dict[str, None]:

@@ -311,7 +311,7 @@ class OrderingProperties:
             state.restrict_column(column, TIES)
         return state
 
-    def project(self, mapping: Mapping[Column, Column | None]) -> OrderingProperties:
+    def project(self, mapping: Mapping[Any, Column | None]) -> OrderingProperties:
         """Properties of the rows with other columns.
 
         Columns that are not kept become hidden: what they imply for the others stays.

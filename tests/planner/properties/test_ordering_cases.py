@@ -44,3 +44,10 @@ def test_a_malformed_file_is_named(tmp_path: Path, capsys: pytest.CaptureFixture
     path.write_text(text)
     assert order_cases.main([str(path)]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_every_derivation_case_is_decided_as_recorded() -> None:
+    tally = order_cases.replay_file(ORDERING_CASES.with_name("derivation_cases.json"))
+    assert tally.cases == tally.covered == 33
+    assert tally.false == ()
+    assert tally.missed == ()
