@@ -15,8 +15,8 @@ from sframe_spark.types import FLOAT_KIND, ColumnType
 Components = tuple[np.ndarray, ...]
 Combine = Callable[[Components, Components], Components]
 NAN_TOKEN = ("nan",)
-# Below this many rows a group, one call per group costs more than a few passes over all rows.
 LEAST_ROWS_PER_CALL = 2_000
+"""Rows that a group must have on average for a call of its own."""
 
 
 @attrs.frozen(eq=False)
@@ -61,6 +61,10 @@ class RowGroups:
     def stops(self) -> np.ndarray:
         """Where each group ends in ``order``."""
         return np.concatenate([self.starts[1:], [self.rows]]) if len(self.starts) else self.starts
+
+    def are_long(self) -> bool:
+        """True when one call per group costs less than several passes over all rows."""
+        return len(self.starts) <= 1 or len(self.starts) * LEAST_ROWS_PER_CALL <= self.rows
 
     def group_of_rows(self) -> np.ndarray:
         """Group of each entry of ``order``."""
@@ -121,10 +125,9 @@ def token_of(value: Any) -> Any:
 
 
 def segmented_scan(values: Components, groups: RowGroups, combine: Combine) -> Components:
-    """Along ``groups.order``, each entry combined with all entries of its group before it.
-
-    Source: Hillis, Steele, "Data parallel algorithms" (1986): as many passes as the longest group's length has binary digits.
-    """
+    """Along ``groups.order``, each entry combined with all entries of its group before it."""
+    if groups.are_long():
+        return by_group(values, groups, lambda part: doubling_scan(part, combine))
     results = tuple(component.copy() for component in values)
     lengths = groups.stops - groups.starts
     place = np.arange(groups.rows) - np.repeat(groups.starts, lengths)
@@ -139,15 +142,36 @@ def segmented_scan(values: Components, groups: RowGroups, combine: Combine) -> C
     return results
 
 
+def doubling_scan(values: Components, combine: Combine) -> Components:
+    """Each entry combined with all entries before it.
+
+    Source: Hillis, Steele, "Data parallel algorithms" (1986): as many passes over the entries as their number has binary digits.
+    """
+    results = tuple(component.copy() for component in values)
+    distance, rows = 1, len(values[0])
+    while distance < rows:
+        before = tuple(component[:-distance] for component in results)
+        combined = combine(before, tuple(component[distance:] for component in results))
+        for component, new in zip(results, combined, strict=True):
+            component[distance:] = new
+        distance *= 2
+    return results
+
+
 def accumulated(values: Components, groups: RowGroups, functions: Sequence[np.ufunc]) -> Components:
     """What :func:`segmented_scan` gives for one numpy function per component."""
-    if len(groups.starts) * LEAST_ROWS_PER_CALL > groups.rows and len(groups.starts) > 1:
+    if not groups.are_long():
         return segmented_scan(values, groups, lambda a, b: componentwise(functions, a, b))
-    pairs = list(zip(groups.starts.tolist(), groups.stops.tolist(), strict=True))
+    return by_group(values, groups, lambda part: tuple(f.accumulate(c) for f, c in zip(functions, part, strict=True)))
+
+
+def by_group(values: Components, groups: RowGroups, scan: Callable[[Components], Components]) -> Components:
+    """A scan called once per group."""
     results = tuple(np.empty_like(component) for component in values)
-    for function, component, result in zip(functions, values, results, strict=True):
-        for start, stop in pairs:
-            function.accumulate(component[start:stop], out=result[start:stop])
+    for start, stop in zip(groups.starts.tolist(), groups.stops.tolist(), strict=True):
+        scanned = scan(tuple(component[start:stop] for component in values))
+        for result, new in zip(results, scanned, strict=True):
+            result[start:stop] = new
     return results
 
 
