@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.operators.columns import project
 from sframe_spark.operators.groupby import ORDER_COLUMN, Aggregation, aggregate_column, finish_column, with_order_column
 from sframe_spark.operators.runs import NESTED, RunOperator, comparable, group_runs
 from sframe_spark.operators.runs_aggregates import PartialAggregate, partial_aggregate
@@ -151,6 +152,16 @@ def comparable_column(column: Column, column_type: ColumnType) -> Column:
 
     text.__annotations__ = {}
     return F.arrow_udf(text, spark_type(STR))(column)
+
+
+def narrowed(
+    node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]
+) -> tuple[PlannerNode, list[int], list[Aggregation]]:
+    """Only the columns that a group-by reads: the node, the places of the keys, and the aggregates over the new places."""
+    used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)})
+    places = {old: new for new, old in enumerate(used)}
+    moved = [attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations]
+    return project(node, used), [places[key] for key in keys], moved
 
 
 def streaming_group_by(

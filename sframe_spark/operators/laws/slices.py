@@ -61,7 +61,9 @@ def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
     """A running value of the first rows depends on the first rows only."""
     child = node.inputs[0]
     start, stop, step = bounds(node)
-    if not isinstance(child.operator, SequentialOperator) or start != 0 or step != 1 or len(child.inputs) != 1:
+    if not isinstance(child.operator, SequentialOperator) or not child.operator.keeps_domain:
+        return None
+    if start != 0 or step != 1 or len(child.inputs) != 1:
         return None
     return child.with_inputs([slice_rows(child.inputs[0], 0, stop)])
 

@@ -1,0 +1,213 @@
+"""Members of SFrame over rows that belong together because they have one time, or follow each other."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.aggregate import expand_requests, output_names
+from sframe_spark.api.functions import general
+from sframe_spark.api.nodes import row_tuples
+from sframe_spark.api.sframe_columns import TakenNameError
+from sframe_spark.api.sframe_relational import Relational
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.operators.cycles import CycleFunction, group_by_cycles, map_cycles
+from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.types import INT, ColumnType, type_of_class
+from sframe_spark.values.infer import infer_type
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+
+SAMPLE_ROWS = 100
+"""Rows of the first cycles that a function is tried on to learn the types of its results."""
+
+
+class Cycles(Relational):
+    """Members that put neighbouring rows together."""
+
+    def groupby_cycles(self, on: str, by: Any = None, operations: Any = None) -> SFrame:
+        """One row per distinct time (and key): the time, the key, then aggregates of its rows.
+
+        Parameters
+        ----------
+        on
+            Name of the time column: int, float, str or datetime. A missing time is a time of its own, before all others; NaN is one after all
+            others; date-times are one time when they are the same instant.
+        by
+            Name, or list of names, of key columns (missing equals missing).
+        operations
+            As for ``groupby``: a dict from output name to an aggregate, an aggregate, or a list of these. None: only times and keys.
+
+        Returns
+        -------
+        SFrame
+            Ascending by time, within a time in order of first appearance of the key. The frame need not be sorted by ``on``.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If an argument is not of these forms, or the time column's type has no order.
+        RuntimeError
+            If an output name is taken, or an aggregate does not take its column's type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"time": [1, 1, 2], "v": [5, 7, 1]})
+        >>> sf.groupby_cycles("time", operations={"total": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
+        {'time': [1, 2], 'total': [12, 1]}
+        """
+        time, keys = self._time_position(on), self._key_positions(by, "by")
+        aggregations, names = self._grouped_columns([time, *keys], operations)
+        return self._new(group_by_cycles(self._node, time, keys, aggregations), names)
+
+    def groupby_runs(self, columns: Any, operations: Any = None) -> SFrame:
+        """One row per run of consecutive rows that are equal in some columns: these columns, then aggregates of the run.
+
+        Parameters
+        ----------
+        columns
+            Name, or list of names, of columns of any type. Missing equals missing, NaN equals NaN; date-times are equal when they are the same
+            instant (the first row's is shown).
+        operations
+            As for ``groupby``. None: only the columns.
+
+        Returns
+        -------
+        SFrame
+            In row order; a value that comes again later has a row of its own again.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If an argument is not of these forms.
+        RuntimeError
+            If an output name is taken, or an aggregate does not take its column's type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"state": ["on", "on", "off", "on"], "v": [1, 2, 3, 4]})
+        >>> sf.groupby_runs("state", {"rows": aggregate.COUNT(), "total": aggregate.SUM("v")}).to_arrow().to_pydict()
+        {'state': ['on', 'off', 'on'], 'rows': [2, 1, 1], 'total': [3, 3, 4]}
+        """
+        keys = self._key_positions(columns, "columns")
+        if not keys:
+            raise InvalidArgumentError("groupby_runs needs at least one column")
+        aggregations, names = self._grouped_columns(keys, operations)
+        below, places, moved = narrowed(self._node, keys, aggregations)
+        return self._new(streaming_group_by(below, places, moved), names)
+
+    def add_columns_by_cycle(
+        self, fn: Callable[[list[dict[str, Any]]], Any], column_names: Any, on: str, by: Any = None, dtypes: Any = None
+    ) -> SFrame:
+        """This frame with new columns that a function makes of all rows of one time (and key) at once.
+
+        Parameters
+        ----------
+        fn
+            Function that is called once per time and key, with a list of its rows as dicts, in row order. For one new column it returns a list
+            with one value per row; for several a dict from name to such a list.
+        column_names
+            Name of the new column, or a list of names.
+        on
+            Name of the time column, as for :meth:`groupby_cycles`.
+        by
+            Name, or list of names, of key columns: rows of one time with different keys go to ``fn`` apart.
+        dtypes
+            Class of the new column, or a list of classes. None: inferred from the first cycles.
+
+        Returns
+        -------
+        SFrame
+            All rows in their places, the new columns last.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If an argument is not of these forms, or ``fn`` does not return one value per row.
+        RuntimeError
+            If ``fn`` fails: the message shows its own traceback and the cycle.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> def share(rows):
+        ...     total = sum(row["v"] for row in rows)
+        ...     return [row["v"] / total for row in rows]
+        >>> sf = SFrame({"time": [1, 1, 2], "v": [1, 3, 7]})
+        >>> list(sf.add_columns_by_cycle(share, "share", on="time")["share"])  # doctest: +SKIP
+        [0.25, 0.75, 1.0]
+        """
+        if not callable(fn):
+            raise SchemaError(f"add_columns_by_cycle takes a function, got {type(fn).__name__}")
+        time, keys = self._time_position(on), self._key_positions(by, "by")
+        single = isinstance(column_names, str)
+        names = [column_names] if single else list(column_names) if isinstance(column_names, (list, tuple)) else []
+        if not names or not all(isinstance(name, str) for name in names):
+            raise SchemaError(f"column_names is a name or a list of names, got {column_names!r}")
+        taken = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
+        if taken:
+            raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
+        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names)), tuple(names), single)
+        given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
+        types = self._cycle_types(function, time, keys) if given is None else [type_of_class(dtype) for dtype in given]
+        if len(types) != len(names):
+            raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")
+        return self._new(map_cycles(self._node, time, keys, function, types), [*self._names, *names])
+
+    def _cycle_types(self, function: CycleFunction, time: int, keys: Sequence[int]) -> list[ColumnType]:
+        """Types of the values that a function gives for the first complete cycles."""
+        ordered = sort_rows(self._node, [(time, True)])
+        count, rows = SAMPLE_ROWS, row_tuples(ordered, 0, SAMPLE_ROWS)
+        while len(rows) == count and token(rows[0][time]) == token(rows[-1][time]):
+            count *= 10
+            rows = row_tuples(ordered, 0, count)
+        complete = [row for row in rows if len(rows) < count or token(row[time]) != token(rows[-1][time])]
+        cycles: dict[Any, list[dict[str, Any]]] = {}
+        for row in complete:
+            cycle = cycles.setdefault(tuple(token(row[position]) for position in (time, *keys)), [])
+            cycle.append(dict(zip(self._names, row, strict=True)))
+        found: list[list[Any]] = [[] for _ in function.columns]
+        for cycle in cycles.values():
+            for values, added in zip(found, function(cycle), strict=True):
+                values += [value for value in added if value is not None]
+        try:
+            return [general(infer_type(values)) for values in found]
+        except SFrameError as error:
+            raise type(error)(f"the function returns values of different types, so give add_columns_by_cycle() dtypes: {error}") from None
+
+    def _time_position(self, on: Any) -> int:
+        if not isinstance(on, str):
+            raise SchemaError(f"on takes the name of a column, got {on!r}")
+        position = self._position(on)
+        self._check_sortable(position)
+        return position
+
+    def _key_positions(self, by: Any, what: str) -> list[int]:
+        names = [] if by is None else [by] if isinstance(by, str) else by
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise SchemaError(f"{what} takes a column name or a list of names, got {by!r}")
+        return [self._position(name) for name in names]
+
+    def _grouped_columns(self, keys: Sequence[int], operations: Any) -> tuple[list[Aggregation], list[str]]:
+        """Aggregations, and the names of the keys and the aggregates."""
+        requests = expand_requests([] if operations is None else [operations])
+        aggregations = [self._aggregation(request) for _, request in requests]
+        chosen = {name for name in operations if name} if isinstance(operations, dict) else set()
+        return aggregations, output_names([self._names[key] for key in keys], requests, chosen)
+
+
+def token(value: Any) -> Any:
+    """A value that is equal for equal times and keys: NaN equals NaN."""
+    return ("nan",) if value != value else repr(value) if isinstance(value, (list, dict)) else value
