@@ -55,6 +55,8 @@ class AsofJoin(Operator):
         Greatest distance between the keys, in the unit of the key (microseconds for date-times); None: any.
     allow_exact
         Whether an equal key counts.
+    kept
+        Positions of columns of the first input that come before the values.
     """
 
     name: ClassVar[str] = "asof_join"
@@ -69,9 +71,10 @@ class AsofJoin(Operator):
     direction: str = "backward"
     tolerance: int | float | None = None
     allow_exact: bool = True
+    kept: tuple[int, ...] = ()
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types of the values.
+        """Types of the columns kept and of the values.
 
         Raises
         ------
@@ -80,10 +83,10 @@ class AsofJoin(Operator):
         """
         left, right = inputs[0].schema, inputs[1].schema
         check_keys(left[0], right[self.on])
-        for a, b in zip(left[1:], [right[position] for position in self.by], strict=True):
+        for a, b in zip(left[1 : 1 + len(self.by)], [right[position] for position in self.by], strict=True):
             if a != b or a.kind not in GROUPS:
                 raise SchemaError(f"rows cannot be grouped by columns of {a} and {b}: both must be of one type, {', '.join(GROUPS)}")
-        return tuple(right[position] for position in self.values)
+        return (*[left[position] for position in self.kept], *[right[position] for position in self.values])
 
     def requires(self, slot: int) -> Need:
         """The first input as it comes, the second to be searched."""
@@ -95,12 +98,12 @@ class AsofJoin(Operator):
         as_float = compare_as_float(facts[0].schema[0], facts[1].schema[self.on])
         search = lookup.note(self, lambda: self._search(lookup, facts, as_float))
         keys, there = key_numbers(left.columns[0], facts[0].schema[0], as_float)
-        codes, grouped = search.groups.of(left.columns[1:], left.rows)
+        codes, grouped = search.groups.of(left.columns[1 : 1 + len(self.by)], left.rows)
         found = self._nearest(search, Wanted(keys, codes, there & grouped))
-        return lookup.take(found, self.values)
+        return Chunk((*left.select(self.kept).columns, *lookup.take(found, self.values).columns), left.rows)
 
     def _search(self, lookup: Lookup, facts: Sequence[Facts], as_float: bool) -> KeySearch:
-        return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1:]), as_float)
+        return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1 : 1 + len(self.by)]), as_float)
 
     def _nearest(self, search: KeySearch, wanted: Wanted) -> Positions:
         """Row numbers of the matches."""
@@ -126,6 +129,7 @@ class AsofJoin(Operator):
     def describe(self) -> str:
         """Direction, columns and tolerance."""
         columns = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + f" values {list(self.values)}"
+        columns += f" beside {list(self.kept)}" if self.kept else ""
         limit = "" if self.tolerance is None else f"; tolerance {self.tolerance}"
         return f"{self.direction}; {columns}{limit}" + ("" if self.allow_exact else "; not exact")
 
@@ -150,9 +154,8 @@ def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerN
         return join.make_planner_node(left, right)
     width, found = left.facts.width, len(join.values)
     ordered = sort_rows(zip_columns(left, row_number(left)), [(0, True)])
-    answers = join.make_planner_node(project(ordered, range(width)), right)
-    back = sort_rows(zip_columns(answers, project(ordered, [width])), [(found, True)])
-    return project(back, range(found))
+    answers = attrs.evolve(join, kept=(width,)).make_planner_node(ordered, right)
+    return project(sort_rows(answers, [(0, True)]), range(1, found + 1))
 
 
 def fits(node: PlannerNode, rows: int) -> bool:

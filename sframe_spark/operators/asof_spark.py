@@ -27,6 +27,7 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
     names = [f"b{i}" for i in range(len(join.by))]
     asked = left.df.select(
         *left.hidden,
+        *[left.df[f"c{position}"].alias(f"kept{i}") for i, position in enumerate(join.kept)],
         normal(key_column(left.df["c0"], left.schema[0], as_float)).alias("at"),
         *[group_column(left.df[f"c{i + 1}"], left.schema[i + 1]).alias(name) for i, name in enumerate(names)],
         F.lit(True).alias("asks"),
@@ -42,9 +43,9 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
     ).dropna(subset=["at", *names])
     both = asked.unionByName(told, allowMissingColumns=True)
     found = matched(both, names, join, as_float or left.schema[0].kind == FLOAT_KIND)
-    schema = tuple(right.schema[position] for position in join.values)
-    columns = [found["found"][f"v{i}"].alias(f"c{i}") for i in range(len(schema))]
-    return Relation(found.select(*columns, *left.hidden), schema, left.key, left.position)
+    columns = [found[f"kept{i}"] for i in range(len(join.kept))] + [found["found"][f"v{i}"] for i in range(len(join.values))]
+    schema = (*[left.schema[position] for position in join.kept], *[right.schema[position] for position in join.values])
+    return Relation(found.select(*[column.alias(f"c{i}") for i, column in enumerate(columns)], *left.hidden), schema, left.key, left.position)
 
 
 def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: bool) -> DataFrame:

@@ -1,0 +1,151 @@
+"""``SFrame.asof_join`` as users see it."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from sframe_spark import SFrame, load_sframe
+from sframe_spark.config import config
+from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.materialize import optimize
+from sframe_spark.engine.options import MaterializeOptions
+
+DAY = datetime.datetime(2024, 3, 1)
+HOUR = datetime.timedelta(hours=1)
+ZONE = datetime.timezone(HOUR)
+
+
+def columns(frame: SFrame) -> dict[str, list[Any]]:
+    """Values by column."""
+    return {name: list(frame[name]) for name in frame.column_names()}
+
+
+def test_columns_and_clashing_names() -> None:
+    left = SFrame({"t": [5, 1], "v": ["x", "y"]})[["t", "v"]]
+    right = SFrame({"u": [1, 4], "t": [7, 8], "v": [0.5, 1.5]})[["u", "t", "v"]]
+    assert columns(left.asof_join(right, on={"t": "u"})) == {"t": [5, 1], "v": ["x", "y"], "t.1": [8, 7], "v.1": [1.5, 0.5]}
+
+
+def test_by_and_directions() -> None:
+    left = SFrame({"t": [4, 4, None, 4], "g": ["a", "b", "a", None]})
+    right = SFrame({"t": [2, 3, 5, 6], "h": ["a", "b", "a", "b"], "v": [1, 2, 3, 4]})
+    expected = {"backward": [1, 2, None, None], "forward": [3, 4, None, None], "nearest": [3, 2, None, None]}
+    for direction, values in expected.items():
+        assert list(left.asof_join(right, on="t", by={"g": "h"}, direction=direction)["v"]) == values
+    assert list(left.asof_join(right, on="t", by={"g": "h"}, tolerance=1)["v"]) == [None, 2, None, None]
+
+
+def test_times_and_durations() -> None:
+    left = SFrame({"t": [DAY, DAY + 2 * HOUR, DAY + 9 * HOUR]})
+    right = SFrame({"t": [DAY + HOUR, DAY + 5 * HOUR], "v": [1, 2]})
+    for tolerance in ("1h30min", 1.5 * HOUR, np.timedelta64(90, "m")):
+        assert list(left.asof_join(right, on="t", tolerance=tolerance)["v"]) == [None, 1, None]
+
+
+def test_times_with_zones_compare_by_their_instants() -> None:
+    left = SFrame({"t": [DAY.replace(tzinfo=ZONE), DAY.replace(tzinfo=datetime.UTC)]})
+    right = SFrame({"t": [DAY.replace(tzinfo=datetime.UTC) - HOUR], "v": [1]})
+    assert list(left.asof_join(right, on="t")["v"]) == [1, 1]
+    assert list(left.asof_join(right, on="t", allow_exact=False)["v"]) == [None, 1]
+
+
+def test_nothing_to_find_in() -> None:
+    left = SFrame({"t": [1, 2]})
+    empty = SFrame({"t": [1], "v": ["x"]}).head(0)
+    assert list(left.asof_join(empty, on="t")["v"]) == [None, None]
+    assert len(left.head(0).asof_join(SFrame({"t": [1], "v": [2]}), on="t")) == 0
+    assert columns(left.asof_join(SFrame({"t": [1]}), on="t")) == {"t": [1, 2]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "words"),
+    [
+        ({"on": "nope"}, KeyError, "nope"),
+        ({"on": {"t": "nope"}}, KeyError, "nope"),
+        ({"on": "t", "by": "nope"}, KeyError, "nope"),
+        ({"on": "text"}, TypeError, "str has no distances"),
+        ({"on": "list"}, TypeError, "array has no distances"),
+        ({"on": {"t": "time"}}, TypeError, "cannot be compared"),
+        ({"on": {"time": "zoned"}}, TypeError, "time zone"),
+        ({"on": "t", "by": "list"}, TypeError, "cannot be grouped by"),
+        ({"on": "t", "by": {"t": "text"}}, TypeError, "cannot be compared"),
+        ({"on": "t", "tolerance": "3d"}, TypeError, "tolerance"),
+        ({"on": "time", "tolerance": 3}, TypeError, "tolerance"),
+        ({"on": "t", "tolerance": -1}, ValueError, "not negative"),
+        ({"on": "time", "tolerance": "-1h"}, ValueError, "not negative"),
+        ({"on": "t", "direction": "sideways"}, ValueError, "backward, forward, nearest"),
+        ({"on": "t", "allow_exact": 1}, TypeError, "True or False"),
+        ({"on": ["t", "time"]}, ValueError, "one key"),
+        ({"on": 3}, TypeError, "column name"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_at_once(arguments: dict[str, Any], error: type[Exception], words: str) -> None:
+    frame = SFrame({"t": [1], "text": ["a"], "list": [[1]], "time": [DAY], "zoned": [DAY.replace(tzinfo=ZONE)]})
+    with pytest.raises(error, match=words):
+        frame.asof_join(frame, **arguments)
+
+
+def test_only_frames_are_joined() -> None:
+    with pytest.raises(TypeError, match="SFrame"):
+        SFrame({"t": [1]}).asof_join([1], on="t")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def everything_on_spark(spark: Any) -> Iterator[None]:
+    """No query runs on the driver."""
+    with config.using(small_rows=0, single_task_rows=0):
+        yield
+
+
+def run(frame: SFrame, **options: Any) -> tuple[list[Any], list[str]]:
+    """Columns of a frame after one execution, and the executor's log."""
+    executor = Executor(MaterializeOptions(**options))
+    source = executor.execute(frame._node if options.get("naive") else optimize(frame._node))
+    chunk = source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
+    return [column.to_pylist() for column in chunk.columns], executor.log
+
+
+@pytest.mark.spark
+def test_saved_sorted_frames_are_joined_without_an_exchange(everything_on_spark: None, tmp_path: Path) -> None:
+    left = SFrame({"t": list(range(0, 300, 2)), "g": [number % 3 for number in range(150)]})
+    right = SFrame({"t": list(range(0, 300, 7)), "g": [number % 3 for number in range(43)], "v": list(range(43))})
+    for name, frame in (("left", left), ("right", right)):
+        frame.save(str(tmp_path / name))
+    joined = load_sframe(str(tmp_path / "left")).asof_join(load_sframe(str(tmp_path / "right")), on="t")
+    found, log = run(joined, segments=7)
+    assert [line.split(":")[0] for line in log] == ["segments"]
+    assert found[-1] == [number // 7 for number in range(0, 300, 2)]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
+@pytest.mark.parametrize("by", [None, "g"])
+def test_the_spark_lowering_and_any_number_of_segments_agree(everything_on_spark: None, direction: str, by: str | None) -> None:
+    keys = [3.5, None, -1.0, float("nan"), 8.0, 3.5, float("inf"), 0.0, -0.0]
+    left = SFrame({"t": keys, "g": ["a", "b", None] * 3})
+    right = SFrame({"t": [*reversed(keys), 4.0], "g": ["a", "a", "b", None, "b"] * 2, "v": list(range(10))})
+    for arguments in ({}, {"allow_exact": False}, {"tolerance": 1.5}):
+        joined = left.asof_join(right, on="t", by=by, direction=direction, **arguments)
+        expected = repr(run(joined, naive=True)[0])
+        for segments in (1, 2, 7):
+            assert repr(run(joined, segments=segments)[0]) == expected
+
+
+@pytest.mark.spark
+def test_a_large_left_side_out_of_order_keeps_its_places(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.operators import asof_join
+
+    monkeypatch.setattr(asof_join, "MOST_ROWS_TO_ROAM", 0)
+    monkeypatch.setattr(asof_join, "MOST_ROWS_OUT_OF_ORDER", 0)
+    left = SFrame({"t": [9, 1, None, 5, 1], "w": list("abcde")})
+    joined = left.asof_join(SFrame({"t": [0, 4, 8], "v": [10, 14, 18]}), on="t")
+    found, log = run(joined, segments=2)
+    assert found == [list(left[name]) for name in ("t", "w")] + [[18, 10, None, 14, 10]]
+    assert log.count("query: sort") == 2
+    assert repr(run(joined, naive=True)[0]) == repr(found)
