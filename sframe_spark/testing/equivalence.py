@@ -168,9 +168,19 @@ def explain_laws(node: PlannerNode, optimizer: Optimizer, meanings: Mapping[str,
     return f"plan:\n{plan_text(node)}\noptimized:\n{plan_text(plan)}\nlaws:\n{trace_text(trace)}\n{where}"
 
 
-def random_history(nodes: Sequence[PlannerNode], choose: random.Random) -> list[PlannerNode]:
-    """Some of the nodes, in random order: those that somebody looked at first."""
-    return choose.sample(list(nodes), choose.randint(0, len(nodes)))
+def random_history(count: int, choose: random.Random) -> list[int]:
+    """Some of the nodes by number, in random order: those that somebody looked at first."""
+    return choose.sample(range(count), choose.randint(0, count))
+
+
+def node_as_it_ran(program: RandomProgram, runner: Runner, history: Sequence[int], place: int) -> PlannerNode:
+    """A node of a copy of the program, in the state in which the history found it."""
+    again = program.copy()
+    for number in history:
+        if number == place:
+            break
+        runner.materialize(again.nodes[number])
+    return again.nodes[place]
 
 
 def check_program(program: RandomProgram, runner: Runner, history: random.Random | None = None) -> None:
@@ -182,16 +192,15 @@ def check_program(program: RandomProgram, runner: Runner, history: random.Random
         If a node has other rows than the oracle says, or claims what is not true.
     """
     original, program = program, program.copy()
-    materialized = [] if history is None else random_history(program.nodes, history)
-    for node in materialized:
-        runner.materialize(node)
+    done = [] if history is None else random_history(len(program.nodes), history)
+    for number in done:
+        runner.materialize(program.nodes[number])
     for place, (node, expected) in enumerate(zip(program.nodes, program.expected, strict=True)):
         found = runner.rows(node)
         if not rows_equal(found, expected):
-            done = [program.nodes.index(item) for item in materialized]
             raise NotEquivalent(
                 f"node {place} of {len(program.nodes)}, after materialising nodes {done}:\n"
-                f"found    {found}\nexpected {expected}\n{runner.explain(original.nodes[place])}"
+                f"found    {found}\nexpected {expected}\n{runner.explain(node_as_it_ran(original, runner, done, place))}"
             )
     check_facts(program)
 

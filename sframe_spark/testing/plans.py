@@ -56,10 +56,14 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("slice", "slice"),
     ("append", "slice"),
     ("sort", "slice"),
+    ("project", "sort", "slice"),
     ("cumulative", "slice"),
     ("filter", "slice"),
     ("slice", "append"),
     ("append", "append"),
+    ("filter", "slice", "slice"),
+    ("join", "slice", "slice"),
+    ("flat_map", "slice", "slice"),
     ("filter", "filter"),
     ("filter", "cumulative"),
     ("cumulative", "filter"),
@@ -75,7 +79,7 @@ CHAINS: tuple[tuple[str, ...], ...] = (
 """Steps on top of each other that laws are about: by chance alone they would seldom meet."""
 
 
-CHAIN_SHARE = 0.25
+CHAIN_SHARE = 0.35
 
 
 @attrs.frozen(eq=False)

@@ -102,10 +102,15 @@ def slice_some(growth: Growth) -> PlannerNode | None:
     """Some rows by number."""
     node = growth.any_node()
     assert node is not None
+    return growth.add(random_slice(growth, node))
+
+
+def random_slice(growth: Growth, node: PlannerNode) -> PlannerNode:
+    """Some rows of a node by number; the end may be beyond the last row."""
     length = growth.rows(node)
     start = growth.choose.choice((0, 0, 1, growth.choose.randint(0, length + 1)))
-    stop = growth.choose.choice((None, start + growth.choose.randint(0, length + 1)))
-    return growth.add(rows.slice_rows(node, start, stop, growth.choose.choice((1, 1, 1, 2, 3))))
+    stop = growth.choose.choice((None, start + growth.choose.randint(0, length), start + growth.choose.randint(0, length), start + length + 2))
+    return rows.slice_rows(node, start, stop, growth.choose.choice((1, 1, 1, 1, 1, 1, 2, 3)))
 
 
 def append_some(growth: Growth) -> PlannerNode | None:
@@ -120,7 +125,10 @@ def append_some(growth: Growth) -> PlannerNode | None:
     parts = [first]
     for _ in range(growth.choose.randint(1, 2)):
         partner = growth.partner(lambda node: node.schema == first.schema)
-        parts.append(partner or first)
+        # Seldom are two tables alike: a part of one is another.
+        alone = partner is None or (partner is first and growth.choose.random() < 0.7)
+        parts.append(growth.add(random_slice(growth, first)) if alone else partner or first)
+    growth.choose.shuffle(parts)
     return growth.add(rows.append(*parts))
 
 
@@ -251,9 +259,14 @@ def reduce_all(growth: Growth) -> PlannerNode | None:
 def join_some(growth: Growth) -> PlannerNode | None:
     """Two nodes joined on one or two pairs of columns."""
     left = growth.any_node(lambda node: bool(sort_keys(growth, node)))
-    right = growth.partner(lambda node: bool(sort_keys(growth, node)))
-    if left is None or right is None:
+    if left is None:
         return None
+    # Frames with the same columns are joined with themselves or with their parts.
+    alike = growth.choose.random() < 0.4
+    right = growth.partner(lambda node: bool(sort_keys(growth, node)) and (not alike or node.schema == left.schema))
+    assert right is not None
+    if right is left and alike:
+        right = growth.add(random_slice(growth, left))
     pairs = [(a, b) for a in sort_keys(growth, left) for b in sort_keys(growth, right) if left.schema[a] == right.schema[b]]
     if not pairs or growth.rows(left) * growth.rows(right) > 12 * MOST_ROWS:
         return None
