@@ -28,6 +28,8 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
+
 INT_KIND = "int"
 FLOAT_KIND = "float"
 STR_KIND = "str"
@@ -46,6 +48,10 @@ PYTHON_CLASS: dict[str, type] = {
     DATETIME_KIND: datetime.datetime,
 }
 KIND_OF_CLASS: dict[type, str] = {cls: kind for kind, cls in PYTHON_CLASS.items()}
+
+
+class NoColumnTypeError(SchemaError, UnsupportedOperationError):
+    """No column holds values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
 
 
 @attrs.frozen(cache_hash=True)
@@ -124,6 +130,15 @@ def dict_of(key: ColumnType, value: ColumnType) -> ColumnType:
     return ENCODED_DICT
 
 
+_NATIVE_LISTS = tuple(list_of(item) for item in (INT, FLOAT, STR))
+_NATIVE_DICTS = tuple(dict_of(key, value) for key in (INT, STR) for value in (INT, FLOAT, STR))
+
+TYPES_BY_NAME: dict[str, ColumnType] = {
+    str(column_type): column_type for column_type in (*STANDARD_TYPES.values(), ZONED_DATETIME, *_NATIVE_LISTS, *_NATIVE_DICTS)
+}
+"""All column types by their text."""
+
+
 def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
     """The physical type in which values of two columns of one kind can both be stored without loss.
 
@@ -153,4 +168,4 @@ def type_of_class(python_class: Any) -> ColumnType:
         for base, kind in ((bool, INT_KIND), (tuple, LIST_KIND)):
             if issubclass(python_class, base):
                 return STANDARD_TYPES[kind]
-    raise TypeError(f"{python_class!r} is not a column type: use int, float, str, list, dict, array.array or datetime.datetime")
+    raise NoColumnTypeError(f"{python_class!r} is not a column type: use int, float, str, list, dict, array.array or datetime.datetime")

@@ -27,18 +27,7 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
 from sframe_spark.storage.manifest import Manifest
-from sframe_spark.types import (
-    ARRAY,
-    FLOAT,
-    INT,
-    STANDARD_TYPES,
-    STR,
-    ZONED_DATETIME,
-    ColumnType,
-    dict_of,
-    list_of,
-    type_of_class,
-)
+from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
 
 OPENING, CLOSING = "([{", ")]}"
 OPERAND_NAME = re.compile(r"r\d+|nan|inf")
@@ -116,13 +105,11 @@ def read_types(text: str) -> Schema:
     >>> [str(column_type) for column_type in read_types("int, str")]
     ['int', 'str']
     """
-    natives = [list_of(item) for item in (INT, FLOAT, STR)] + [dict_of(k, v) for k in (INT, STR) for v in (INT, FLOAT, STR)]
-    known = {str(item): item for item in (*STANDARD_TYPES.values(), *natives, ZONED_DATETIME, ARRAY)}
     types: list[ColumnType] = []
     for name in re.split(r", (?=(?:int|float|str|list|dict|array|datetime)\b)", text) if text else []:
-        if name not in known:
-            raise InvalidArgumentError(f"{name!r} is no column type: use {', '.join(known)}")
-        types.append(known[name])
+        if name not in TYPES_BY_NAME:
+            raise InvalidArgumentError(f"{name!r} is no column type: use {', '.join(TYPES_BY_NAME)}")
+        types.append(TYPES_BY_NAME[name])
     return tuple(types)
 
 

@@ -1,0 +1,237 @@
+"""Graphs as JSON: plans that leave the process, to be kept, compared or run elsewhere.
+
+The text lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once, and nodes that share a row
+domain, or are known to have equal lengths, do so after reading too::
+
+    {"format": "sframe_spark.plan", "version": 1, "chunks": [],
+     "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
+               {"operator": "slice", "parameters": {"start": 2, "stop": null, "step": 3}, "inputs": [0], "types": ["int"], ...}]}
+
+What is written of an operator is its parameters (see :mod:`sframe_spark.planner.portable`); reading infers types and lengths anew and refuses a
+plan that they do not fit. Rows in memory are embedded, up to ``MOST_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so
+a temporary result is readable only as long as the process that holds it: save it first. Functions and live DataFrames are refused.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, RowDomain
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.plugins import load_operators
+from sframe_spark.planner.portable import NotPortable, from_portable, to_portable, value_classes
+from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, registered_names
+
+FORMAT_NAME = "sframe_spark.plan"
+FORMAT_VERSION = 1
+
+MOST_EMBEDDED_BYTES = 4 * 1024 * 1024
+"""Rows in memory beyond this belong into a saved frame."""
+
+
+def graph_to_json(node: PlannerNode) -> str:
+    """Return the graph below a node as JSON text.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If an operator holds something that no JSON can hold, or too many rows in memory; the message names operator and parameter.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sources import range_source
+    >>> from sframe_spark.planner.explain import plan_text
+    >>> print(plan_text(graph_from_json(graph_to_json(range_source(0, 3)))))
+    r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
+    """
+    chunks = _ChunkWriter()
+    numbers: dict[int, int] = {}
+    domains, tokens = _Numbering(), _Numbering()
+    nodes = []
+    for number, current in enumerate(postorder([node])):
+        numbers[id(current)] = number
+        length = current.length
+        nodes.append(
+            {
+                "operator": planner_node_type_to_name(type(current.operator)),
+                "parameters": _write_parameters(current.operator, chunks),
+                "inputs": [numbers[id(child)] for child in current.inputs],
+                "types": [str(column_type) for column_type in current.schema],
+                "rows": length.rows,
+                "at_most": length.at_most,
+                "length": tokens.of(length.token),
+                "domain": domains.of(current.facts.domain),
+            }
+        )
+    content = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "chunks": chunks.texts, "nodes": nodes}
+    return json.dumps(content, ensure_ascii=False, allow_nan=False)
+
+
+def graph_from_json(text: str) -> PlannerNode:
+    """Return the root of the graph that :func:`graph_to_json` wrote.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the text is no such graph, is of a later version, or names an operator that is not known here.
+    """
+    content = _checked_content(text)
+    try:
+        chunks = [_read_chunk(item) for item in content["chunks"]]
+        graph = _GraphReader(chunks)
+        for number, item in enumerate(content["nodes"]):
+            graph.add(number, item)
+        return graph.nodes[-1]
+    except (KeyError, IndexError, AttributeError, TypeError, ValueError, pa.ArrowException) as error:
+        if isinstance(error, InvalidArgumentError):
+            raise
+        raise InvalidArgumentError(f"the plan's text is damaged: {error!r}; write it again with graph_to_json()") from error
+
+
+def _checked_content(text: str) -> Mapping[str, Any]:
+    """Parse a text and check that it is a plan of a version that this package reads."""
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise InvalidArgumentError(f"the plan's text is no JSON: {error}") from error
+    if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
+        raise InvalidArgumentError(f"the text is no plan: its 'format' is not {FORMAT_NAME!r}")
+    version = content.get("version")
+    if not isinstance(version, int) or version > FORMAT_VERSION:
+        raise InvalidArgumentError(f"the plan has format version {version}, but this package reads up to {FORMAT_VERSION}: install a newer one")
+    return content
+
+
+def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any]:
+    """Portable form of an operator's parameters, left out what is no part of its value."""
+    operator_class: Any = type(operator)
+    classes = value_classes(operator_class)
+    written = {}
+    for field in attrs.fields(operator_class):
+        value = getattr(operator, field.name)
+        is_portable = field.metadata.get("portable", True)
+        if not is_portable and field.eq is False and field.default is not attrs.NOTHING:
+            continue
+        try:
+            if isinstance(value, Chunk):
+                written[field.alias] = {"$chunk": chunks.number(value, field.name)}
+            elif is_portable:
+                written[field.alias] = to_portable(value, field.name, classes)
+            else:
+                raise NotPortable(field.name, value)
+        except NotPortable as error:
+            raise UnsupportedOperationError(
+                f"operator {operator.name!r} cannot be written as JSON: its parameter {error.path!r} holds {error.found}. "
+                "Materialise and save what depends on it, and go on from the saved frame"
+            ) from None
+    return written
+
+
+def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
+    name = item["operator"]
+    if name not in registered_names():
+        load_operators()
+    if name not in registered_names():
+        raise InvalidArgumentError(
+            f"the plan uses the operator {name!r}, which is not known here: a plugin may be missing; install the package that provides it"
+        )
+    operator_class: Any = planner_node_name_to_type(name)
+    classes = value_classes(operator_class)
+    parameters = {}
+    for parameter, value in item["parameters"].items():
+        is_chunk = isinstance(value, dict) and "$chunk" in value
+        parameters[parameter] = chunks[value["$chunk"]] if is_chunk else from_portable(value, classes)
+    try:
+        operator: Operator = operator_class(**parameters)
+    except TypeError as error:
+        raise InvalidArgumentError(f"operator {name!r} does not take the plan's parameters ({error}): its package may be another version") from error
+    return operator
+
+
+class _GraphReader:
+    """Builds the nodes of a text one after the other."""
+
+    def __init__(self, chunks: list[Chunk]) -> None:
+        self.chunks = chunks
+        self.nodes: list[PlannerNode] = []
+        self.domains: dict[int, RowDomain] = {}
+        self.tokens: dict[int, RowDomain] = {}
+
+    def add(self, number: int, item: Mapping[str, Any]) -> None:
+        """Add the node that an item describes."""
+        if any(not 0 <= child < number for child in item["inputs"]):
+            raise InvalidArgumentError(f"node {number} of the plan reads {item['inputs']}: inputs come before their consumers")
+        node = PlannerNode(_read_operator(item, self.chunks), [self.nodes[child] for child in item["inputs"]])
+        types = [str(column_type) for column_type in node.schema]
+        if types != item["types"]:
+            raise InvalidArgumentError(f"node {number} of the plan, {node.operator_type}, has the types {types}, the text says {item['types']}")
+        domain = self.domains.setdefault(item["domain"], node.facts.domain)
+        node.facts = Facts(node.schema, self._length(node.length, item), domain)
+        self.nodes.append(node)
+
+    def _length(self, inferred: Length, item: Mapping[str, Any]) -> Length:
+        """The inferred length, or what the text knows more: rows counted since, a bound, equality with others."""
+        rows = item["rows"] if inferred.rows is None else inferred.rows
+        if rows is not None:
+            if item["rows"] not in (None, rows):
+                raise InvalidArgumentError(f"the plan's text says {item['rows']} rows of {item['operator']}, which has {rows}")
+            return Length.exactly(rows)
+        return Length.unknown(self.tokens.setdefault(item["length"], RowDomain()), item["at_most"])
+
+
+class _Numbering:
+    """Numbers for values in order of appearance."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Any, int] = {}
+
+    def of(self, value: Any) -> int:
+        """The number of a value."""
+        return self.numbers.setdefault(value, len(self.numbers))
+
+
+class _ChunkWriter:
+    """Rows in memory as Arrow files in base64, each written once however many operators hold it."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.numbers: dict[int, int] = {}
+        self.bytes = 0
+
+    def number(self, chunk: Chunk, path: str) -> int:
+        """The number of a chunk in the text."""
+        if id(chunk) not in self.numbers:
+            self.bytes += sum(column.nbytes for column in chunk.columns)
+            if self.bytes > MOST_EMBEDDED_BYTES:
+                raise NotPortable(path, chunk, f"more than {MOST_EMBEDDED_BYTES:,} bytes of rows in memory")
+            self.numbers[id(chunk)] = len(self.texts)
+            self.texts.append(_chunk_text(chunk))
+        return self.numbers[id(chunk)]
+
+
+def _chunk_text(chunk: Chunk) -> str:
+    """Rows as an Arrow stream in base64; a column that holds nothing keeps the number of rows where there is no other."""
+    table = chunk.to_table()
+    if not chunk.columns:
+        table = pa.table({"rows": pa.nulls(chunk.rows)})
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return base64.b64encode(sink.getvalue()).decode("ascii")
+
+
+def _read_chunk(text: str) -> Chunk:
+    table = pa.ipc.open_stream(base64.b64decode(text, validate=True)).read_all()
+    if table.column_names == ["rows"]:
+        return Chunk((), table.num_rows)
+    return Chunk.from_table(table)
