@@ -1,0 +1,31 @@
+"""Everything on Spark: rows do not depend on partitions, segments or adaptive replanning."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from typing import Any
+
+import pytest
+
+from sframe_spark.testing.equivalence import EngineRunner, check_program, spark_layout
+from sframe_spark.testing.plans import EXCHANGE_STEPS, random_program
+
+LAYOUTS = tuple(itertools.product((1, 2, 7), (True, False)))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("partitions", "adaptive"), LAYOUTS)
+def test_programs(spark: Any, partitions: int, adaptive: bool) -> None:
+    first = 1_000 + 4 * LAYOUTS.index((partitions, adaptive))
+    with spark_layout(partitions, adaptive) as options:
+        for seed in range(first, first + 4):
+            check_program(random_program(random.Random(seed), most_steps=4), EngineRunner(options), random.Random(seed))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("partitions", "adaptive"), LAYOUTS)
+def test_one_program_in_every_layout(spark: Any, partitions: int, adaptive: bool) -> None:
+    program = random_program(random.Random(7), [*EXCHANGE_STEPS, "append", "filter", "cumulative"], most_steps=5)
+    with spark_layout(partitions, adaptive) as options:
+        check_program(program, EngineRunner(options))
