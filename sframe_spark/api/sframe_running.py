@@ -1,4 +1,4 @@
-"""Members of SFrame that follow the rows from the first on: running aggregates."""
+"""Members of SFrame that follow the rows from the first on: running aggregates, smoothing, moved clocks."""
 
 from __future__ import annotations
 
@@ -7,10 +7,16 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.aggregate import expand_requests, output_names
+from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_relational import Relational
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.program import Literal
 from sframe_spark.operators.running import running
+from sframe_spark.operators.smoothing import exponential_smoothing
+from sframe_spark.types import FLOAT, INT
+from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -73,3 +79,92 @@ class RunningColumns(Relational):
             if self._node.schema[key].kind == "dict":
                 raise SchemaError(f"column {name!r} holds dicts, which cannot be told apart: choose another 'by' column")
         return keys
+
+    def exponential_smoothing(self, column: str, on: str | None = None, *, half_life: Any, by: Any = None) -> SArray:
+        """Average for each row the values so far, each weighing half as much for every half-life that lies between the rows.
+
+        A value ``t`` before a row weighs ``0.5 ** (t / half_life)``. Missing values weigh nothing; before the first value the result is
+        missing. A row whose time is missing (or NaN) gets no value and adds none.
+
+        Parameters
+        ----------
+        column
+            Name of the column of values, of int or float.
+        on
+            Name of the column of times, of int, float or datetime; within a key they must not go backwards. None: rows are counted.
+        half_life
+            A duration above zero: a timedelta or text such as ``"2h"`` for date-times, a number for numbers, a number of rows without ``on``.
+        by
+            Name, or list of names, of columns: only rows equal in these count.
+
+        Returns
+        -------
+        SArray
+            Floats, one per row of this frame.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If a column or the half-life has the wrong type.
+        ValueError
+            If the half-life is not a duration above zero.
+        RuntimeError
+            When rows are computed, if times go backwards.
+
+        Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"t": [0, 10, 20], "v": [1.0, 4.0, 4.0]})
+        >>> list(sf.exponential_smoothing("v", on="t", half_life=10))
+        [1.0, 3.0, 3.5714285714285716]
+        """
+        value = self._position(column)
+        time = None if on is None else self._position(on)
+        keys = self._running_keys(by)
+        weight = parse_positive_duration(half_life, FLOAT if time is None else self._node.schema[time], "half_life")
+        used = sorted({value, *keys, *([] if time is None else [time])})
+        place = {position: index for index, position in enumerate(used)}
+        times = None if time is None else place[time]
+        node = project(self._node, used)
+        return SArray(_node=exponential_smoothing(node, place[value], times, [place[key] for key in keys], weight))
+
+    def shift_time(self, on: str, duration: Any) -> SFrame:
+        """Add a duration to every key of a column; rows keep their places, so what was sorted by it still is.
+
+        Parameters
+        ----------
+        on
+            Name of a column of datetime, int or float.
+        duration
+            A timedelta or text such as ``"-15min"`` for date-times, a number for numbers.
+
+        Raises
+        ------
+        KeyError
+            If the column does not exist.
+        TypeError
+            If the column or the duration has the wrong type.
+        ValueError
+            If the duration is not one.
+        RuntimeError
+            When rows are computed, if a date-time leaves the years 1 to 9999 or an int its 64 bits.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"t": [1, 2]}).shift_time("t", 10)["t"])
+        [11, 12]
+        """
+        position = self._position(on)
+        amount = parse_duration(duration, self._node.schema[position])
+        literal = Literal(amount, INT if isinstance(amount, int) else FLOAT)
+        if literal.type == INT and abs(amount) > LONGEST:
+            raise InvalidArgumentError(f"duration: {duration!r} does not fit 64 bits")
+        moved = apply_function("add_duration", project(self._node, [position]), literal)
+        width = len(self._names)
+        node = project(zip_columns(self._node, moved), [*range(position), width, *range(position + 1, width)])
+        return self._new(node, self._names)

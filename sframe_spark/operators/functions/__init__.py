@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sframe_spark.operators.functions import (
     arithmetic,
+    clock,
     comparison,
     conversion,
+    durations,
     hashing,
     items,
     limits,
@@ -16,8 +18,10 @@ from sframe_spark.operators.functions import (
 
 __all__ = [
     "arithmetic",
+    "clock",
     "comparison",
     "conversion",
+    "durations",
     "hashing",
     "items",
     "limits",
