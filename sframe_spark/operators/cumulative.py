@@ -14,6 +14,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.properties import derive
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 VECTOR_KINDS = ("sum", "mean")
+LARGEST_INT = 2**63 - 1
 
 
 @attrs.frozen
@@ -71,6 +74,18 @@ class Cumulative(SequentialOperator):
         if not column_type.is_numeric:
             raise UnsupportedOperationError(f"cumulative_{self.kind} takes numbers, not values of type {column_type.kind}")
         return (column_type if self.kind in ("sum", "min", "max") else FLOAT,)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Maxima ascend and minima descend where there is no NaN; sums of ints that are not negative ascend where they cannot overflow."""
+        bounds = inputs[0].bounds.get(0)
+        order = inputs[0].order
+        if self.kind == "sum":
+            most = facts[0].length.at_most
+            small = facts[0].schema[0] == INT and bounds is not None and most is not None and bounds[1] * most < LARGEST_INT
+            order = derive.cumulative_sum(order, 0, 1, small and bounds[0] >= 0, small and bounds[0] > 0)  # type: ignore[index]
+        elif self.kind in ("min", "max") and (facts[0].schema[0] == INT or bounds is not None):
+            order = (derive.cumulative_max if self.kind == "max" else derive.cumulative_min)(order, 0, 1)
+        return RelationProperties(order.project({0: 1}))
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
         """No value yet."""

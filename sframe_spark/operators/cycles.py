@@ -20,6 +20,7 @@ from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs, st
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
@@ -104,6 +105,10 @@ class MapCycles(RunOperator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """The input's length."""
         return inputs[0].length
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The rows keep their order; nothing is known of what a function returns."""
+        return inputs[0].project([*range(facts[0].width), *[None] * len(self.types)])
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         """The rows themselves."""

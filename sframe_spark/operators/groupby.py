@@ -15,6 +15,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties import derive
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
 from sframe_spark.values.encode import encode
@@ -65,6 +67,13 @@ class GroupBy(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most the input's length."""
         return Length.unknown(at_most=inputs[0].length.at_most)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The keys are a key, and the rows ascend by them."""
+        groups = derive.group_any_order(inputs[0].order, self.keys).project(dict(enumerate(self.keys)))
+        order = derive.sort(groups, [(place, "asc") for place in range(len(self.keys))], stable=True)
+        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.keys) if key in inputs[0].bounds}
+        return RelationProperties(order, bounds=bounds)
 
     @property
     def order_sensitive(self) -> bool:

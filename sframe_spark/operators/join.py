@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
+from sframe_spark.operators.join_properties import joined_properties
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 
@@ -56,6 +58,10 @@ class Join(Operator):
         if left is None or right is None:
             return Length.unknown()
         return Length.unknown(at_most=left * right + left + right)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The order of the side whose rows come in order, keys as far as each row has one match."""
+        return joined_properties(inputs, [item.width for item in facts], list(zip(self.left_keys, self.right_keys, strict=True)), self.how)
 
     def requires(self, slot: int) -> Need:
         """Row order of both inputs, if the output's order is observed."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import pickle
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
+from itertools import dropwhile
+from pathlib import Path
 from typing import Any
 
 import attrs
@@ -16,6 +19,9 @@ from sframe_spark.operators.functions.base import Argument
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
+
+LONGEST_SHOWN = 500
+OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
 @attrs.frozen
@@ -47,20 +53,33 @@ class PythonFunction:
         """Results for a run of rows, one call per row in row order."""
         lists = [decode(pa.repeat(a, rows) if isinstance(a, pa.Scalar) else a, t) for a, t in zip(arguments, types, strict=True)]
         function = self.function
-        if self.names is not None:
-            names = self.names
-            values: Any = (dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True)) if lists else ({} for _ in range(rows))
-        else:
-            values = iter(lists[0])
-        results = self._call(function, values)
+        results = self._call(function, self._values(lists, rows))
         try:
             return encode(results, self.result)
-        except (TypeError, ValueError, OverflowError, pa.ArrowException) as error:
-            raise error_like(
-                TypeError,
-                f"{self.describe()} returned a value that does not fit the column type {self.result.kind}: {error}. "
-                "Give apply() another dtype, or convert the value in the function.",
-            ) from None
+        except (TypeError, ValueError, OverflowError, pa.ArrowException):
+            raise self._misfit(results, self._values(lists, rows)) from None
+
+    def _values(self, lists: Sequence[list[Any]], rows: int) -> Iterator[Any]:
+        """What the function is called with, row by row."""
+        if self.names is None:
+            return iter(lists[0])
+        if not lists:
+            return ({} for _ in range(rows))
+        names = self.names
+        return (dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True))
+
+    def _misfit(self, results: Sequence[Any], values: Iterator[Any]) -> UserFunctionError:
+        """The error about the first result that the column cannot hold."""
+        for result, value in zip(results, values, strict=True):
+            try:
+                encode([result], self.result)
+            except (TypeError, ValueError, OverflowError, pa.ArrowException):
+                message = (
+                    f"{self.describe()} returned {result!r:.80} ({type(result).__name__}), which does not fit a column of "
+                    f"{self.result.kind}: give apply() another dtype, or convert the value in the function"
+                )
+                return error_like(TypeError, message, row=shown(value))
+        return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
     def _call(self, function: Callable[[Any], Any], values: Any) -> list[Any]:
         results: list[Any] = []
@@ -79,19 +98,67 @@ class PythonFunction:
 
     def describe(self) -> str:
         """The function's name and place, as its author knows it."""
-        code = getattr(self.function, "__code__", None)
-        name = getattr(self.function, "__qualname__", None) or type(self.function).__name__
-        return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name
+        return describe_function(self.function)
+
+
+class Truth:
+    """A user's function with 1 for every result that is true and 0 for the others.
+
+    Examples
+    --------
+    >>> list(map(Truth(lambda value: value > 1), [1, 2]))
+    [0, 1]
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.__wrapped__ = function
+
+    def __call__(self, value: Any) -> int:
+        """The truth of the function's result."""
+        return 1 if self.__wrapped__(value) else 0
+
+
+def describe_function(function: Any) -> str:
+    """A function's name and place, as its author knows it.
+
+    Examples
+    --------
+    >>> describe_function(Truth(len))
+    'len'
+    """
+    function = getattr(function, "__wrapped__", function)
+    code = getattr(function, "__code__", None)
+    name = getattr(function, "__qualname__", None) or type(function).__name__
+    return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name
 
 
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
     """The error a user sees when a function of theirs fails: their own traceback and the value it was given."""
-    frames = traceback.extract_tb(error.__traceback__)[1:]
+    frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(error.__traceback__))
     text = "".join(traceback.format_list(frames)) + "".join(traceback.format_exception_only(error))
-    shown = repr(value)
-    shown = value if len(shown) <= 500 else shown[:500] + "..."
     message = f"{description} failed with {type(error).__name__}: {error}"
-    return error_like(type(error), message, text, portable(shown))
+    return error_like(type(error), message, text, shown(value))
+
+
+def shown(value: Any) -> Any:
+    """A value as an error shows it: cut where it is long, and such that it can travel."""
+    text = repr(value)
+    return portable(value) if len(text) <= LONGEST_SHOWN else Excerpt(text[:LONGEST_SHOWN] + "...")
+
+
+class Excerpt(str):
+    """Text in place of a value; shown without quotes of its own.
+
+    Examples
+    --------
+    >>> Excerpt("[1, 2, ...")
+    [1, 2, ...
+    """
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return str(self)
 
 
 def error_like(cause: type[BaseException], message: str, text: str = "", row: Any = None) -> UserFunctionError:
@@ -120,5 +187,5 @@ def portable(value: Any) -> Any:
     try:
         pickle.dumps(value)
     except Exception:
-        return repr(value)
+        return Excerpt(repr(value))
     return value

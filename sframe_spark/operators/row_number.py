@@ -13,6 +13,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.properties import OrderingProperties, derive
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import INT
@@ -29,6 +31,12 @@ class RowNumber(SequentialOperator):
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """One int column."""
         return (INT,)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Strictly ascending."""
+        rows = facts[0].length.rows
+        bounds = {0: (self.start, self.start + rows - 1)} if rows else {}
+        return RelationProperties(derive.row_number(OrderingProperties(), 0), bounds=bounds)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The dense position."""

@@ -10,8 +10,7 @@ import attrs
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.properties import OrderingProperties
-from sframe_spark.planner.properties.items import ordering
+from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties, requirement
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
@@ -107,12 +106,7 @@ class TopRows(Operator):
 
 def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:
     """Properties of rows after a stable sort: in the order asked for, then among ties in every order that held before."""
-    wanted = ordering(requirement(by))
-    if rows.order.satisfies(wanted):
-        return rows
-    facts = rows.order.facts
-    orderings = (wanted, *[(*wanted, *items) for items in facts.orderings])
-    return rows.reordered(OrderingProperties.of(facts._replace(orderings=orderings, cases=())))
+    return rows.reordered(derive.sort(rows.order, requirement(by), stable=True))
 
 
 def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:

@@ -17,6 +17,8 @@ from sframe_spark.operators.runs_aggregates import PartialAggregate, partial_agg
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties import derive
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import STR, ColumnType
@@ -57,6 +59,14 @@ class StreamingGroupBy(RunOperator):
         """Types of the keys, then of the aggregates."""
         schema = inputs[0].schema
         return tuple(schema[position] for position in self.grouped) + tuple(a.infer(schema) for a in self.aggregations)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The keys in the order of the input; they are a key if equal ones are next to each other."""
+        runs = derive.group_streaming(inputs[0].order, self.keys)
+        if self.within:
+            runs = derive.repeat_each(runs, self.keys)
+        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.grouped) if key in inputs[0].bounds}
+        return RelationProperties(runs.project(dict(enumerate(self.keys))), bounds=bounds)
 
     def partials(self, schema: Schema) -> list[PartialAggregate]:
         """How each aggregate is computed in parts."""

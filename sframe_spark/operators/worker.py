@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import TypeVar
 
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import ConversionError, SFrameError
 
 Value = TypeVar("Value")
 MARKER = "sframe_spark-error:"
@@ -22,6 +22,9 @@ def guarded(action: Callable[[], Value]) -> Value:
     """Run an action in a worker; our own errors are packed so that the driver can raise them again unchanged."""
     try:
         return action()
+    except ConversionError as error:
+        # Spark cuts rows into batches as it likes.
+        raise CarriedError(packed(error.counted_from(None))) from None
     except SFrameError as error:
         raise CarriedError(packed(error)) from None
 

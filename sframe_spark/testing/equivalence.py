@@ -22,6 +22,8 @@ from sframe_spark.planner.explain import plan_text, trace_text
 from sframe_spark.planner.infer import current_facts, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
+from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.oracle import Oracle, Rows, rows_equal
 from sframe_spark.testing.oracle.evaluate import Meaning
 from sframe_spark.testing.oracle.sources import rows_of
@@ -215,6 +217,10 @@ def check_facts(program: RandomProgram) -> None:
     """
     for node, rows in zip(program.nodes, program.expected, strict=True):
         check_types(node, rows)
+        for plan in (node, builtin_optimizer().optimize(node)):
+            wrong_claims = false_claims(properties_of(plan), rows)
+            if wrong_claims:
+                raise NotEquivalent(f"{node} claims more than is true: {'; '.join(wrong_claims)}\nrows {rows}\nplan:\n{plan_text(plan)}")
         for facts in (node.facts, current_facts(node)):
             length = facts.length
             wrong = (length.rows is not None and length.rows != len(rows)) or (length.at_most is not None and length.at_most < len(rows))

@@ -16,7 +16,7 @@ _MOST_CASE_ENTRIES = 400
 def without_useless_hidden(facts: Facts) -> Facts:
     """Facts without the hidden columns that link nothing, and with bounded numbers of hidden columns and cases.
 
-    A hidden column is of use if something can make it tie (or compare in some way) and something follows from that.
+    A hidden column is of use if something can make it tie (or compare in some way), something follows from that, and facts link it to a visible one.
 
     Examples
     --------
@@ -91,12 +91,43 @@ def _hidden(facts: Facts) -> dict[Hidden, None]:
 def _without_unlinked(facts: Facts) -> Facts:
     while hidden := _hidden(facts):
         mentions = Counter(_mentions(facts))
-        useful = {column for column in set(_targets(facts)) & set(_triggers(facts)) if mentions[column] > 1}
+        useful = {column for column in set(_targets(facts)) & set(_triggers(facts)) if mentions[column] > 1} & _linked(facts)
         gone = hidden.keys() - useful
         if not gone:
             break
         facts = without_columns(facts, set(gone))
     return facts
+
+
+def _linked(facts: Facts) -> set[Column]:
+    """Columns that are named together with a visible one, or with one that is, and so on."""
+    neighbours: dict[Column, list[Column]] = {}
+    for group in filter(None, _groups(facts)):
+        for column in group[1:]:
+            neighbours.setdefault(group[0], []).append(column)
+            neighbours.setdefault(column, []).append(group[0])
+    linked = {column for column in neighbours if not isinstance(column, Hidden)}
+    pending = list(linked)
+    while pending:
+        for column in neighbours[pending.pop()]:
+            if column not in linked:
+                linked.add(column)
+                pending.append(column)
+    return linked
+
+
+def _groups(facts: Facts) -> Iterator[tuple[Column, ...]]:
+    """The columns of each fact; those of a case with the column that decides."""
+    yield from facts.equivalences
+    yield from facts.keys
+    for items in facts.orderings:
+        yield tuple(item.column for item in items)
+    for determinant, dependent in facts.functional_dependencies:
+        yield determinant + dependent
+    for fact in facts.monotone:
+        yield tuple(_columns_of_one(fact.column, fact.arguments))
+    for case in facts.cases:
+        yield (case.column, *columns_of(case.facts))
 
 
 def _columns_of_one(column: Column, arguments: tuple[tuple[Column, str], ...]) -> Iterator[Column]:

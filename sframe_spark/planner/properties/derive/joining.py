@@ -185,7 +185,7 @@ def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> 
     """What result rows know of their right rows where some have null instead."""
     matched = _matched_facts(right, columns)
     # Without null of its own, a right column is null exactly where there is no match.
-    null_with_row = [Monotone(column, ((_RIGHT_ROW, "fixed"),), False) for column in right.not_null]
+    null_with_row = [Monotone(column, ((_RIGHT_ROW, "fixed"),), False) for column in right_side(right.facts).not_null]
     row = matched.functional_dependencies[-1]
     return Facts(
         equivalences=matched.equivalences,
