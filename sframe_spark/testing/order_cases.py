@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 from sframe_spark.planner.properties import OrderingProperties
 from sframe_spark.testing.order_operators import derive_output
+from sframe_spark.testing.order_partitions import partition_claims
 
 __all__ = ["CaseFileError", "Tally", "main", "replay", "replay_file"]
 
@@ -106,6 +107,8 @@ def _reader(case: Case) -> Callable[[Case], Iterable[tuple[bool, bool]]]:
         return _derivation_claims
     if "requirement" in case:
         return _ordering_claims
+    if "kind" in case:
+        return partition_claims
     raise ValueError("neither an ordering case, nor a derivation case, nor a partition case")
 
 

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from sframe_spark.planner.properties.closure import PairState
 from sframe_spark.planner.properties.items import Column, Hidden
-from sframe_spark.planner.properties.outcomes import OUTCOMES, TIES, WITNESS_VALUES, one_of
+from sframe_spark.planner.properties.outcomes import OUTCOMES, TIES, WITNESS_VALUES, negate, one_of
 
 
 class Witness(NamedTuple):
@@ -59,7 +59,9 @@ def rows_of(state: PairState, extra: Iterable[tuple[Column, int]], requirement: 
     """
     values: dict[Column, tuple[int | None, int | None]] = {}
     for column in state.problem.classes.index:
-        values[column] = WITNESS_VALUES[one_of(state.column_outcomes(column))]
+        column_class, sign = state.problem.classes.find(column)
+        chosen = one_of(state.outcomes[column_class])
+        values[column] = WITNESS_VALUES[chosen if sign > 0 else negate(chosen)]
     for column, outcome in extra:
         values.setdefault(column, WITNESS_VALUES[one_of(outcome)])
     columns = tuple(column for column in values if not isinstance(column, Hidden))
