@@ -8,6 +8,7 @@ from typing import Any
 from sframe_spark.operators.asof_join import AsofJoin
 from sframe_spark.operators.columns import Project, Zip
 from sframe_spark.operators.cumulative import Cumulative
+from sframe_spark.operators.cycles import CycleFunction, MapCycles
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
@@ -17,6 +18,7 @@ from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
+from sframe_spark.operators.running import Running
 from sframe_spark.operators.shift import Shift
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import SparkSource, constant_source, range_source
@@ -57,6 +59,11 @@ def part(node: PlannerNode) -> PlannerNode:
     """Some columns and rows of a source, as laws leave it."""
     narrowed: Any = node.operator
     return PlannerNode(narrowed.with_columns([2, 0]).rows_between(3, 11))
+
+
+def rows_after(rows: list[dict[str, Any]]) -> list[int]:
+    """For each of some rows how many come after it."""
+    return list(range(len(rows) - 1, -1, -1))
 
 
 def spark_frame() -> PlannerNode:
@@ -127,9 +134,14 @@ ALONG = (
 
 AGGREGATIONS = (Aggregation("count"), Aggregation("sum", (1,)), Aggregation("count_missing", (1,)))
 
+COUNTDOWN = CycleFunction(PythonFunction(rows_after, INT, ("a", "b")), ("left",), single=True)
+
 IN_ORDER = (
     example("runs of equal keys", StreamingGroupBy((0,), AGGREGATIONS), ["runs", "int"]),
     example("runs divided further", StreamingGroupBy((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
+    example("sums and values so far by key", Running((0,), (Aggregation("sum", (1,)), Aggregation("concat", (1,)))), ["text", "int"]),
+    example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
+    example("a function of the rows of a key", MapCycles(COUNTDOWN, (INT,), (0,)), ["runs", "int"]),
     example("the row before", AsofJoin(0, (), (1, 0)), ["int"], ["sorted", "text"]),
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),
