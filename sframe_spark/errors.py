@@ -147,6 +147,42 @@ class UserFunctionError(ExecutionError):
         return "\n".join(parts)
 
 
+class ConversionError(ExecutionError):
+    """A value cannot be converted to the type that was asked for.
+
+    Raised by the engine when it meets the value. The message shows the value and its row, where rows can be counted.
+
+    Parameters
+    ----------
+    value
+        Text of the value.
+    kind
+        Name of the type that was asked for.
+    row
+        Row number; None when it is not known.
+
+    Examples
+    --------
+    >>> print(ConversionError("'x'", "int", 3))
+    row 3: 'x' cannot be cast to int; undefined_on_failure=True makes it missing
+    """
+
+    def __init__(self, value: str, kind: str, row: int | None = None) -> None:
+        self.value = value
+        self.kind = kind
+        self.row = row
+        super().__init__(value, kind, row)
+
+    def counted_from(self, first_row: int | None) -> ConversionError:
+        """Return the error with its row, so far counted within a batch, counted from the frame's first; None: unknown."""
+        known = first_row is not None and self.row is not None
+        return ConversionError(self.value, self.kind, first_row + self.row if known else None)  # type: ignore[operator]
+
+    def __str__(self) -> str:
+        place = "" if self.row is None else f"row {self.row}: "
+        return f"{place}{self.value} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
+
+
 class CancelledError(ExecutionError):
     """A running query was told to stop.
 

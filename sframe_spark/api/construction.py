@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.api.nodes import equal_length, node_from_values
+from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SparkSource, memory_source
@@ -74,7 +74,8 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
         return memory_source([], [], 0), []
     for node, name in zip(nodes[1:], names[1:], strict=True):
         if not equal_length(nodes[0], node):
-            raise LengthMismatchError(f"column {name!r} has another number of rows than the first column: all must be equal")
+            counts = f"{name!r} has {row_count(node)} rows, {names[0]!r} has {row_count(nodes[0])}"
+            raise LengthMismatchError(f"the columns of a frame are of one length, but {counts}")
     return combine_columns(nodes), names
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.operators.python_function import user_error
+from sframe_spark.operators.python_function import describe_function, user_error
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType, type_of_class
 from sframe_spark.values.infer import infer_type
 
@@ -27,8 +27,7 @@ def infer_result_type(fn: Callable[[Any], Any], first: Callable[[int], Sequence[
         try:
             results.append(fn(value))
         except Exception as error:
-            name = getattr(fn, "__qualname__", type(fn).__name__)
-            raise user_error(name, value, error) from error
+            raise user_error(describe_function(fn), value, error) from error
     try:
         return general(infer_type([result for result in results if result is not None]))
     except SFrameError as error:

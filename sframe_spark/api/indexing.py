@@ -6,8 +6,53 @@ import numbers
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
+from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.planner.node import PlannerNode
+
+
+class RowNotFoundError(SFrameError, IndexError, OverflowError):
+    """There is no row of that number; an IndexError and, as negative numbers in the reference, an OverflowError."""
+
+
+class RowKeyError(SchemaError, IndexError):
+    """Rows are not chosen by that; a TypeError and, as in the reference, an IndexError."""
+
+
+class MaskLengthError(LengthMismatchError, IndexError):
+    """A mask has another length than what it selects from; a RuntimeError and an IndexError, as in the reference."""
+
+
+class NegativeCountError(InvalidArgumentError, OverflowError):
+    """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
+
+
+class ZeroStepError(InvalidArgumentError, RuntimeError):
+    """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
+
+
+class UnorderedError(SchemaError, UnsupportedOperationError):
+    """Values have no order; a TypeError and, as in some places of the reference, a RuntimeError."""
+
+
+def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
+    """The error about a mask of another length than what it selects from."""
+    return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
+
+
+def whole(value: Any, what: str) -> int:
+    """A whole number; floats are cut, as in the reference.
+
+    Raises
+    ------
+    SchemaError
+        If the value is not a number.
+    """
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise SchemaError(f"{what} is a whole number, got {value!r}")
+    return int(value)
 
 
 def row_number(index: Any, rows: int, what: str) -> int:
@@ -22,7 +67,7 @@ def row_number(index: Any, rows: int, what: str) -> int:
     if number < 0:
         number += rows
     if not 0 <= number < rows:
-        raise IndexError(f"{what} has {rows} rows, so there is no row {index}")
+        raise RowNotFoundError(f"{what} has {rows} rows, so there is no row {index}")
     return number
 
 
@@ -41,13 +86,13 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     ValueError
         If the step is zero.
     """
-    step = 1 if key.step is None else int(key.step)
+    step = 1 if key.step is None else whole(key.step, "the step of a slice")
     if step < 0:
-        raise OverflowError("rows are read forwards only: the step of a slice must be positive")
+        raise NegativeCountError("rows are read forwards only: the step of a slice must be positive")
     if step == 0:
-        raise ValueError("the step of a slice cannot be zero")
-    start = 0 if key.start is None else int(key.start)
-    stop = None if key.stop is None else int(key.stop)
+        raise ZeroStepError("the step of a slice cannot be zero")
+    start = 0 if key.start is None else whole(key.start, "the start of a slice")
+    stop = None if key.stop is None else whole(key.stop, "the end of a slice")
     if start < 0 or (stop is not None and stop < 0):
         rows = count()
         start, stop, step = slice(start, stop, step).indices(rows)
@@ -64,7 +109,7 @@ def head_count(n: Any) -> int:
     OverflowError
         If it is negative.
     """
-    count = int(n)
+    count = whole(n, "the number of rows to take")
     if count < 0:
-        raise OverflowError(f"the number of rows to take cannot be negative, got {n}")
+        raise NegativeCountError(f"the number of rows to take cannot be negative, got {n}")
     return count

@@ -24,6 +24,10 @@ from sframe_spark.storage.save import check_replaceable, new_staging_directory, 
 COLUMN_NAME = "X1"
 
 
+class NotOneColumnError(StorageError, RuntimeError):
+    """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
+
+
 def path_text(path: str | os.PathLike[str]) -> str:
     """A path as text.
 
@@ -124,7 +128,7 @@ def load_column(path: str | os.PathLike[str]) -> PlannerNode:
     """
     node, names = load_frame(path)
     if len(names) != 1:
-        raise StorageError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
+        raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
     return node
 
 

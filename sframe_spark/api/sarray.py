@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.api import display, persistence
 from sframe_spark.api.functions import infer_result_type
-from sframe_spark.api.indexing import head_count, is_row_index, row_number, sliced
+from sframe_spark.api.indexing import RowKeyError, UnorderedError, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import (
     column_values,
     equal_length,
@@ -32,6 +32,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.groupby import Aggregation, group_by
+from sframe_spark.operators.python_function import Truth
 from sframe_spark.operators.row_number import row_number as number_rows
 from sframe_spark.operators.rows import append, filter_by_mask, slice_rows
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
@@ -158,13 +159,13 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         """A value by row number, rows by slice, or rows where an SArray of the same length is true."""
         if isinstance(key, SArray):
             if not equal_length(self._node, key._node):
-                raise IndexError("a mask must have as many rows as the SArray it selects from")
+                raise mask_error(row_count(key._node), len(self), "SArray")
             return SArray(_node=filter_by_mask(self._node, key._truth()))
         if is_row_index(key):
             return single_value(self._node, row_number(key, len(self), "this SArray"))
         if isinstance(key, slice):
             return SArray(_node=sliced(self._node, key, self.__len__))
-        raise IndexError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}")
+        raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}")
 
     def _truth(self) -> PlannerNode:
         return apply_function("truth", self._node)
@@ -226,7 +227,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         """Rows for which a Python function returns something true."""
         if not callable(fn):
             raise SchemaError(f"filter takes a function, got {type(fn).__name__}")
-        mask = apply_lambda(self._node, lambda value: 1 if fn(value) else 0, type_of_class(int), skip_missing=skip_na)
+        mask = apply_lambda(self._node, Truth(fn), type_of_class(int), skip_missing=skip_na)
         return SArray(_node=filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:
@@ -237,7 +238,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     def sort(self, ascending: bool = True) -> SArray:
         """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
         if self._node.schema[0].kind not in SORTABLE:
-            raise SchemaError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
+            raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
         return SArray(_node=sort_rows(self._node, [(0, bool(ascending))]))
 
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
@@ -305,7 +306,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         return SArray(_node=self._node)
 
     def __bool__(self) -> bool:
-        raise ValueError("the truth of an SArray is ambiguous: use any(), all(), or & | ~ between SArrays")
+        raise InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & | ~ between SArrays")
 
 
 def empty_column() -> PlannerNode:

@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.api import construction, display, persistence
 from sframe_spark.api.functions import general, infer_result_type
-from sframe_spark.api.indexing import head_count, is_row_index, row_number, sliced
+from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_cycles import Cycles
@@ -22,7 +22,7 @@ from sframe_spark.errors import SchemaError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map
-from sframe_spark.operators.python_function import user_error
+from sframe_spark.operators.python_function import describe_function, user_error
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import type_of_class
@@ -85,7 +85,7 @@ class SFrame(Cycles, RunningColumns, Ordered):
         """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray is true."""
         if isinstance(key, SArray):
             if not equal_length(self._node, key._node):
-                raise IndexError("a mask must have as many rows as the SFrame it selects from")
+                raise mask_error(row_count(key._node), len(self), "SFrame")
             return SFrame(_node=filter_by_mask(self._node, key._truth()), _names=self._names)
         if isinstance(key, str):
             return self.select_column(key)
@@ -146,6 +146,8 @@ class SFrame(Cycles, RunningColumns, Ordered):
         """
         if not callable(fn):
             raise SchemaError(f"flat_map takes a function, got {type(fn).__name__}")
+        if isinstance(column_names, str):
+            raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
         names = list(column_names)
         given = None if column_types == "auto" else [type_of_class(item) for item in column_types]
         types = given or self._flat_map_types(fn, len(names))
@@ -159,7 +161,7 @@ class SFrame(Cycles, RunningColumns, Ordered):
             try:
                 rows = fn(row)
             except Exception as error:
-                raise user_error(getattr(fn, "__qualname__", "the function"), row, error) from error
+                raise user_error(describe_function(fn), row, error) from error
             if not isinstance(rows, list):
                 raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
             samples.extend(rows)

@@ -22,8 +22,8 @@ class MissingColumnError(ColumnNotFoundError, RuntimeError):
     """No column has the name; a KeyError and, as in the reference, a RuntimeError."""
 
 
-class TakenNameError(UnsupportedOperationError):
-    """A column of that name exists already."""
+class TakenNameError(UnsupportedOperationError, ValueError):
+    """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
 
 
 class UnknownNameError(ColumnNotFoundError, ValueError):

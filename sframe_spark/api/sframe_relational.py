@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sframe_spark.api.aggregate import MissingArgumentColumnError, expand_requests, output_names
-from sframe_spark.api.indexing import head_count
+from sframe_spark.api.indexing import UnorderedError, head_count
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError, UnknownNameError
@@ -52,10 +54,12 @@ class Relational(Columns):
             raise SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
         if not items or len({type(item) for item in items}) > 1:
             raise InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
+        if not isinstance(ascending, (int, np.bool_)):
+            raise SchemaError(f"ascending is True or False, got {ascending!r}")
         order: list[tuple[int, bool]] = []
         for item in items:
-            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, bool(ascending))
-            if not isinstance(name, str) or not isinstance(direction, bool):
+            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, ascending)
+            if not isinstance(name, str) or not isinstance(direction, (int, np.bool_)):
                 raise SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
@@ -63,13 +67,13 @@ class Relational(Columns):
             if any(position == known for known, _ in order):
                 raise UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
             self._check_sortable(position)
-            order.append((position, direction))
+            order.append((position, bool(direction)))
         return order
 
     def _check_sortable(self, position: int) -> None:
         if self._node.schema[position].kind not in SORTABLE:
             kind = self._node.schema[position].kind
-            raise SchemaError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
+            raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
 
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
         """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out."""
@@ -122,6 +126,8 @@ class Relational(Columns):
         >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
         {'k': ['a', 'b'], 's': [2, 4]}
         """
+        if not isinstance(key_column_names, Iterable):
+            raise SchemaError(f"keys are given as a column name or a list of names, got {key_column_names!r}")
         keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
         for name in keys:
             if not isinstance(name, str):

@@ -7,6 +7,7 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.errors import ConversionError
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.sources import Source
 from sframe_spark.planner.chunk import Chunk
@@ -62,6 +63,10 @@ class FlatPlan:
     def input_facts(self, place: int) -> list[Facts]:
         """Facts of the inputs of a place."""
         return [self.facts[child] for child in self.inputs[place]]
+
+    def is_dense(self, place: int) -> bool:
+        """True when rows at a place are known to be counted without gaps: no filter below."""
+        return self.operators[place].keeps_dense and all(self.is_dense(child) for child in self.inputs[place])
 
     def looked_up(self) -> frozenset[tuple[int, int]]:
         """Places and slots of inputs in which an operator looks rows up instead of getting runs of them."""
@@ -170,7 +175,10 @@ class PlanRunner:
         if isinstance(operator, SequentialOperator):
             chunk, self.states[place] = operator.advance(inputs, facts, self.states[place])
             return with_rows_held_back(chunk, operator.finish(facts, self.states[place])) if final else chunk
-        return operator.run_interval(inputs, facts, interval[0], interval[1], needed)
+        try:
+            return operator.run_interval(inputs, facts, interval[0], interval[1], needed)
+        except ConversionError as error:
+            raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
 
 
 def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, stop: int, batch_rows: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import ExecutionError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import ConversionError, SchemaError, UnsupportedOperationError
 from sframe_spark.types import (
     ARRAY,
     ARRAY_KIND,
@@ -82,7 +82,7 @@ def cast_array(
     ------
     UnsupportedOperationError
         If there is no cast between the kinds.
-    ExecutionError
+    ConversionError
         If a value cannot be cast, unless ``undefined_on_failure`` makes it missing.
 
     Examples
@@ -96,15 +96,15 @@ def cast_array(
     if source.kind != target.kind:
         converted = _CASTS[source.kind, target.kind](values, source)
         if not undefined_on_failure and converted.null_count > values.null_count:
-            raise ExecutionError(_failure_message(values, converted, source, target))
+            raise _failure(values, converted, source, target)
         values = converted
     return recode(values, natural, target)
 
 
-def _failure_message(values: pa.Array, converted: pa.Array, source: ColumnType, target: ColumnType) -> str:
+def _failure(values: pa.Array, converted: pa.Array, source: ColumnType, target: ColumnType) -> ConversionError:
     failed = pc.and_(values.is_valid(), pc.is_null(converted)).index(True).as_py()
     value = decode(values.slice(failed, 1), source)[0]
-    return f"row {failed}: {value!r:.60} cannot be cast to {target.kind}; undefined_on_failure=True makes it missing"
+    return ConversionError(f"{value!r:.60}", target.kind, failed)
 
 
 def _without_nan(values: pa.Array) -> pa.Array:
