@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar
 
 import attrs
@@ -114,21 +114,15 @@ class Rolling(Operator):
         special = ~np.isfinite(values)
         clean = np.where(special | ~valid, 0.0, values).astype(np.float64)
         divisor = np.maximum(counts, 1)
-        sums = window_sums(clean.astype(np.longdouble), self.width)
-        if self.kind == "sum":
-            result = sums
-        elif self.kind == "mean":
-            result = sums / divisor
+        if self.kind in ("stdv", "var"):
+            counted = (valid & ~special).astype(np.float64)
+            _, _, squares = over_windows((counted, clean, np.zeros(len(clean))), self.width, merged_moments)
+            variance = squares / divisor
+            result = np.sqrt(variance) if self.kind == "stdv" else variance
         else:
-            result = self._spread(clean, valid & ~special, divisor)
+            (sums,) = over_windows((clean.astype(np.longdouble),), self.width, added)
+            result = sums if self.kind == "sum" else sums / divisor
         return self._with_special(result, values, special)
-
-    def _spread(self, clean: np.ndarray, valid: np.ndarray, divisor: np.ndarray) -> np.ndarray:
-        shift = clean[valid].mean() if valid.any() else 0.0
-        moved = np.where(valid, clean - shift, 0.0).astype(np.longdouble)
-        sums, squares = window_sums(moved, self.width), window_sums(moved * moved, self.width)
-        variance = np.maximum(squares / divisor - (sums / divisor) ** 2, 0.0)
-        return np.sqrt(variance) if self.kind == "stdv" else variance
 
     def _with_special(self, result: np.ndarray, values: np.ndarray, special: np.ndarray) -> np.ndarray:
         """NaN and infinities act in their own windows only."""
@@ -167,8 +161,55 @@ class Rolling(Operator):
         return f"{self.kind}, rows {self.before}..{self.after}" + ("" if self.minimum is None else f", at least {self.minimum}")
 
 
+States = tuple[np.ndarray, ...]
+
+
+def over_windows(states: States, width: int, merge: Callable[[States, States], States]) -> States:
+    """Merge every ``width`` consecutive states, in pairs of pairs: logarithmically many passes.
+
+    Nothing outside a window takes part in it, as it would in differences of running sums: a large value spoils the last digits
+    of its own windows only, and results do not depend on where the rows are cut.
+
+    Examples
+    --------
+    >>> over_windows((np.array([1.0, 2.0, 4.0, 8.0]),), 3, added)
+    (array([ 7., 14.]),)
+    """
+    rows = len(states[0]) - width + 1
+    result: States | None = None
+    size, offset = 1, 0
+    with np.errstate(over="ignore", invalid="ignore"):
+        while size <= width:
+            if width & size:
+                part = tuple(state[offset : offset + rows] for state in states)
+                result = part if result is None else merge(result, part)
+                offset += size
+            if 2 * size <= width:
+                states = merge(tuple(state[:-size] for state in states), tuple(state[size:] for state in states))
+            size *= 2
+    assert result is not None
+    return result
+
+
+def added(first: States, second: States) -> States:
+    """Sums of sums."""
+    return (first[0] + second[0],)
+
+
+def merged_moments(first: States, second: States) -> States:
+    """Count, mean and sum of squared deviations of the values behind two of each.
+
+    Source: Chan, Golub and LeVeque (1979), updating formulae for sample variances. Equal means add nothing, so the spread of
+    equal values is zero and not almost zero.
+    """
+    counts = first[0] + second[0]
+    share = second[0] / np.maximum(counts, 1.0)
+    distance = second[1] - first[1]
+    return counts, first[1] + distance * share, first[2] + second[2] + distance * distance * (first[0] * share)
+
+
 def window_sums(values: np.ndarray, width: int) -> np.ndarray:
-    """Sum of every ``width`` consecutive values."""
+    """Sum of every ``width`` consecutive ints."""
     with np.errstate(over="ignore"):
         total = np.cumsum(np.concatenate([np.zeros(1, dtype=values.dtype), values]))
         return total[width:] - total[:-width]
