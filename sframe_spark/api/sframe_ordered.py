@@ -1,4 +1,4 @@
-"""Rows of an SFrame in the order of a key: as-of join."""
+"""Rows of an SFrame in the order of a key: as-of join, windows of a key."""
 
 from __future__ import annotations
 
@@ -6,10 +6,14 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
+from sframe_spark.api.aggregate import expand_requests, output_names
 from sframe_spark.api.sframe_relational import Relational, joined_names
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.key_window import KeyWindow, key_window
 from sframe_spark.operators.lookup_keys import check_keys
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.values.durations import parse_duration
@@ -86,6 +90,69 @@ class Ordered(Relational):
         found = asof_join(project(self._node, [left_on, *left_by]), other._node, join)
         return self._new(zip_columns(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
 
+    def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
+        """Each row with aggregates over all rows whose key is near its own: from ``before`` below it to ``after`` above it, both included.
+
+        Parameters
+        ----------
+        on
+            Name of the key: an int, float or datetime column.
+        aggregates
+            As in :meth:`groupby`: a dict from output name to an aggregate, an aggregate, or a list of these.
+        before, after
+            How far the window reaches: a number for numeric keys, for date-times a ``timedelta`` or a text such as ``"7d"``. None: no further than
+            the key itself. Rows with the very key of the row are always in its window.
+        by
+            Columns whose values must be equal (missing values equal each other): a name or a list of names.
+
+        Returns
+        -------
+        SFrame
+            The columns of this frame, every row in its place, then those of the aggregates. They see the rows of a window in the order of the key,
+            rows with one key in the order of the frame. The window of a row with a missing or NaN key is empty, and it is in no window.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If a column, ``before`` or ``after`` is of a type that does not fit.
+        ValueError
+            If ``before`` or ``after`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"day": [1, 2, 2, 9], "rain": [4, 0, 2, 5]})
+        >>> sf.window("day", {"week": aggregate.SUM("rain")}, before=6).to_arrow().to_pydict()
+        {'day': [1, 2, 2, 9], 'rain': [4, 0, 2, 5], 'week': [4, 6, 6, 5]}
+        """
+        if not isinstance(on, str):
+            raise SchemaError(f"on is the name of a column, got {on!r}")
+        key = self._position(on)
+        column_type = self._node.schema[key]
+        check_keys(column_type, column_type, f"on {on!r}")
+        groups = [self._group_position(name) for name in column_names(by, "by")]
+        requests = expand_requests([aggregates])
+        aggregations = [self._aggregation(request) for _, request in requests]
+        chosen = set(aggregates) if isinstance(aggregates, dict) else set()
+        names = output_names(self._names, requests, chosen)
+        low, high = (distance_limit(value, column_type, column_type, what) or 0 for value, what in ((before, "before"), (after, "after")))
+        # Only the columns that take part are read, and moved if the rows must be sorted.
+        needed = sorted({key, *groups, *(position for a in aggregations for position in a.positions)})
+        place = {position: index for index, position in enumerate(needed)}
+        moved = [attrs.evolve(a, positions=tuple(place[position] for position in a.positions)) for a in aggregations]
+        window = KeyWindow(place[key], tuple(place[position] for position in groups), low, high, tuple(moved))
+        found = key_window(project(self._node, needed), window)
+        return self._new(zip_columns(self._node, found) if aggregations else self._node, names)
+
+    def _group_position(self, name: str) -> int:
+        """Position of a group column."""
+        position = self._position(name)
+        column_type = self._node.schema[position]
+        check_groups(f"by {name!r}", column_type, column_type)
+        return position
+
     def _key_pair(self, other: Relational, on: Any) -> tuple[tuple[int, int], ColumnType, ColumnType]:
         """Positions and types of the key columns of both frames."""
         pairs = name_pairs(on, "on")
@@ -117,6 +184,20 @@ def name_pairs(names: Any, what: str) -> list[tuple[str, str]]:
     if pairs is None or not all(isinstance(name, str) for pair in pairs for name in pair):
         raise SchemaError(f"{what} is a column name, a list of names or a dict from left to right names, got {names!r}")
     return pairs
+
+
+def column_names(names: Any, what: str) -> list[str]:
+    """Column names from a name, a list of names or None.
+
+    Raises
+    ------
+    SchemaError
+        If the names are not given in one of these forms.
+    """
+    found = [] if names is None else [names] if isinstance(names, str) else names
+    if not isinstance(found, (list, tuple)) or not all(isinstance(name, str) for name in found):
+        raise SchemaError(f"{what} is a column name or a list of names, got {names!r}")
+    return list(found)
 
 
 def check_groups(what: str, left: ColumnType, right: ColumnType) -> None:

@@ -6,10 +6,12 @@ from collections.abc import Iterator
 
 import attrs
 import numpy as np
+import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup import Lookup, Recent, runs
 from sframe_spark.operators.lookup_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
+from sframe_spark.types import ColumnType
 
 INDEX_BYTES = 64 * 1024 * 1024
 
@@ -118,6 +120,23 @@ class BlockIndex:
         """How many rows have a smaller key (``equal``: or the same)."""
         return np.searchsorted(self.keys, keys, side="right" if equal else "left")
 
+    def order(self) -> Positions:
+        """The rows group by group, counted from the first."""
+        if self.places is None:
+            return np.arange(len(self.keys))
+        group = np.repeat(np.arange(len(self.groups)), np.diff(self.edges))
+        return self.places - group * (len(self.keys) + 1)
+
+    def spans(self, low: Numbers, high: Numbers, codes: Positions) -> tuple[Positions, Positions]:
+        """Where in :meth:`order` the rows of each group start and stop whose keys lie between two keys, both included."""
+        starts, stops = self.counts(low, False), self.counts(high, True)
+        if self.places is not None:
+            group, known = group_places(self.groups, codes)
+            base = group * (len(self.keys) + 1)
+            starts, stops = np.searchsorted(self.places, base + starts), np.searchsorted(self.places, base + stops)
+            stops = np.where(known, stops, starts)
+        return starts, np.maximum(starts, stops)
+
     def nearest(self, keys: Numbers, codes: Positions, after: bool, equal: bool) -> Positions:
         """Number of the last row of each key's group before it (``after``: the first one after it), or -1."""
         counts = self.counts(keys, equal != after)
@@ -131,6 +150,22 @@ class BlockIndex:
         found = np.searchsorted(self.places, base + counts) - (not after)
         known &= (found < self.edges[group + 1]) if after else (found >= self.edges[group])
         return np.where(known, self.places[np.where(known, found, 0)] - base + self.first, -1)
+
+
+def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -> tuple[Numbers, int]:
+    """The keys that are there, in a column in ascending order (missing first, NaN last), and where they start.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the column is not in this order.
+    """
+    keys, there = key_numbers(column, column_type, as_float)
+    first, count = (int(np.argmax(there)), int(np.count_nonzero(there))) if len(there) else (0, 0)
+    keys = keys[first : first + count]
+    if not there[first : first + count].all() or bool((keys[1:] < keys[:-1]).any()):
+        raise PlanInvariantError("rows that are looked up by key are not in ascending order of the key")
+    return keys, first
 
 
 def group_places(groups: Positions, codes: Positions) -> tuple[Positions, Flags]:
@@ -256,17 +291,13 @@ class KeySearch:
 
     def _built(self, number: int) -> BlockIndex:
         chunk = self.lookup.block(number, (self.on, *self.by))
-        keys, there = key_numbers(chunk.columns[0], self.lookup.schema[self.on], self.as_float)
-        # In ascending order missing keys come first and NaN last.
-        first, count = (int(np.argmax(there)), int(np.count_nonzero(there))) if len(there) else (0, 0)
-        keys = keys[first : first + count]
-        if not there[first : first + count].all() or bool((keys[1:] < keys[:-1]).any()):
-            raise PlanInvariantError("rows that are looked up by key are not in ascending order of the key")
+        keys, first = key_run(chunk.columns[0], self.lookup.schema[self.on], self.as_float)
         start = int(self.lookup.starts[number]) + first
         if not self.by:
             return BlockIndex.ungrouped(start, keys)
         codes, grouped = self.groups.of(chunk.columns[1:], chunk.rows)
-        return BlockIndex.of(start, keys, codes[first : first + count], grouped[first : first + count])
+        rows = slice(first, first + len(keys))
+        return BlockIndex.of(start, keys, codes[rows], grouped[rows])
 
 
 def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Positions]]:
