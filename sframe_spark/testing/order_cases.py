@@ -16,7 +16,7 @@ from sframe_spark.planner.properties import OrderingProperties
 from sframe_spark.testing.order_operators import derive_output
 from sframe_spark.testing.order_partitions import partition_claims
 
-__all__ = ["CaseFileError", "Tally", "main", "replay", "replay_file"]
+__all__ = ["CaseFileError", "Tally", "main", "properties_of_table", "replay", "replay_file"]
 
 Case = Mapping[str, Any]
 
@@ -120,11 +120,12 @@ def _truth(case: Case, key: str) -> bool:
 
 def _ordering_claims(case: Case) -> Iterator[tuple[bool, bool]]:
     with_nulls = "nulls" in case.get("features", ())
-    properties = _properties(case, () if with_nulls else _columns(case))
+    properties = properties_of_table(case, () if with_nulls else _columns(case))
     yield properties.satisfies(case["requirement"]), _truth(case, "satisfied")
 
 
-def _properties(table: Case, not_null: Iterable[str]) -> OrderingProperties:
+def properties_of_table(table: Case, not_null: Iterable[str]) -> OrderingProperties:
+    """Read the properties of one table; the further columns hold no null."""
     return OrderingProperties(
         constants=table.get("constants", ()),
         equivalences=table.get("equivalences", ()),
@@ -137,7 +138,7 @@ def _properties(table: Case, not_null: Iterable[str]) -> OrderingProperties:
 
 
 def _derivation_claims(case: Case) -> Iterator[tuple[bool, bool]]:
-    inputs = [_properties(table, _columns(table)) for table in case["inputs"]]
+    inputs = [properties_of_table(table, _columns(table)) for table in case["inputs"]]
     columns = [list(_columns(table)) for table in case["inputs"]]
     derived = derive_output(case["operator"], inputs, columns)
     yield derived.satisfies(case["requirement"]), _truth(case, "satisfied")

@@ -125,6 +125,8 @@ def _filtered(known: OrderingProperties, predicate: Sequence[Any]) -> OrderingPr
             return derive.filtered(known, constants=[column])
         case ["eq", first, second] if isinstance(first, str) and isinstance(second, str):
             return derive.filtered(known, equivalences=[(first, second)])
+        case ["lt", first, second] if known.equivalent(first, second):
+            return known.add(keys=[()])
         case ["and", *parts]:
             for part in parts:
                 known = _filtered(known, part)

@@ -52,7 +52,7 @@ def normal_form(raw: Facts) -> Facts:
     if state.impossible:
         return _sorted(_of_at_most_one_row(named, groups))
     tied = {representative.get(column, column) for column in state.problem.classes.index if state.column_ties(column)}
-    deciding = {case.column for case in _all_cases(named)}
+    deciding = set(_columns_that_decide(named))
     constants = tuple(sorted((column for column in tied if column in deciding or not isinstance(column, Hidden)), key=column_sort_key))
     facts = _tidy(named._replace(constants=()), tied, set(named.not_null))
     facts = facts._replace(constants=constants, equivalences=groups, not_null=named.not_null)
@@ -73,10 +73,14 @@ def _decide_cases(facts: Facts, state: PairState) -> Facts:
     return functools.reduce(merged, lifted, facts._replace(cases=tuple(cases)))
 
 
-def _all_cases(facts: Facts) -> Iterator[Case]:
+def _columns_that_decide(facts: Facts) -> Iterator[Column]:
+    """Columns whose being constant matters although nothing is said of a constant's order: those of functions and cases."""
+    for function in facts.monotone:
+        yield function.column
+        yield from (column for column, _ in function.arguments)
     for case in facts.cases:
-        yield case
-        yield from _all_cases(case.facts)
+        yield case.column
+        yield from _columns_that_decide(case.facts)
 
 
 def _representatives(equivalences: Iterable[tuple[Column, ...]]) -> tuple[dict[Column, Column], tuple[tuple[Column, ...], ...]]:

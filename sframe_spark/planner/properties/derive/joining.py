@@ -13,7 +13,7 @@ from sframe_spark.planner.properties.branches import right_side
 from sframe_spark.planner.properties.derive.rows import keys_that_determine
 from sframe_spark.planner.properties.items import Case, Column, Facts, FunctionalDependency, Hidden, Monotone, OrderingItem, merged
 from sframe_spark.planner.properties.ordering import OrderingProperties
-from sframe_spark.planner.properties.outcomes import EQUAL, GREATER, LESS, NO_NULLS, NULL_TO_VALUE, VALUE_TO_NULL
+from sframe_spark.planner.properties.outcomes import EQUAL, GREATER, LESS, NO_NULLS, NULL_TO_VALUE, VALUE_TO_NULL, NullPlacement
 from sframe_spark.planner.properties.rename import columns_of
 from sframe_spark.planner.properties.turned import turned_facts
 
@@ -146,17 +146,20 @@ def asof_left(
     True
     """
     facts = merged(left.facts, _facts_with_filler(right, right_columns))
+    partners = [partner for _, partner in by]
+    in_right_order = right.satisfies([*(OrderingItem(partner, "any") for partner in partners), (on[1], "asc")])
+    # A later left time moves on to a later right time, and to a later right row if those are in order.
+    moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
+    among_equal = [OrderingItem(column, "any") for column, _ in by]
+    nulls: NullPlacement = "nulls_last" if direction == "forward" else "nulls_first"
+    forth = Facts(orderings=tuple((*among_equal, OrderingItem(column, "asc", nulls)) for column in moving))
+    steps = (Case(on[0], LESS, forth), Case(on[0], GREATER, turned_facts(forth)))
+    matched = Facts(equivalences=tuple(by), cases=steps if tolerance else ())
+    if direction != "nearest":
+        # Of several right rows with one time it is always the same one that is taken.
+        matched = matched._replace(functional_dependencies=(FunctionalDependency((on[1], *partners), (_RIGHT_ROW,)),))
     one_match = FunctionalDependency((on[0], *(column for column, _ in by)), (_RIGHT_ROW,))
-    cases: tuple[Case, ...] = (Case(_RIGHT_ROW, NO_NULLS, Facts(equivalences=tuple(by))),) if by else ()
-    if right.satisfies([(on[1], "asc")]):
-        partners = [OrderingItem(column, "any") for column, _ in by]
-        later = OrderingItem(_RIGHT_ROW, "asc", "nulls_last" if direction == "forward" else "nulls_first")
-        forth = Facts(orderings=((*partners, later),))
-        ahead, back = Case(on[0], LESS, forth), Case(on[0], GREATER, turned_facts(forth))
-        if tolerance:
-            cases += (Case(_RIGHT_ROW, NO_NULLS, Facts(cases=(ahead, back))),)
-        else:
-            cases += (ahead, back)
+    cases = (Case(_RIGHT_ROW, NO_NULLS, matched), *(() if tolerance else steps))
     return OrderingProperties.of(merged(facts, Facts(functional_dependencies=(one_match,), cases=cases)))
 
 
