@@ -12,7 +12,7 @@ from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.session import get_session
+from sframe_spark.session import get_session, get_small_session
 from sframe_spark.session.active import keeping_active
 from sframe_spark.testing.contract_base import PARTITIONS, Rows, demand, multiset, rows_of, same_rows
 
@@ -61,12 +61,17 @@ def run_lowering(node: PlannerNode, partitions: int) -> Rows:
 
 
 def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
-    """Return a plan as one Spark query whose sources lie in partitions that know nothing of row order."""
-    spark = get_session()
+    """Return a plan as one Spark query whose sources lie in partitions that know nothing of row order.
+
+    One partition is run as the engine runs few rows: in the session for them, without exchanges.
+    """
+    spark = get_small_session() if partitions == 1 else get_session()
     context = LoweringContext(spark)
 
     def lower_node(current: PlannerNode, inputs: list[Relation]) -> Relation:
         relation = current.operator.plan_to_operator(inputs, context)
+        if partitions == 1 and (not current.inputs or current.operator_type == "append"):
+            return query.in_one_task(relation)
         return relation if current.inputs else scattered(relation, partitions)
 
     with keeping_active(spark):
