@@ -46,7 +46,8 @@ def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Boun
             if not all(first[1] <= second[0] for first, second in steps):
                 continue
             apart = all(first[1] < second[0] for first, second in steps)
-            candidates = {tuple(items) for part in parts for items in part.order.orderings if items[0].column == column} if apart else set()
+            alike = [tuple(items) for part in parts for items in part.order.orderings if (items[0].column, items[0].direction) == (column, direction)]
+            candidates = set(alike) if apart else set()
             for items in (((OrderingItem(column, direction),), *sorted(candidates, key=repr))):  # type: ignore[arg-type]
                 if all(isinstance(item.column, int) for item in items) and all(part.order.satisfies(items) for part in parts):
                     found.append([tuple(item) for item in items])
