@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping, Sequence
+
+import attrs
 
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.masks import constants_and_present
 from sframe_spark.operators.program import Literal, Operand, Program, Register, Step, operand_type
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.properties import Facts, Monotone
+from sframe_spark.planner.properties.items import Effect, flip
 from sframe_spark.planner.properties.relation import Bounds, RelationProperties
-from sframe_spark.types import DATETIME, INT, STR
+from sframe_spark.types import DATETIME, INT, STR, ColumnType
 
 # Nothing is derived through the steps of longer programs: that costs more than it finds.
-MOST_STEPS = 100
+MOST_STEPS = 200
+# Nor through results of many columns.
+MOST_COLUMNS = 8
+INC: Effect = "inc"
+DEC: Effect = "dec"
 INT_LIMITS = (-(2**63), 2**63 - 1)
 
 
@@ -25,7 +32,7 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
     """
     outputs = [output.index if isinstance(output, Register) else None for output in program.outputs]
     literals = [place for place, output in enumerate(program.outputs) if isinstance(output, Literal)]
-    if len(program.steps) > MOST_STEPS:
+    if len(program.steps) > MOST_STEPS or rows.says_nothing:
         known = rows.project([output if output is not None and output < program.width else None for output in outputs])
     else:
         known = with_results(program, rows, schema).project(outputs)
@@ -33,38 +40,71 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
     return RelationProperties(order, mask_facts(program, schema), known.bounds)
 
 
+@attrs.frozen
+class Origin:
+    """What a register is made of.
+
+    Parameters
+    ----------
+    columns
+        Input columns that determine it.
+    effect
+        ``inc`` or ``dec``: it follows its only input column in that way; None where it does not.
+    strict
+        Different inputs give different results.
+    """
+
+    columns: frozenset[int]
+    effect: Effect | None = None
+    strict: bool = False
+
+
 def with_results(program: Program, rows: RelationProperties, schema: Schema) -> RelationProperties:
-    """Properties of the inputs and of all results of steps side by side, by register."""
-    if rows.says_nothing:
-        return rows
+    """Properties of the inputs and of those results of steps that are outputs side by side, by register; each in terms of the inputs."""
     types = program.register_types(schema)
     bounds = dict(rows.bounds)
-    monotone, dependencies, constants = [], [], []
+    origins: list[Origin | None] = [Origin(frozenset([column]), "inc", True) for column in range(program.width)]
     for place, step in enumerate(program.steps):
-        result = program.width + place
-        arguments = [operand.index for operand in step.operands if isinstance(operand, Register)]
-        if not isinstance(step.function, str):
+        origins.append(origin_of(step, program.width + place, origins, types, bounds))
+    monotone, dependencies, constants = [], [], []
+    for register in {output.index for output in program.outputs if isinstance(output, Register) and output.index >= program.width}:
+        origin = origins[register]
+        if origin is None:
             continue
-        if not arguments:
-            constants.append(result)
-        elif all(types[argument] in (INT, STR, DATETIME) for argument in arguments):
-            # Others that compare as equal, such as both zeros, or an instant at two offsets, may give different results.
-            dependencies.append((arguments, [result]))
-        if len(arguments) == 1:
-            moved = shifted_bounds(step, bounds.get(arguments[0]))
-            fact = monotone_result(step, result, arguments[0], types, moved is not None)
-            if moved is not None:
-                bounds[result] = moved
-            if fact is not None:
-                monotone.append(fact)
+        columns = sorted(origin.columns)
+        if not columns:
+            constants.append(register)
+        elif origin.effect is not None:
+            monotone.append(Monotone(register, ((columns[0], origin.effect),), origin.strict))
+        else:
+            dependencies.append((columns, [register]))
     order = rows.order.add(constants=constants, functional_dependencies=dependencies, monotone=monotone)
     return RelationProperties(order, {}, bounds)
 
 
-def monotone_result(step: Step, result: Hashable, argument: int, types: list, exact: bool) -> Monotone | None:
-    """How a step's result follows its only column argument, if it does; ``exact``: an int sum that is known not to wrap around."""
-    if exact:
-        return Monotone(result, ((argument, "inc"),), True)
+def origin_of(step: Step, result: int, origins: Sequence[Origin | None], types: Sequence[ColumnType], bounds: dict[int, Bounds]) -> Origin | None:
+    """What a step's result is made of; None if that is not known. Bounds of the result are added where they are."""
+    arguments = [operand.index for operand in step.operands if isinstance(operand, Register)]
+    found = [origins[argument] for argument in arguments]
+    if not isinstance(step.function, str) or any(origin is None for origin in found):
+        return None
+    known = [origin for origin in found if origin is not None]
+    columns = frozenset().union(*[origin.columns for origin in known])
+    if len(known) == 1 and known[0].effect is not None:
+        moved = shifted_bounds(step, bounds.get(arguments[0]))
+        if moved is not None:
+            bounds[result] = moved
+        follows = (INC, True) if moved is not None else monotone_step(step, types)
+        if follows is not None:
+            effect = known[0].effect if follows[0] == INC else flip(known[0].effect)
+            return Origin(columns, effect, known[0].strict and follows[1])
+    # Values of other types that compare as equal, such as both zeros, or an instant at two offsets, may give different results.
+    same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
+    return Origin(columns) if same and len(columns) <= MOST_COLUMNS else None
+
+
+def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool] | None:
+    """How a step's result follows its only column argument and whether strictly, if it does."""
     describe = FUNCTIONS[str(step.function)].monotone
     if describe is None or step.parameters:
         return None
@@ -72,7 +112,7 @@ def monotone_result(step: Step, result: Hashable, argument: int, types: list, ex
     promise = describe([operand_type(operand, types) for operand in step.operands], literals)
     if promise is None:
         return None
-    return Monotone(result, ((argument, "inc" if promise.endswith("increasing") else "dec"),), promise.startswith("strictly"))
+    return INC if promise.endswith("increasing") else DEC, promise.startswith("strictly")
 
 
 def shifted_bounds(step: Step, bounds: Bounds | None) -> Bounds | None:

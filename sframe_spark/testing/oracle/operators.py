@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -130,6 +131,18 @@ def _group_by(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return sorted(result, key=lambda row: [rank(value) for value in row[: len(operator.keys)]])
 
 
+def _runs(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    result: list[Row] = []
+    for _, run in itertools.groupby(inputs[0].rows, lambda row: _key(row, operator.keys)):
+        parts: dict[Any, list[Row]] = {}
+        for row in run:
+            parts.setdefault(_key(row, operator.within), []).append(row)
+        for rows in parts.values():
+            key = tuple(rows[0][position] for position in (*operator.keys, *operator.within))
+            result.append((*key, *[_aggregated(aggregation, inputs[0], rows) for aggregation in operator.aggregations]))
+    return result
+
+
 def _reduce(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return [tuple(_aggregated(aggregation, inputs[0], inputs[0].rows) for aggregation in operator.aggregations)]
 
@@ -211,6 +224,37 @@ def _rolling(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return [(_window(operator, values, place),) for place in range(len(values))]
 
 
+def _shift(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    values = inputs[0].column(0)
+    fill = None if operator.fill is None else operator.fill.value
+    sources = [place - operator.rows for place in range(len(values))]
+    return [(values[source] if 0 <= source < len(values) else fill,) for source in sources]
+
+
+def _rows_so_far(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    groups: dict[Any, list[Row]] = {}
+    result = []
+    for row in inputs[0].rows:
+        seen = groups.setdefault(_key(row, operator.keys), [])
+        seen.append(row)
+        result.append(tuple(_aggregated(aggregation, inputs[0], seen) for aggregation in operator.aggregations))
+    return result
+
+
+def _smoothed(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    groups: dict[Any, list[tuple[Any, Any]]] = {}
+    result: list[Row] = []
+    for row in inputs[0].rows:
+        seen = groups.setdefault(_key(row, operator.keys), [])
+        now = len(seen) if operator.time is None else row[operator.time]
+        seen.append((now, row[operator.value]))
+        known = [] if now is None else [(now - then, value) for then, value in seen if then is not None and value is not None]
+        weights = [0.5 ** (gap / operator.half_life) for gap, _ in known]
+        total = sum(weight * value for weight, (_, value) in zip(weights, known, strict=True))
+        result.append((total / sum(weights) if known else None,))
+    return result
+
+
 def _flat_map(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     names = operator.function.names
     results = [operator.function.function(dict(zip(names, row, strict=True))) for row in inputs[0].rows]
@@ -233,11 +277,15 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "sort": _sort,
     "top_rows": _top_rows,
     "group_by": _group_by,
+    "streaming_group_by": _runs,
     "reduce": _reduce,
     "join": _join,
     "row_number": _row_number,
     "cumulative": _cumulative,
     "rolling": _rolling,
     "flat_map": _flat_map,
+    "shift": _shift,
+    "running": _rows_so_far,
+    "exponential_smoothing": _smoothed,
 }
 """Meanings by operator name."""

@@ -1,0 +1,40 @@
+"""Laws that use rows in order: groups that lie next to each other need no exchange."""
+
+from __future__ import annotations
+
+from sframe_spark.operators.groupby import GroupBy
+from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.law import law
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties.relation import Bounds
+from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+
+
+@law("group_by(x, k) = streaming_group_by(x, k) where x ascends by k", stage="pushdown", on="group_by")
+def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
+    """Equal keys that are neighbours are grouped in one pass over row ranges, in the order that a group-by has."""
+    assert isinstance(node.operator, GroupBy)
+    child = node.inputs[0]
+    if not node.operator.keys or not runs_as_kernels(child):
+        return None
+    known = properties_of(child)
+    ascending = [(key, "asc") for key in node.operator.keys]
+    if not known.order.satisfies(ascending):
+        return None
+    if not all(is_one_value_per_group(child.schema[key], known.bounds.get(key)) for key in node.operator.keys):
+        return None
+    return StreamingGroupBy(node.operator.keys, node.operator.aggregations).make_planner_node(child)
+
+
+def runs_as_kernels(root: PlannerNode) -> bool:
+    """True when nothing below a node needs a Spark query."""
+    return all(node.operator.has_kernel for node in postorder([root]))
+
+
+def is_one_value_per_group(column_type: ColumnType, bounds: Bounds | None) -> bool:
+    """True when equal keys are the same value; both zeros, or an instant at two offsets, are equal and yet are not."""
+    if column_type == FLOAT:
+        return bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
+    return column_type in (INT, STR, DATETIME)
