@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from sframe_spark.planner.properties.items import Column, Facts, FunctionalDependency, Hidden
+from sframe_spark.planner.properties.items import Column, Facts, FunctionalDependency, Hidden, Ordering
 from sframe_spark.planner.properties.rename import columns_of, rename_facts
 
 # Hidden columns and cases make later answers more complete, never more right; beyond these sizes they only cost time.
@@ -91,7 +91,8 @@ def _hidden(facts: Facts) -> dict[Hidden, None]:
 def _without_unlinked(facts: Facts) -> Facts:
     while hidden := _hidden(facts):
         mentions = Counter(_mentions(facts))
-        useful = {column for column in set(_targets(facts)) & set(_triggers(facts)) if mentions[column] > 1} & _linked(facts)
+        tying = {*_targets(facts), *_ordered_in_two_ways(facts)}
+        useful = {column for column in tying & set(_triggers(facts)) & _linked(facts) if mentions[column] > 1}
         gone = hidden.keys() - useful
         if not gone:
             break
@@ -151,13 +152,26 @@ def _mentions(facts: Facts) -> Iterator[Column]:
         yield from _mentions(case.facts)
 
 
+def _ordered_in_two_ways(facts: Facts) -> Iterator[Column]:
+    """Columns that stand in orderings in more than one way, so that they may be found to tie."""
+    seen: dict[Column, tuple[str, str]] = {}
+    for items in _all_orderings(facts):
+        for column, direction, nulls in items:
+            if direction != "any" and seen.setdefault(column, (direction, nulls)) != (direction, nulls):
+                yield column
+
+
+def _all_orderings(facts: Facts) -> Iterator[Ordering]:
+    yield from facts.orderings
+    for case in facts.cases:
+        yield from _all_orderings(case.facts)
+
+
 def _targets(facts: Facts) -> Iterator[Column]:
-    """Columns whose comparison some fact restricts."""
+    """Columns that some fact makes tie, or compare in a way that another fact asks for."""
     yield from facts.constants
     for group in facts.equivalences:
         yield from group
-    for items in facts.orderings:
-        yield from (item.column for item in items if item.direction != "any")
     for _, dependent in facts.functional_dependencies:
         yield from dependent
     for fact in facts.monotone:

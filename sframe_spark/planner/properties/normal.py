@@ -32,17 +32,18 @@ from sframe_spark.planner.properties.rename import rename_facts
 _COMPARED_KEYS = 32
 
 
-def normal_form(raw: Facts) -> Facts:
-    """Facts with the same meaning, in normal form.
+def normal_form(raw: Facts) -> tuple[Facts, PairState | None]:
+    """Facts with the same meaning, in normal form; and what is known of two rows, where finding that out needs no second look.
 
     Examples
     --------
     >>> from sframe_spark.planner.properties.items import ordering
-    >>> normal_form(Facts(constants=("c",), orderings=(ordering([["a", "asc"], ["c", "asc"]]), ordering([["a", "asc"]])))).orderings
+    >>> facts, _ = normal_form(Facts(constants=("c",), orderings=(ordering([["a", "asc"], ["c", "asc"]]), ordering([["a", "asc"]]))))
+    >>> facts.orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """
     if raw == Facts():
-        return raw
+        return raw, None
     state = PairState(PairProblem(raw))
     while raw.cases and (lifted := _decide_cases(raw, state)) != raw:
         raw = lifted
@@ -50,13 +51,16 @@ def normal_form(raw: Facts) -> Facts:
     representative, groups = _representatives(raw.equivalences)
     named = rename_facts(raw._replace(equivalences=()), lambda column: representative.get(column, column))
     if state.impossible:
-        return _sorted(_of_at_most_one_row(named, groups))
+        return _sorted(_of_at_most_one_row(named, groups)), state
     tied = {representative.get(column, column) for column in state.problem.classes.index if state.column_ties(column)}
     deciding = set(_columns_that_decide(named))
     constants = tuple(sorted((column for column in tied if column in deciding or not isinstance(column, Hidden)), key=column_sort_key))
     facts = _tidy(named._replace(constants=()), tied, set(named.not_null))
     facts = facts._replace(constants=constants, equivalences=groups, not_null=named.not_null)
-    return _sorted(number_hidden(without_useless_hidden(facts)))
+    if not any(isinstance(column, Hidden) for column in state.problem.classes.index):
+        return _sorted(facts), state
+    # Without some of the hidden columns less may be known: equal properties must give equal answers.
+    return _sorted(number_hidden(without_useless_hidden(facts))), None
 
 
 def _decide_cases(facts: Facts, state: PairState) -> Facts:

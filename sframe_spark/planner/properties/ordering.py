@@ -90,9 +90,10 @@ class OrderingProperties:
         return made
 
     def _settle(self, facts: Facts) -> None:
-        object.__setattr__(self, "_facts", normal_form(facts))
+        normal, start = normal_form(facts)
+        object.__setattr__(self, "_facts", normal)
         object.__setattr__(self, "_hash", None)
-        object.__setattr__(self, "_start", None)
+        object.__setattr__(self, "_start", start)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"OrderingProperties are immutable; {name} cannot be set")

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 from sframe_spark.planner.properties.closure import PairState
-from sframe_spark.planner.properties.items import Column, Hidden
+from sframe_spark.planner.properties.items import Column, Hidden, column_sort_key
 from sframe_spark.planner.properties.outcomes import OUTCOMES, TIES, WITNESS_VALUES, negate, one_of
 
 
@@ -64,7 +64,7 @@ def rows_of(state: PairState, extra: Iterable[tuple[Column, int]], requirement: 
         values[column] = WITNESS_VALUES[chosen if sign > 0 else negate(chosen)]
     for column, outcome in extra:
         values.setdefault(column, WITNESS_VALUES[one_of(outcome)])
-    columns = tuple(column for column in values if not isinstance(column, Hidden))
+    columns = tuple(sorted((column for column in values if not isinstance(column, Hidden)), key=column_sort_key))
     return Witness(columns, tuple(values[c][0] for c in columns), tuple(values[c][1] for c in columns), requirement)
 
 
