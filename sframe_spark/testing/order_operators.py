@@ -55,10 +55,10 @@ def derive_output(operator: Operator, inputs: Inputs, columns: Sequence[Sequence
         case "unique_first":
             return derive.unique_first(known, _listed(operator["on"]))
         case "group_any_order":
-            return derive.group_any_order(known, _listed(operator["by"]))
+            return derive.group_any_order(known, _listed(operator["by"]), count="n")
         case "group_streaming":
             by = _listed(operator["by"])
-            return derive.group_streaming(known, by, _first_values(operator, by, columns[0]))
+            return derive.group_streaming(known, by, _first_values(operator, by, columns[0]), count="n")
         case _:
             return _derive_added_column(name, operator, known)
 
@@ -72,7 +72,7 @@ def _derive_added_column(name: str, operator: Operator, known: OrderingPropertie
         case "cummax":
             return derive.cumulative_max(known, operator["of"], operator["as"])
         case "cummax_per":
-            groups = next(operator[key] for key in ("per", "by", "key", "on") if key in operator)
+            (groups,) = (value for key, value in operator.items() if key not in ("op", "of", "as"))
             return derive.cumulative_max(known, operator["of"], operator["as"], _listed(groups))
         case "lag":
             return derive.lag(known, operator["of"], operator["as"], missing_first=False)

@@ -21,8 +21,17 @@ def unique_first(properties: OrderingProperties, on: Sequence[Column]) -> Orderi
     return properties.add(keys=[on])
 
 
-def group_any_order(properties: OrderingProperties, by: Sequence[Column]) -> OrderingProperties:
-    """Properties of the groups of a hash aggregate: a key and no order; nothing is known of the aggregates.
+def group_any_order(properties: OrderingProperties, by: Sequence[Column], count: Column | None = None) -> OrderingProperties:
+    """Properties of the groups of a hash aggregate: a key and no order.
+
+    Parameters
+    ----------
+    properties
+        Of the input.
+    by
+        The columns grouped by.
+    count
+        An output column that counts the rows of each group; nothing is known of other aggregates.
 
     Examples
     --------
@@ -30,11 +39,12 @@ def group_any_order(properties: OrderingProperties, by: Sequence[Column]) -> Ord
     >>> groups.satisfies([("a", "asc")]), groups.has_key(["a"])
     (False, True)
     """
-    return unordered(properties).project({column: column for column in by}).add(keys=[by])
+    groups = unordered(properties).project({column: column for column in by})
+    return groups.add(keys=[by], constants=_counts_of_one(properties, by, count))
 
 
 def group_streaming(
-    properties: OrderingProperties, by: Sequence[Column], first: Mapping[Any, Column] | None = None
+    properties: OrderingProperties, by: Sequence[Column], first: Mapping[Any, Column] | None = None, count: Column | None = None
 ) -> OrderingProperties:
     """Properties with one row for each run of equal neighbours.
 
@@ -45,7 +55,9 @@ def group_streaming(
     by
         The columns whose runs are taken.
     first
-        Output columns that hold the first row's value of an input column; nothing is known of other aggregates.
+        Output columns that hold the first row's value of an input column.
+    count
+        An output column that counts the rows of each run; nothing is known of other aggregates.
 
     Examples
     --------
@@ -54,4 +66,12 @@ def group_streaming(
     (True, True)
     """
     outputs = {**{column: column for column in by}, **(first or {})}
-    return properties.project(outputs).add(keys=[by] if properties.satisfies_set(by) is not None else ())
+    # Rows that are equal on a column that leads and determines the others are in one run.
+    candidates = [(by, by), *(((shown,), (column,)) for shown, column in outputs.items())]
+    keys = [shown for shown, read in candidates if properties.satisfies_set(read) is not None and properties.determines(read, by)]
+    return properties.project(outputs).add(keys=keys, constants=_counts_of_one(properties, by, count))
+
+
+def _counts_of_one(properties: OrderingProperties, by: Sequence[Column], count: Column | None) -> list[Column]:
+    """A count that is 1 in every group, because no two rows are equal on the columns grouped by."""
+    return [] if count is None or not properties.has_key(by) else [count]
