@@ -107,7 +107,9 @@ def rounds(node: PlannerNode) -> bool:
     operator: Any = node.operator
     if node.operator_type in ("cumulative", "rolling"):
         return operator.kind in SPREADS
-    return node.operator_type in ("group_by", "reduce") and any(item.function in SPREADS for item in operator.aggregations)
+    if node.operator_type == "exponential_smoothing":
+        return True
+    return node.operator_type in ("group_by", "reduce", "running") and any(item.function in SPREADS for item in operator.aggregations)
 
 
 def is_exact(value: Any) -> bool:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing import steps
+from sframe_spark.testing import ordered_steps, steps
 from sframe_spark.testing.growth import Growth
 from sframe_spark.testing.oracle import Oracle, Rows
 from sframe_spark.testing.tables import random_table
@@ -39,11 +39,15 @@ DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "rolling": steps.roll_along,
     "reduce": steps.reduce_all,
     "flat_map": steps.flat_map_rows,
+    "shift": ordered_steps.shift_some,
+    "running": ordered_steps.run_by_key,
+    "exponential_smoothing": ordered_steps.smooth_along,
 }
 """Steps that need no Spark."""
 
 EXCHANGE_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "sort": steps.sort_some,
+    "assume_order": steps.promise_some,
     "top_rows": steps.top_some,
     "group_by": steps.group_some,
     "join": steps.join_some,
@@ -67,6 +71,9 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("filter", "filter"),
     ("filter", "cumulative"),
     ("cumulative", "filter"),
+    ("filter", "shift"),
+    ("shift", "running"),
+    ("sort", "running", "slice"),
     ("lambda_transform", "zip", "filter"),
     ("lambda_transform", "zip", "sort"),
     ("sort", "sort"),

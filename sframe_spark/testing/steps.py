@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.operators import columns, cumulative, elementwise, flat_map, groupby, join, rolling, row_number, rows, sort
+from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.program import Literal
 from sframe_spark.planner.node import PlannerNode
@@ -191,6 +192,16 @@ def sort_some(growth: Growth) -> PlannerNode | None:
     return None if found is None else growth.add(sort.sort_rows(*found))
 
 
+def promise_some(growth: Growth) -> PlannerNode | None:
+    """A node in another order, and the promise that it is."""
+    found = random_order(growth)
+    if found is None:
+        return None
+    node, by = found
+    ordered = growth.add(sort.sort_rows(node, by))
+    return growth.add(AssumeOrder(tuple(by)).make_planner_node(ordered))
+
+
 def top_some(growth: Growth) -> PlannerNode | None:
     """The first rows of another order."""
     found = random_order(growth)
@@ -246,8 +257,9 @@ def group_some(growth: Growth) -> PlannerNode | None:
 
 
 def reduce_all(growth: Growth) -> PlannerNode | None:
-    """Up to three aggregates of a whole node."""
-    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    """Up to three aggregates of a whole node, often of a table as it is: what is recorded of those can answer."""
+    tables = growth.choose.random() < 0.4
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)) and not (tables and node.inputs))
     if node is None:
         return None
     wanted = [random_aggregation(growth, node) for _ in range(growth.choose.randint(1, 3))]

@@ -1,0 +1,43 @@
+"""Random steps for operators that follow the rows: shifts, running aggregates, smoothing."""
+
+from __future__ import annotations
+
+from sframe_spark.operators.program import Literal
+from sframe_spark.operators.running import running
+from sframe_spark.operators.shift import shift_rows
+from sframe_spark.operators.smoothing import exponential_smoothing
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.growth import Growth
+from sframe_spark.testing.steps import NUMBERS, SORTABLE, random_aggregation, sort_keys
+
+
+def shift_some(growth: Growth) -> PlannerNode | None:
+    """The values of a column some rows further on, perhaps with one of them where there is none."""
+    column = growth.any_column(SORTABLE, lambda node, position: True)
+    if column is None:
+        return None
+    node, position = column
+    present = [value for value in growth.values(*column) if value is not None]
+    fill = Literal(growth.choose.choice(present), node.schema[position]) if present and growth.choose.random() < 0.5 else None
+    return growth.add(shift_rows(growth.single(column), growth.choose.randint(-4, 4), fill))
+
+
+def run_by_key(growth: Growth) -> PlannerNode | None:
+    """Up to three aggregates of all rows so far, by none to two keys."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    keys = sort_keys(growth, node)
+    chosen = growth.choose.sample(keys, growth.choose.randint(0, min(2, len(keys))))
+    return growth.add(running(node, chosen, [random_aggregation(growth, node) for _ in range(growth.choose.randint(1, 3))]))
+
+
+def smooth_along(growth: Growth) -> PlannerNode | None:
+    """Smoothed values of a column, row by row, perhaps by a key."""
+    column = growth.any_column(NUMBERS, growth.comparable)
+    if column is None:
+        return None
+    node, position = column
+    keys = sort_keys(growth, node)
+    chosen = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.5 else []
+    return growth.add(exponential_smoothing(node, position, None, chosen, growth.choose.choice((0.5, 2.0, 10.0))))
