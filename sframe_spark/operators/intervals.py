@@ -20,6 +20,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties import Monotone
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
@@ -89,6 +91,15 @@ class AssignIntervals(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most the input's length."""
         return Length.unknown(at_most=inputs[0].length.at_most)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """All of the input's, in any part of the rows; labels follow their keys."""
+        rows, width = inputs[0], facts[0].width
+        if rows.says_nothing:
+            return rows
+        follows = Monotone(width, ((self.position, "inc"),), False)
+        known = rows.reordered(rows.order.add(monotone=[follows], not_null=[self.position]))
+        return known.project([width if place == self.position else place for place in range(width)])
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows keep their order."""

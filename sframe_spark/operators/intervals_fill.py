@@ -15,11 +15,13 @@ from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.intervals import AssignIntervals, group_assigned
 from sframe_spark.operators.runs import comparable, from_stream, joined, plain_numbers, run_starts, to_stream
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.streaming_groupby import comparable_column, narrowed
+from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.properties import OrderingProperties
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import FLOAT_KIND, ZONED_PHYSICAL, ColumnType
@@ -74,6 +76,13 @@ class FillIntervals(SequentialOperator):
         """Unknown."""
         return Length.unknown()
 
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Labels that ascend still do, and are distinct if they were."""
+        known = inputs[0].order
+        if self.keys or not known.satisfies([(0, "asc")]):
+            return RelationProperties()
+        return RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]] if known.has_key([0]) else []))
+
     def initial_state(self, facts: Sequence[Facts]) -> Any:
         """No row."""
         return LastRow(Chunk.empty(facts[0].schema))
@@ -110,7 +119,7 @@ class FillIntervals(SequentialOperator):
     def _gaps(self, table: Chunk, places: np.ndarray, schema: Schema) -> np.ndarray:
         """For each row the number of labels left out before it."""
         gaps = np.zeros(table.rows, dtype=np.int64)
-        gaps[1:] = np.diff(places) - 1
+        gaps[1:] = np.maximum(np.diff(places) - 1, 0)
         gaps[run_starts(table.columns[1 : 1 + self.keys], schema[1 : 1 + self.keys], table.rows)] = 0
         total = int(gaps.sum())
         if total > MOST_NEW_ROWS:
@@ -132,13 +141,13 @@ class FillIntervals(SequentialOperator):
         return pa.StructArray.from_arrays([instants, pc.struct_field(like, "offset")], fields=list(ZONED_PHYSICAL))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A window looks back one row; a sequence of places is exploded."""
+        """A window looks back one row in the run; a sequence of places is exploded."""
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
         from sframe_spark.operators.spark_columns import fit, spark_type
 
-        relation = inputs[0]
+        relation = numbered_runs(inputs[0], range(1, 1 + self.keys))
         df, schema = relation.df, relation.schema
         label = schema[0]
 
@@ -149,12 +158,11 @@ class FillIntervals(SequentialOperator):
             return self.labels(numbers.to_numpy(zero_copy_only=False), fit(like, label.physical), label)
 
         places.__annotations__, labels.__annotations__ = {}, {}
-        keys = [comparable_column(df[f"c{i}"], schema[i]) for i in range(1, 1 + self.keys)]
-        window = Window.partitionBy(*keys).orderBy(*(relation.order() or [F.lit(0)]))
+        window = Window.partitionBy(df["run"]).orderBy(*(relation.order() or [F.lit(0)]))
         df = df.withColumn("place", F.arrow_udf(places, "bigint").asNondeterministic()(df["c0"]))
         before = [F.lag(df[name]).over(window).alias(f"b{name}") for name in ("place", *relation.columns)]
         df = df.select(*relation.columns, *relation.hidden, "place", *before)
-        first = F.coalesce(df["bplace"] + 1, df["place"])
+        first = F.least(df["bplace"] + 1, df["place"])  # the place alone where no row is before
         df = df.withColumn("new", F.explode(F.sequence(first, df["place"])))
         is_new = df["new"] < df["place"]
         like = F.when(is_new, df["bc0"]).otherwise(df["c0"])

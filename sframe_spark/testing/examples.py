@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from sframe_spark.operators.asof_join import AsofJoin
 from sframe_spark.operators.columns import Project, Zip
 from sframe_spark.operators.cumulative import Cumulative
@@ -12,6 +14,8 @@ from sframe_spark.operators.cycles import CycleFunction, MapCycles
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.intervals import AssignIntervals, Grid
+from sframe_spark.operators.intervals_fill import FillIntervals
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.program import Literal, Program, Register, Step
 from sframe_spark.operators.python_function import PythonFunction
@@ -23,6 +27,7 @@ from sframe_spark.operators.shift import Shift
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import SparkSource, constant_source, range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.contract_base import Example
@@ -38,6 +43,7 @@ COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
     "float": (FLOAT, [0.5, NAN, -0.25, None, 2.0, -0.0, 0.0, 7.75, None, 1.5, -3.0, NAN, 0.5]),
     "text": (STR, ["b", "a", None, "", "b", "é", "a", "c", "b", None, "B", "a", "ab"]),
     "sorted": (INT, [None, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 8, 9]),
+    "labels": (INT, [-6, -6, 0, 3, 3, 9, 9, 9, 18, 21, 27, 27, 30]),
     "runs": (STR, ["a", "a", None, None, "b", "b", "b", "a", "a", "b", "", "", ""]),
     "mask": (INT, [1, 0, 1, None, 2, 0, -1, 1, 0, 0, 1, None, 1]),
 }
@@ -134,6 +140,8 @@ ALONG = (
 
 AGGREGATIONS = (Aggregation("count"), Aggregation("sum", (1,)), Aggregation("count_missing", (1,)))
 
+CLOCK = Chunk.of([pa.array([-4.0, 0.5, 2.0, 3.0])])
+
 COUNTDOWN = CycleFunction(PythonFunction(rows_after, INT, ("a", "b")), ("left",), single=True)
 
 IN_ORDER = (
@@ -142,6 +150,10 @@ IN_ORDER = (
     example("sums and values so far by key", Running((0,), (Aggregation("sum", (1,)), Aggregation("concat", (1,)))), ["text", "int"]),
     example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
     example("a function of the rows of a key", MapCycles(COUNTDOWN, (INT,), (0,)), ["runs", "int"]),
+    example("ends of intervals, of float keys", AssignIntervals(1, Grid(0.75, "right", "left")), ["int", "float"]),
+    example("intervals of a clock", AssignIntervals(0, Grid(None), CLOCK, FLOAT), ["int", "text"]),
+    example("intervals without rows", FillIntervals(3), ["labels", "text"]),
+    example("the last row again, by key", FillIntervals(3, 1, forward=True), ["labels", "runs", "float"]),
     example("the row before", AsofJoin(0, (), (1, 0)), ["int"], ["sorted", "text"]),
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),
