@@ -1,4 +1,4 @@
-"""Rows of an SFrame in the order of a key: as-of join, windows of a key."""
+"""Rows of an SFrame in the order of a key: as-of join, windows of a key, merge."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.key_window import KeyWindow, key_window
 from sframe_spark.operators.lookup_keys import check_keys
+from sframe_spark.operators.lookup_order import first_row_out_of_order
+from sframe_spark.operators.merge_sorted import SIDES, merge_sorted, unsorted_message
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.values.durations import parse_duration
 
@@ -89,6 +91,47 @@ class Ordered(Relational):
         join = AsofJoin(right_on, tuple(right_by), tuple(values), direction, limit, allow_exact)
         found = asof_join(project(self._node, [left_on, *left_by]), other._node, join)
         return self._new(zip_columns(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
+
+    def merge_sorted(self, other: SFrame, on: str) -> SFrame:
+        """All rows of two frames in ascending order of a column by which both are sorted already; of equal rows those of this frame come first.
+
+        Parameters
+        ----------
+        other
+            A frame with the same columns (in any order).
+        on
+            Name of an int, float, str or datetime column. Both frames are in ascending order of it, missing values first and NaN last.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column.
+        TypeError
+            If the column has no order.
+        RuntimeError
+            If the frames have different columns.
+        ValueError
+            If a row is out of order: at once where that is known, otherwise when the row is reached.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> old, new = SFrame({"t": [1, 3, 5]}), SFrame({"t": [2, 3]})
+        >>> list(old.merge_sorted(new, on="t")["t"])
+        [1, 2, 3, 3, 5]
+        """
+        if not isinstance(other, Relational):
+            raise SchemaError(f"merge_sorted takes an SFrame, got {type(other).__name__}")
+        if not isinstance(on, str):
+            raise SchemaError(f"on is the name of a column, got {on!r}")
+        position = self._position(on)
+        self._check_sortable(position)
+        both = self._with_same_columns(other)
+        for side, node in zip(SIDES, both, strict=True):
+            row = first_row_out_of_order(node, position)
+            if row is not None:
+                raise InvalidArgumentError(unsorted_message(on, side, row))
+        return self._new(merge_sorted(*both, position, on), self._names)
 
     def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
         """Each row with aggregates over all rows whose key is near its own: from ``before`` below it to ``after`` above it, both included.

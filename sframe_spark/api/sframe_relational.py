@@ -220,6 +220,10 @@ class Relational(Columns):
         if not self._names or not other._names:
             source = other if not self._names else self
             return self._new(source._node, source._names)
+        return self._new(append(*self._with_same_columns(other)), self._names)
+
+    def _with_same_columns(self, other: Relational) -> tuple[PlannerNode, PlannerNode]:
+        """This frame's node and the other's with the columns in the same places and of the same types."""
         if len(self._names) != len(other._names) or set(self._names) != set(other._names):
             different = sorted(set(self._names) ^ set(other._names))
             raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
@@ -230,7 +234,7 @@ class Relational(Columns):
                 raise UnsupportedOperationError(f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first")
             common = common_encoding(a, b)
             first, second = recoded_column(first, position, common), recoded_column(second, position, common)
-        return self._new(append(first, second), self._names)
+        return first, second
 
     def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
         """Rows whose value in a column is (or, with ``exclude``, is not) among some values.

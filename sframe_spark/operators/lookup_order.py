@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.columns import Project, Zip
+from sframe_spark.operators.lookup import Lookup
+from sframe_spark.operators.merge_sorted import MergeSorted, first_descent
 from sframe_spark.operators.rows import Filter, FilterRows, SliceRows
 from sframe_spark.operators.sort import Sort, sort_rows
-from sframe_spark.operators.sources import MemorySource, RangeSource, SegmentSource
+from sframe_spark.operators.sources import MemorySource, RangeSource, SegmentSource, Source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest import ColumnStatistics
 from sframe_spark.storage.statistics import column_statistics, dataset_statistics, has_order_statistics
@@ -39,10 +43,31 @@ def known_ascending(node: PlannerNode, position: int) -> bool:
         node = node.inputs[0]
     if isinstance(operator, Sort):
         return operator.by[0] == (position, True)
+    if isinstance(operator, MergeSorted):
+        return operator.on == position
     if isinstance(operator, RangeSource):
         return operator.step >= 0
     found = source_statistics(node, position)
     return found is not None and found.ascending is True
+
+
+def first_row_out_of_order(node: PlannerNode, position: int) -> int | None:
+    """Return the number of the first row whose value is below the one before it, if the rows are in a source known not to be in order."""
+    while isinstance(operator := node.operator, (Project, Zip)):
+        if isinstance(operator, Project):
+            node, position = node.inputs[0], operator.positions[position]
+        else:
+            node, position = part_of_zip(node, position)
+    found = source_statistics(node, position)
+    if found is None or found.ascending is not False or not isinstance(node.operator, Source):
+        return None
+    lookup = Lookup.of(node.operator)
+    for start, stop in pairwise(lookup.starts.tolist()):
+        before = max(start - 1, 0)
+        place = first_descent(lookup.read(before, stop, [position]).columns[0], node.schema[position])
+        if place is not None:
+            return int(before + place)
+    return None
 
 
 def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
