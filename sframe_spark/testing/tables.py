@@ -15,11 +15,11 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources import constant_source, memory_source, range_source, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.writer import SegmentWriter
-from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode
 
 ROW_COUNTS = (0, 1, 2, 3, 5, 8, 8, 13)
-COLUMN_TYPES = (INT, INT, INT, FLOAT, FLOAT, STR, STR, DATETIME)
+COLUMN_TYPES = (INT,) * 6 + (FLOAT,) * 4 + (STR,) * 4 + (DATETIME,) * 2 + (ARRAY, ENCODED_LIST, ENCODED_DICT)
 FIRST_DAY = datetime.datetime(2020, 1, 1)
 
 # Floats are quarters, so that sums of them are exact in any order of adding.
@@ -28,12 +28,18 @@ _NTH_VALUE: dict[ColumnType, Callable[[int], Any]] = {
     FLOAT: lambda number: number * 0.25 - 5.0,
     STR: lambda number: f"{'abcé'[number % 4]}{number}",
     DATETIME: lambda number: FIRST_DAY + datetime.timedelta(hours=number),
+    ARRAY: lambda number: [number * 0.5] * (number % 3),
+    ENCODED_LIST: lambda number: [number, None, f"v{number}"][: number % 4],
+    ENCODED_DICT: lambda number: {"n": number, number: 0.5},
 }
 _COMMON_VALUES: dict[ColumnType, tuple[Any, ...]] = {
     INT: (0, 1, 2, -1),
     FLOAT: (0.0, -0.0, 1.5, -0.25),
     STR: ("", "x", "y", "X"),
     DATETIME: (FIRST_DAY, FIRST_DAY + datetime.timedelta(days=1)),
+    ARRAY: ([], [1.0], [0.25, -1.5]),
+    ENCODED_LIST: ([], [None], ["a", ["b", 2.5]]),
+    ENCODED_DICT: ({}, {"a": None}, {1: "x", "b": 2.5}),
 }
 
 
