@@ -125,7 +125,7 @@ def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any
         try:
             if isinstance(value, Chunk):
                 written[field.alias] = {"$chunk": chunks.number(value, field.name)}
-            elif is_portable:
+            elif is_portable or value is None:
                 written[field.alias] = to_portable(value, field.name, classes)
             else:
                 raise NotPortable(field.name, value)

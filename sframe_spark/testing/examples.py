@@ -17,6 +17,8 @@ from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
 from sframe_spark.operators.intervals import AssignIntervals, Grid
 from sframe_spark.operators.intervals_fill import FillIntervals
 from sframe_spark.operators.join import Join
+from sframe_spark.operators.key_window import KeyWindow
+from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.program import Literal, Program, Register, Step
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.rolling import Rolling
@@ -24,6 +26,7 @@ from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.running import Running
 from sframe_spark.operators.shift import Shift
+from sframe_spark.operators.smoothing import ExponentialSmoothing
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import SparkSource, constant_source, range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
@@ -149,6 +152,8 @@ IN_ORDER = (
     example("runs divided further", StreamingGroupBy((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
     example("sums and values so far by key", Running((0,), (Aggregation("sum", (1,)), Aggregation("concat", (1,)))), ["text", "int"]),
     example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
+    example("by time, with missing times", ExponentialSmoothing(0, 1, (), 2.0), ["float", "sorted"]),
+    example("by rows of a key", ExponentialSmoothing(0, None, (1,), 1.5), ["int", "text"]),
     example("a function of the rows of a key", MapCycles(COUNTDOWN, (INT,), (0,)), ["runs", "int"]),
     example("ends of intervals, of float keys", AssignIntervals(1, Grid(0.75, "right", "left")), ["int", "float"]),
     example("intervals of a clock", AssignIntervals(0, Grid(None), CLOCK, FLOAT), ["int", "text"]),
@@ -156,6 +161,9 @@ IN_ORDER = (
     example("the last row again, by key", FillIntervals(3, 1, forward=True), ["labels", "runs", "float"]),
     example("the row before", AsofJoin(0, (), (1, 0)), ["int"], ["sorted", "text"]),
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
+    example("rows of two tables in one order", MergeSorted(0, "key"), ["sorted", "text"], ["labels", "runs"]),
+    example("rows with a key near", KeyWindow(0, (), 2, 1, AGGREGATIONS, (1, 0)), ["int", "mask"], ["sorted", "int"]),
+    example("rows of the same text", KeyWindow(0, (1,), 3, 0, (Aggregation("concat", (0,)),)), ["int", "text"], ["sorted", "text"]),
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),
 )
 

@@ -59,7 +59,8 @@ def test_operators_come_back(example: Example) -> None:
     copy = graph_from_json(text)
     assert plan_text(copy) == plan_text(node)
     assert graph_to_json(copy) == text
-    if node.operator_type != "memory_source":
+    # Rows in memory are compared by identity.
+    if not any(isinstance(value, Chunk) for value in node.any_operator_parameters.values()):
         assert copy.operator == node.operator and hash(copy.operator) == hash(node.operator)
 
 
