@@ -38,5 +38,5 @@ def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, tra
     if trace:
         parts += ["-- laws that fired", trace_text(record)]
     if why:
-        parts += ["-- order", *order_reasons(plan)]
+        parts += ["-- order", *order_reasons(plan, record)]
     return "\n".join(parts)
