@@ -19,8 +19,11 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.properties import derive
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.types import DATETIME, FLOAT, INT
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -72,6 +75,21 @@ class Running(SequentialOperator):
         """
         schema = inputs[0].schema
         return tuple(a.infer(schema) for a in self.aggregations if self._aggregate(a, schema) is not None)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Without keys counts ascend strictly, maxima ascend (once NaN, always NaN) and minima that are never NaN descend."""
+        if self.keys:
+            return RelationProperties()
+        order, schema = inputs[0].order, facts[0].schema
+        for added, aggregation in enumerate(self.aggregations, len(schema)):
+            of = aggregation.positions[0] if aggregation.positions else 0
+            if aggregation.function == "count":
+                order = derive.row_number(order, added)
+            elif aggregation.function == "max" and schema[of] in (INT, FLOAT, DATETIME):
+                order = derive.cumulative_max(order, of, added)
+            elif aggregation.function == "min" and schema[of] in (INT, DATETIME):
+                order = derive.cumulative_min(order, of, added)
+        return RelationProperties(order.project({place: len(schema) + place for place in range(len(self.aggregations))}))
 
     def _aggregate(self, aggregation: Aggregation, schema: Schema) -> RunningAggregate:
         types = tuple(schema[position] for position in aggregation.positions)

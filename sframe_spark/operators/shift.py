@@ -15,6 +15,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties import OrderingProperties
+from sframe_spark.planner.properties.outcomes import Direction, NullPlacement
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.values.encode import encode
@@ -56,6 +59,17 @@ class Shift(Operator):
         if self.fill is not None and self.fill.type != column_type:
             raise SchemaError(f"a column of {column_type} cannot be filled with {self.fill.value!r}, which is {self.fill.type}")
         return (column_type,)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Values in order stay in order if the missing ones that come in take the place that missing values have in it."""
+        if not self.rows:
+            return inputs[0]
+        if self.fill is not None:
+            return RelationProperties()
+        nulls: NullPlacement = "nulls_first" if self.rows > 0 else "nulls_last"
+        directions: tuple[Direction, ...] = ("asc", "desc")
+        known = [[(0, direction, nulls)] for direction in directions if inputs[0].order.satisfies([(0, direction, nulls)])]
+        return RelationProperties(OrderingProperties(orderings=known))
 
     def requires(self, slot: int) -> Need:
         """Rows by number, to reach beyond the edge of a range."""

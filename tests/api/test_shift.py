@@ -18,6 +18,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.planner.chunk import concatenate
+from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.values.decode import decode
 
 UTC = datetime.UTC
@@ -128,3 +129,19 @@ def test_segments(spark: Any) -> None:
         node = compute(kept.diff()._node, MaterializeOptions(segments=7))
         present = [v for v in values if v is not None and v > 10]
         assert list(SArray(_node=node)) == [None, *[b - a for a, b in pairwise(present)]]
+
+
+def test_order_of_shifted_columns() -> None:
+    """Missing values come in at the top, where ascending order has them, or at the bottom, where it has not."""
+
+    def in_order(column: SArray, direction: str) -> bool:
+        return properties_of(column._node).order.satisfies([(0, direction)])
+
+    column = SArray([3, None, 1]).sort()
+    assert in_order(column, "asc")
+    assert in_order(column.shift(2), "asc")
+    assert in_order(column.shift(0), "asc")
+    assert not in_order(column.shift(-1), "asc")
+    assert not in_order(column.shift(1, fill=7), "asc")
+    assert in_order(SArray([3, None, 1]).sort(ascending=False).shift(-1), "desc")
+    assert not in_order(SArray([3, None, 1]).sort(ascending=False).shift(1), "desc")

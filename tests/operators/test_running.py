@@ -17,6 +17,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.running import running
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
 from sframe_spark.testing.oracle.values import rows_equal, token
 from tests.operators.ranges import rows_of, run_in_ranges
@@ -187,3 +188,21 @@ def test_below_a_filter(spark: Any) -> None:
     for row in kept:
         totals[row["k"]] = totals.get(row["k"], 0) + row["v"]
         assert (row["s"], row["d"]) == (totals[row["k"]], 1)
+
+
+def claims(sf: SFrame, name: str, direction: str) -> bool:
+    node = sf[name]._node
+    return properties_of(node).order.satisfies([(0, direction)])
+
+
+def test_orders_that_running_values_have() -> None:
+    sf = SFrame({"i": [3, None, 5], "f": [1.0, NAN, 2.0], "k": [1, 1, 2]})
+    requests = {"n": aggregate.COUNT, "most": aggregate.MAX("f"), "least": aggregate.MIN("i"), "low": aggregate.MIN("f"), "s": aggregate.SUM("i")}
+    done = sf.running(requests)
+    assert claims(done, "n", "asc")
+    assert claims(done, "most", "asc")
+    assert not claims(done, "low", "asc")
+    assert not claims(done, "low", "desc")
+    assert not claims(done, "s", "asc")
+    assert properties_of(done["least"]._node).order.satisfies([(0, "desc", "nulls_first")])
+    assert not claims(sf.running(requests, by="k"), "n", "asc")
