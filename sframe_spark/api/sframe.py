@@ -14,6 +14,7 @@ from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_intervals import Intervals
+from sframe_spark.api.sframe_order import Orders
 from sframe_spark.api.sframe_ordered import Ordered
 from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.engine.materialize import is_materialized, materialize
@@ -29,7 +30,7 @@ from sframe_spark.types import type_of_class
 from sframe_spark.values.infer import infer_type
 
 
-class SFrame(Intervals, RunningColumns, Ordered):
+class SFrame(Intervals, RunningColumns, Ordered, Orders):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters

@@ -118,7 +118,7 @@ def spark_can_inline(root: PlannerNode) -> bool:
         operator = node.operator
         if isinstance(operator, SegmentSource) and not operator.manifest.has_key:
             return False
-        if operator.is_source or node.operator_type in ("project", "filter_rows", "append"):
+        if operator.is_source or node.operator_type in ("project", "filter_rows", "append", "assume_order"):
             continue
         if isinstance(operator, RowWise) and len(node.inputs) == 1 and not too_long_for_spark(operator, node):
             continue

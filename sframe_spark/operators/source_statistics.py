@@ -92,6 +92,7 @@ def source_properties(source: Source) -> RelationProperties:
     facts = dict(enumerate(statistics))
     order = OrderingProperties(
         constants=[place for place, known in facts.items() if known.constant],
+        equivalences=equal_columns(source),
         orderings=[
             *[[(place, "asc")] for place, known in facts.items() if known.ascending],
             *[[(place, "desc")] for place, known in facts.items() if known.descending],
@@ -106,6 +107,16 @@ def source_properties(source: Source) -> RelationProperties:
         if known.bounds_known and known.has_missing is False and known.has_nan is False and known.minimum is not None
     }
     return RelationProperties(order, bounds=bounds)
+
+
+def equal_columns(source: Source) -> list[list[int]]:
+    """Places at which a source shows one and the same column."""
+    if not isinstance(source, (MemorySource, SegmentSource)):
+        return []
+    places: dict[int, list[int]] = {}
+    for place, position in enumerate(source.positions):
+        places.setdefault(position, []).append(place)
+    return [group for group in places.values() if len(group) > 1]
 
 
 def shown_order(source: Source) -> RecordedOrder:

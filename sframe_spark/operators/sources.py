@@ -96,6 +96,10 @@ class MemorySource(Source):
         """The same arrays with other positions."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
 
+    def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> MemorySource:
+        """The same rows, known to be in one more order of the table's columns."""
+        return attrs.evolve(self, order=self.order.and_ordering(ordering))
+
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A local relation with the row number as key."""
         if self.stop - self.start > MOST_ROWS_KEPT_OPEN:
@@ -158,6 +162,10 @@ class SegmentSource(Source):
     def with_columns(self, positions: Sequence[int]) -> SegmentSource:
         """The same dataset with other columns."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> SegmentSource:
+        """The same rows, known to be in one more order of the dataset's columns."""
+        return attrs.evolve(self, manifest=attrs.evolve(self.manifest, order=self.manifest.order.and_ordering(ordering)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""

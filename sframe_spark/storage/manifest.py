@@ -156,6 +156,10 @@ class RecordedOrder:
     orderings: tuple[tuple[tuple[int, bool], ...], ...] = ()
     keys: tuple[tuple[int, ...], ...] = ()
 
+    def and_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> RecordedOrder:
+        """Return these facts and one more ordering."""
+        return self if ordering in self.orderings else attrs.evolve(self, orderings=(*self.orderings, ordering))
+
     def to_json(self) -> dict[str, Any]:
         """Return the facts as a JSON object."""
         return {"orderings": self.orderings, "keys": self.keys}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from datetime import datetime, timezone
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
@@ -27,7 +27,7 @@ def rank(value: Any) -> tuple[int, Any]:
     if isinstance(value, float) and math.isnan(value):
         return (2, 0)
     if isinstance(value, datetime):
-        return (1, value.astimezone(timezone.utc).replace(tzinfo=None) if value.tzinfo else value)
+        return (1, value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value)
     return (1, value if isinstance(value, (int, float, str)) else repr(value))
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.operators.asof_join import AsofJoin
+from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.columns import Project, Zip
 from sframe_spark.operators.cumulative import Cumulative
 from sframe_spark.operators.cycles import CycleFunction, MapCycles
@@ -152,6 +153,7 @@ IN_ORDER = (
     example("runs divided further", StreamingGroupBy((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
     example("sums and values so far by key", Running((0,), (Aggregation("sum", (1,)), Aggregation("concat", (1,)))), ["text", "int"]),
     example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
+    example("rows in order", AssumeOrder(((0, True),)), ["sorted", "text"]),
     example("by time, with missing times", ExponentialSmoothing(0, 1, (), 2.0), ["float", "sorted"]),
     example("by rows of a key", ExponentialSmoothing(0, None, (1,), 1.5), ["int", "text"]),
     example("a function of the rows of a key", MapCycles(COUNTDOWN, (INT,), (0,)), ["runs", "int"]),
@@ -161,9 +163,9 @@ IN_ORDER = (
     example("the last row again, by key", FillIntervals(3, 1, forward=True), ["labels", "runs", "float"]),
     example("the row before", AsofJoin(0, (), (1, 0)), ["int"], ["sorted", "text"]),
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
-    example("rows of two tables in one order", MergeSorted(0, "key"), ["sorted", "text"], ["labels", "runs"]),
     example("rows with a key near", KeyWindow(0, (), 2, 1, AGGREGATIONS, (1, 0)), ["int", "mask"], ["sorted", "int"]),
     example("rows of the same text", KeyWindow(0, (1,), 3, 0, (Aggregation("concat", (0,)),)), ["int", "text"], ["sorted", "text"]),
+    example("rows of two tables in one order", MergeSorted(0, "key"), ["sorted", "text"], ["labels", "runs"]),
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),
 )
 

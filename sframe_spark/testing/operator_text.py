@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.columns import Project, Zip
 from sframe_spark.operators.cumulative import Cumulative
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
@@ -149,6 +150,10 @@ def _order(text: str) -> tuple[tuple[int, bool], ...]:
 
 def _sort(described: OperatorText, declared: Declared) -> Operator:
     return Sort(_order(described.text))
+
+
+def _assume_order(described: OperatorText, declared: Declared) -> Operator:
+    return AssumeOrder(_order(described.text))
 
 
 def _top_rows(described: OperatorText, declared: Declared) -> Operator:
@@ -300,6 +305,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "project": _project,
     "slice": _slice,
     "sort": _sort,
+    "assume_order": _assume_order,
     "top_rows": _top_rows,
     "join": _join,
     "group_by": _group_by,

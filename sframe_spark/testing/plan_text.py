@@ -1,8 +1,8 @@
 """Reads plans from the text that :func:`sframe_spark.planner.explain.plan_text` prints, so that a test case is text and nothing else.
 
 Leaves are declared first: ``table a(int, str) x 10`` is a dataset that is never opened (``... x 30 with c0 strictly ascending 0..29, c1 within
-3..5``: of three segments, with what was recorded about columns; see ``testing.recorded_text``), ``function f -> int`` a user's function. Every further
-line is one node. What a line says after ``#`` about types and length is optional; where it is there, it must be what the built node infers.
+3..5``: of three segments, with what was recorded about columns; see ``testing.recorded_text``), ``function f -> int`` a user's function. Every
+further line is one node. What a line says after ``#`` about types and length is optional; where it is there, it must be what the built node infers.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
+from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.columns import Zip, project, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
@@ -17,7 +18,7 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
 # Operators below which a projection can go; a projection is only put above one of these.
-NARROWABLE = (Source, FilterRows, Append, Sort, TopRows, Join, GroupBy, GeneralizedTransform)
+NARROWABLE = (Source, FilterRows, Append, AssumeOrder, Sort, TopRows, Join, GroupBy, GeneralizedTransform)
 
 
 def used_of_inputs(node: PlannerNode, used: Sequence[int]) -> list[tuple[PlannerNode, list[int]]]:

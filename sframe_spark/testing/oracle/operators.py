@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import math
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -275,6 +275,7 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "slice": _slice,
     "append": _append,
     "sort": _sort,
+    "assume_order": lambda operator, inputs: list(inputs[0].rows),
     "top_rows": _top_rows,
     "group_by": _group_by,
     "streaming_group_by": _runs,
