@@ -105,10 +105,9 @@ def written(data: Data, query: Any) -> str:
 
 def asof_ours(data: Data, **arguments: Any) -> SFrame:
     """Each event with the last quote before it."""
-    quotes = data.quotes.copy()
-    quotes.rename({"value": "bid", "group": "other"} if "by" not in arguments else {"value": "bid"}, inplace=True)
-    joined = data.events.asof_join(quotes, on="time", **arguments)
-    return materialised(joined[["time", "group", "value", "bid"]])
+    quotes = data.quotes.rename({"value": "bid"})
+    joined = data.events.asof_join(quotes if "by" in arguments else quotes[["time", "bid"]], on="time", **arguments)
+    return materialised(joined)
 
 
 def asof_by_hand(data: Data, by: str | None = None) -> str:
@@ -143,10 +142,43 @@ def asof_by_range_join(data: Data) -> str:
     return written(data, joined.select("time", "group", "value", "bid", "_key"))
 
 
+def window_ours(data: Data) -> SFrame:
+    """For each event sum, mean and maximum of the events of the last 100 units of time."""
+    wanted = {"sum": aggregate.SUM("value"), "mean": aggregate.MEAN("value"), "top": aggregate.MAX("value")}
+    return materialised(data.events.window("time", wanted, before=100))
+
+
+def window_by_hand(data: Data) -> str:
+    """A range window."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    window = Window.orderBy("time").rangeBetween(-100, 0)
+    found = [F.sum("value").over(window).alias("sum"), F.avg("value").over(window).alias("mean"), F.max("value").over(window).alias("top")]
+    return written(data, data.event_table.select("time", "group", "value", *found, "_key"))
+
+
+def merge_ours(data: Data) -> SFrame:
+    """Events and quotes in one sorted frame."""
+    return materialised(data.events.merge_sorted(data.quotes, on="time"))
+
+
+def merge_by_hand(data: Data) -> str:
+    """A union and a sort."""
+    from pyspark.sql import functions as F
+
+    parts = [table.withColumn("side", F.lit(side)) for side, table in enumerate((data.event_table, data.quote_table))]
+    both = parts[0].unionByName(parts[1]).orderBy("time", "side", "_key").drop("side", "_key")
+    both.write.parquet(str(data.scratch), mode="overwrite")
+    return str(data.scratch)
+
+
 CASES = [
     Case("as-of, window by hand", 1 / 3, asof_ours, asof_by_hand),
     Case("as-of, range join by hand", 1 / 3, asof_ours, asof_by_range_join),
     Case("as-of by group", 1 / 3, lambda data: asof_ours(data, by="group"), lambda data: asof_by_hand(data, "group")),
+    Case("window of a key", 1 / 3, window_ours, window_by_hand),
+    Case("merge of sorted frames", 1 / 3, merge_ours, merge_by_hand),
 ]
 
 

@@ -158,8 +158,8 @@ def sorted_places(column: pa.Array, column_type: ColumnType) -> Positions | None
         return np.roll(pc.sort_indices(column).to_numpy(), column.null_count)
     numbers = column.fill_null(0).to_numpy(zero_copy_only=False)
     if not column.null_count:
-        # Two ascending runs are merged in one pass, NaN last.
-        return np.argsort(numbers, kind="stable") if bool((numbers[1:] < numbers[:-1]).any()) or np.isnan(numbers.sum()) else None
+        # Two ascending runs are merged in one pass, NaN last; comparing with NaN says nothing.
+        return None if bool((numbers[1:] >= numbers[:-1]).all()) else np.argsort(numbers, kind="stable")
     return np.lexsort((numbers, column.is_valid().to_numpy(zero_copy_only=False)))
 
 
