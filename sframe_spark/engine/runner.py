@@ -182,7 +182,10 @@ class PlanRunner:
 
 
 def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, stop: int, batch_rows: int) -> Any:
-    """State of the sequential operator at ``place`` over one range, from an initial state, given the states of those below it."""
+    """State of the sequential operator at ``place`` over one range, from an initial state, given the states of those below it.
+
+    Where the ends of the range suffice, rows are read from the beginning and then from the end, until nothing in between matters.
+    """
     operator = plan.operators[place]
     assert isinstance(operator, SequentialOperator)
     facts = plan.input_facts(place)
@@ -190,10 +193,21 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
     children = [plan.below(child) for child in plan.inputs[place]]
     runners = [PlanRunner(child, _states_below(plan, plan.inputs[place][i], states)) for i, child in enumerate(children)]
     streams = [runner.stream(start, stop, batch_rows, final=False) for runner in runners]
+    stateless = not any(child.sequential_places() for child in children)
+    position = start
     for inputs in zip(*streams, strict=True):
         part = operator.summarize(list(inputs), facts)
         total = part if total is None else operator.combine(total, part)
-    return total
+        position = min(position + batch_rows, stop)
+        if stateless and operator.ends_suffice(total):
+            break
+    last = None
+    while position < stop and (last is None or not operator.ends_suffice(last)):
+        first = max(position, stop - batch_rows)
+        part = operator.summarize([runner.run(first, stop) for runner in runners], facts)
+        last = part if last is None else operator.combine(part, last)
+        stop = first
+    return total if last is None else operator.combine(total, last)
 
 
 def _states_below(plan: FlatPlan, place: int, states: dict[int, Any]) -> dict[int, Any]:

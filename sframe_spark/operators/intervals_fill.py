@@ -91,6 +91,10 @@ class FillIntervals(SequentialOperator):
         """The last row."""
         return LastRow(inputs[0].slice(inputs[0].rows - 1, inputs[0].rows))
 
+    def ends_suffice(self, state: Any) -> bool:
+        """True when there is a row."""
+        return bool(state.row.rows)
+
     def combine(self, first: Any, second: Any) -> Any:
         """The last row of both."""
         return second if second.row.rows else first

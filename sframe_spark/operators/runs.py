@@ -205,6 +205,10 @@ class RunOperator(SequentialOperator):
         first, last = self._first_and_last(self.lift(inputs[0], schema), schema)
         return Stretch(first, last, schema)
 
+    def ends_suffice(self, state: Any) -> bool:
+        """True when the first and the last run are two."""
+        return state.last is not None
+
     def combine(self, first: Any, second: Any) -> Any:
         """Partial results of the first and the last run of both stretches together."""
         head, tail = self._first_and_last(joined(first.open, second.first), first.schema)

@@ -150,6 +150,10 @@ class SequentialOperator(Operator):
         """State of a run of rows taken on its own."""
         raise PlanInvariantError(f"operator {self.name!r} has no summary")
 
+    def ends_suffice(self, state: Any) -> bool:
+        """True when the state of a run of rows holds whatever rows are added in its middle: they need not be read for it."""
+        return False
+
     def combine(self, first: Any, second: Any) -> Any:
         """State of two consecutive runs of rows."""
         raise PlanInvariantError(f"operator {self.name!r} does not combine states")

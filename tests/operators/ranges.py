@@ -35,8 +35,8 @@ def run_in_ranges(node: PlannerNode, bounds: Sequence[int], batch_rows: int) -> 
             part = summarize(plan, place, dict(states[number]), start, stop, batch_rows)
             running = operator.combine(running, sent(part))
     chunks: list[Chunk] = []
-    for (start, stop), known in zip(ranges, states, strict=True):
-        chunks += PlanRunner(plan, known).stream(start, stop, batch_rows)
+    for number, ((start, stop), known) in enumerate(zip(ranges, states, strict=True), start=1):
+        chunks += PlanRunner(plan, known).stream(start, stop, batch_rows, final=number == len(ranges))
     return rows_of(concatenate(chunks, node.schema), node)
 
 

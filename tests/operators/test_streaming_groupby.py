@@ -7,6 +7,7 @@ import pickle
 from itertools import groupby, pairwise
 from typing import Any
 
+import attrs
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 from sframe_spark import config
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runner import FlatPlan, summarize
 from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.rows import filter_by_mask
 from sframe_spark.operators.runs import run_starts
-from sframe_spark.operators.sources import memory_source
+from sframe_spark.operators.sources import MemorySource, memory_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
@@ -26,6 +29,7 @@ from sframe_spark.types import FLOAT, INT, STR, ZONED_DATETIME, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from tests.facts import same
+from tests.operators.ranges import run_in_ranges
 
 NAN = float("nan")
 EAST = datetime.timezone(datetime.timedelta(hours=2))
@@ -161,6 +165,44 @@ def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None
         halves = [operator.summarize([whole.slice(a, b)], facts) for a, b in ((start, middle), (middle, stop))]
         state = operator.combine(state, operator.combine(*pickle.loads(pickle.dumps(halves))))
     assert_same(values_of(concatenate(parts, node.schema), node), expected(rows, operator))
+
+
+@settings(deadline=None, max_examples=200)
+@given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4), st.integers(1, 6))
+def test_ranges_of_a_plan_agree(rows: Any, keys: Any, cuts: list[int], batch_rows: int) -> None:
+    node = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1]).make_planner_node(node_of(rows))
+    bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    assert_same(run_in_ranges(node, bounds, batch_rows), expected(rows, node.operator))
+
+
+@settings(deadline=None, max_examples=100)
+@given(ROWS, st.lists(st.integers(0, 25), max_size=4), st.integers(1, 6))
+def test_ranges_of_a_filtered_plan_agree(rows: Any, cuts: list[int], batch_rows: int) -> None:
+    mask = memory_source([encode([int(row[2] != "a") for row in rows], INT)], [INT])
+    node = StreamingGroupBy((0,), AGGREGATIONS).make_planner_node(filter_by_mask(node_of(rows), mask))
+    bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    assert_same(run_in_ranges(node, bounds, batch_rows), expected([row for row in rows if row[2] != "a"], node.operator))
+
+
+def test_only_the_ends_of_a_range_are_read_for_its_state() -> None:
+    rows = [(i // 30, None, "a", i, 0.5, None) for i in range(1_000)]
+    read: list[tuple[int, int]] = []
+
+    @attrs.frozen
+    class Watched(MemorySource):
+        name = "watched_source"
+
+        def read(self, start: int, stop: int) -> Chunk:
+            read.append((start, stop))
+            return super().read(start, stop)
+
+    source = Watched.of(chunk_of(rows), SCHEMA).make_planner_node()
+    plan = FlatPlan.of(streaming_group_by(source, [0], AGGREGATIONS[:3]))
+    found = summarize(plan, 1, {}, 100, 900, 20)
+    assert read == [(100, 120), (120, 140), (880, 900), (860, 880)]
+    whole = plan.operators[1].summarize([chunk_of(rows).slice(100, 900)], [source.facts])  # type: ignore[attr-defined]
+    assert [column.to_pylist() for column in found.first.columns] == [column.to_pylist() for column in whole.first.columns]
+    assert [column.to_pylist() for column in found.last.columns] == [column.to_pylist() for column in whole.last.columns]
 
 
 def test_state_of_a_range_is_small_when_pickled() -> None:
