@@ -21,6 +21,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 
@@ -87,6 +88,10 @@ class AsofJoin(Operator):
             if a != b or a.kind not in GROUPS:
                 raise SchemaError(f"rows cannot be grouped by columns of {a} and {b}: both must be of one type, {', '.join(GROUPS)}")
         return (*[left[position] for position in self.kept], *[right[position] for position in self.values])
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What is known of the columns kept; the rows stay in their order."""
+        return inputs[0].project([*self.kept, *[None] * len(self.values)])
 
     def requires(self, slot: int) -> Need:
         """The first input as it comes, the second to be searched."""

@@ -23,6 +23,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 
@@ -100,6 +101,10 @@ class KeyWindow(Operator):
         schema = inputs[1].schema
         check_keys(schema[self.on], schema[self.on])
         return (*[inputs[0].schema[position] for position in self.kept], *[aggregation.infer(schema) for aggregation in self.aggregations])
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What is known of the columns kept; the rows stay in their order."""
+        return inputs[0].project([*self.kept, *[None] * len(self.aggregations)])
 
     def requires(self, slot: int) -> Need:
         """The first input as it comes, the second to be searched."""

@@ -19,6 +19,8 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties import derive
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.storage.manifest import Scalar
@@ -70,6 +72,12 @@ class MergeSorted(Operator):
             return Length.exactly(first.rows + second.rows)
         known = first.at_most is not None and second.at_most is not None
         return Length.unknown(at_most=(first.at_most or 0) + (second.at_most or 0) if known else None)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of a merge of rows in this order: others do not get through."""
+        by = [(self.on, "asc")]
+        first, second = (rows.order.add(orderings=[by]) for rows in inputs)
+        return RelationProperties(derive.merge_sorted(first, second, by))
 
     def requires(self, slot: int) -> Need:
         """Both inputs are searched."""
