@@ -1,160 +1,268 @@
-"""CSV files: text first, types only where every value allows them, so that no value is ever corrupted."""
+"""CSV files: read block by block, types from all values of the file, so that no value is ever corrupted."""
 
 from __future__ import annotations
 
-import glob
+import logging
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.csv as pcsv
 
+from sframe_spark.api.csv_fields import TextBlock, decoded, fields_of_first_line, text_block
+from sframe_spark.api.csv_lines import line_blocks, without_first_lines
+from sframe_spark.api.csv_options import CsvLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
+from sframe_spark.api.csv_types import converted, narrowest, wider
+from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import InvalidArgumentError, StorageError
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources import memory_source, segment_source
-from sframe_spark.planner.chunk import combine
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.writer import SegmentWriter
-from sframe_spark.types import FLOAT, INT, STR, ColumnType, type_of_class
+from sframe_spark.types import STR, ColumnType
 
 IN_MEMORY_ROWS = 100_000
-MISSING_TEXT = ("NA",)
+MOST_BAD_LINES_KEPT = 10_000
+LOG = logging.getLogger("sframe_spark")
 
 
-def read_csv(
-    url: str,
-    delimiter: str = ",",
-    header: bool = True,
-    column_type_hints: Any = None,
-    na_values: Sequence[str] = MISSING_TEXT,
-    usecols: Sequence[str] = (),
-    skiprows: int = 0,
-    nrows: int | None = None,
-    quote_char: str = '"',
-    verbose: bool = False,
-) -> tuple[PlannerNode, list[str]]:
-    """Rows of CSV files as a source; each column gets the narrowest of int, float and str that all its values have.
+class MisfitError(Exception):
+    """A value further on in the file is not of the type that the first rows suggested."""
+
+
+@attrs.define(eq=False)
+class CsvFiles:
+    """Files with the same columns, to be read any number of times.
 
     Parameters
     ----------
-    url
-        A path, or a pattern; files are read in name order.
-    column_type_hints
-        A class for all columns, a list of classes, or a dict from name to class: no inference there.
-    na_values
-        Texts that mean a missing value; an empty cell is missing too.
-    nrows
-        Read at most so many rows.
+    paths
+        The files, in order.
+    options
+        Their dialect.
+    values
+        How fields become values.
+    error_bad_lines
+        Whether a line that is no row is an error; otherwise it is left out.
+    names
+        Column names, from the first file.
+    wanted
+        Places of the columns to read.
+    bad_lines
+        Lines left out, by file; filled while reading.
+    """
+
+    paths: Sequence[str]
+    options: CsvOptions
+    values: CsvValues
+    error_bad_lines: bool
+    names: list[str] = attrs.Factory(list)
+    wanted: list[int] = attrs.Factory(list)
+    bad_lines: dict[str, list[str]] = attrs.Factory(dict)
+
+    def read_names(self, usecols: Any) -> None:
+        """Take column names from the first file that has a line, and choose among them."""
+        for path in self.paths:
+            for block in line_blocks(path, self.options):
+                self.names, _ = self._header(block, path)
+                break
+            if self.names:
+                break
+        self.wanted = chosen_columns(self.names, usecols)
+
+    def _header(self, block: bytes, path: str) -> tuple[list[str], bytes]:
+        """Column names, and the block without what comes before the rows."""
+        block = without_first_lines(block, self.options.skiprows, self.options)
+        text = decoded(block, path)
+        fields, end = fields_of_first_line(text, self.options)
+        names = unique([name or f"X{i + 1}" for i, name in enumerate(fields)]) if self.options.header else [f"X{i + 1}" for i in range(len(fields))]
+        return names, text[end:].encode() if self.options.header else block
+
+    def blocks(self) -> Iterator[TextBlock]:
+        """The rows of all files as text, a block at a time, at most as many as wanted."""
+        left = self.options.nrows
+        self.bad_lines = {}
+        for path in self.paths:
+            for block in self._blocks_of(path):
+                yield block if left is None else TextBlock(tuple(column[:left] for column in block.columns), (), min(left, block.rows))
+                if left is not None:
+                    left -= min(left, block.rows)
+                    if not left:
+                        return
+
+    def _blocks_of(self, path: str) -> Iterator[TextBlock]:
+        for number, block in enumerate(line_blocks(path, self.options)):
+            if not number:
+                names, block = self._header(block, path)
+                if len(names) not in (0, len(self.names)):
+                    raise StorageError(f"{path} has {len(names)} columns, {self.paths[0]} has {len(self.names)}: read them one by one")
+            found = text_block(block, len(self.names), self.wanted, self.options, path)
+            self.left_out(path, found.bad_lines, f"has another number of fields than {len(self.names)}")
+            yield found
+
+    def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
+        """Remember lines that are no rows, or refuse the first.
+
+        Raises
+        ------
+        CsvLineError
+            If such lines are errors.
+        """
+        if not lines:
+            return
+        if self.error_bad_lines:
+            raise CsvLineError(f"{path}: line {lines[0]!r:.200} {reason}. Leave out error_bad_lines=True to read the other lines")
+        kept = self.bad_lines.setdefault(path, [])
+        kept.extend(lines[: MOST_BAD_LINES_KEPT - len(kept)])
+
+
+def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str]]:
+    """Rows of CSV files as a source; each column gets the narrowest type that all its values have.
+
+    Few rows stay in memory; otherwise blocks of the file go to segments one after the other, so that a file may be
+    larger than memory. Lines that are no rows are left out and logged.
+
+    Parameters
+    ----------
+    url, dialect, options
+        See :class:`~sframe_spark.api.csv_options.CsvRequest`.
 
     Raises
     ------
     OSError
-        If there is no such file.
+        If there is no such file, or it is not text.
+    RuntimeError
+        If a hint or a chosen name does not fit the file, or a line is no row and ``error_bad_lines`` is set.
     """
-    paths = sorted(glob.glob(url)) or [url]
-    names: list[str] = []
-    batches: list[pa.RecordBatch] = []
-    for path in paths:
-        for batch in _batches(path, delimiter, header, skiprows, quote_char):
-            names = names or list(batch.schema.names)
-            if batch.num_columns != len(names):
-                raise StorageError(f"{path} has {batch.num_columns} columns where earlier files have {len(names)}")
-            batches.append(batch.rename_columns(names))
-    table = pa.Table.from_batches(batches) if batches else pa.table({})
-    if nrows is not None:
-        table = table.slice(0, nrows)
-    if usecols:
-        table = table.select(list(usecols))
-    return _typed(table, _hints(column_type_hints, list(table.column_names)), list(na_values))
+    request = CsvRequest(url, *dialect, **options)
+    node, names, left_out = read_csv_with_errors(url, *dialect, **options)
+    for path, lines in left_out.items():
+        LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", path, len(lines), lines[0])
+    if request.verbose:
+        LOG.info("read %s rows of %d columns from %s", node.length, len(names), url)
+    return node, names
 
 
-def _batches(path: str, delimiter: str, header: bool, skiprows: int, quote_char: str) -> Iterator[pa.RecordBatch]:
-    """Batches of text columns."""
-    if len(delimiter) != 1:
-        raise InvalidArgumentError(f"delimiter must be one character, got {delimiter!r}")
-    read = pcsv.ReadOptions(autogenerate_column_names=not header, skip_rows=skiprows)
-    parse = pcsv.ParseOptions(delimiter=delimiter, quote_char=quote_char or False, newlines_in_values=True)
-    names = _column_names(path, read, parse)
-    convert = pcsv.ConvertOptions(column_types={name: pa.string() for name in names}, strings_can_be_null=False)
-    try:
-        with pcsv.open_csv(path, read, parse, convert) as reader:
-            for batch in reader:
-                yield batch.rename_columns([f"X{i + 1}" for i in range(len(names))] if not header else names)
-    except pa.ArrowInvalid as error:
-        raise StorageError(f"{path} is not a CSV file with a fixed number of columns: {error}") from None
+def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
+    """Rows of CSV files as :func:`read_csv` gives them, and the lines that are no rows, by file."""
+    request = CsvRequest(url, *dialect, **options)
+    files = CsvFiles(files_of(url), request.dialect(), request.values(), request.error_bad_lines)
+    files.read_names(request.usecols)
+    names = [files.names[place] for place in files.wanted]
+    return _Reader(files, hinted_types(request.column_type_hints, names)).read(), names, files.bad_lines
 
 
-def _column_names(path: str, read: pcsv.ReadOptions, parse: pcsv.ParseOptions) -> list[str]:
-    try:
-        with pcsv.open_csv(path, read, parse) as reader:
-            return list(reader.schema.names)
-    except FileNotFoundError:
-        raise StorageError(f"there is no file {path}") from None
-    except pa.ArrowInvalid as error:
-        raise StorageError(f"{path} cannot be read as CSV: {error}") from None
+@attrs.define(eq=False)
+class _Reader:
+    """Reads the files: into memory if there are few rows, else into segments."""
+
+    files: CsvFiles
+    hints: dict[str, ColumnType]
+
+    def read(self) -> PlannerNode:
+        """A source of all rows."""
+        names = [self.files.names[place] for place in self.files.wanted]
+        hinted = [self.hints.get(name) for name in names]
+        first, rest = self._first_rows()
+        types = self._inferred(first, hinted)
+        if rest is None:
+            chunks = [self._values(block, types, hinted) for block in first]
+            columns = [pa.chunked_array([chunk[i] for chunk in chunks], kind.physical).combine_chunks() for i, kind in enumerate(types)]
+            return memory_source(columns, types, len(columns[0]) if columns else 0)
+        try:
+            return self._to_segments(first, rest, types, hinted)
+        except MisfitError:
+            # Rare: read once to learn the types, and once more to write.
+            types = self._inferred(self.files.blocks(), hinted)
+            return self._to_segments([], self.files.blocks(), types, hinted)
+
+    def _first_rows(self) -> tuple[list[TextBlock], Iterator[TextBlock] | None]:
+        """Blocks up to the number of rows that may stay in memory; the others, if there are more."""
+        blocks = self.files.blocks()
+        first: list[TextBlock] = []
+        for block in blocks:
+            first.append(block)
+            if sum(item.rows for item in first) > IN_MEMORY_ROWS:
+                return first, blocks
+        return first, None
+
+    def _inferred(self, blocks: Any, hinted: Sequence[ColumnType | None]) -> list[ColumnType]:
+        """The types of the columns: those asked for, else the narrowest of all blocks."""
+        found: list[ColumnType | None] = [None] * len(hinted)
+        for block in blocks:
+            for place, column in enumerate(block.columns):
+                if hinted[place] is None and found[place] != STR:
+                    found[place] = wider(found[place], narrowest(column, self.files.values))
+        return [asked or kind or STR for asked, kind in zip(hinted, found, strict=True)]
+
+    def _values(self, block: TextBlock, types: Sequence[ColumnType], hinted: Sequence[ColumnType | None]) -> list[pa.Array]:
+        """The rows of a block as values; rows with a value that is not of the type asked for are left out."""
+        cells = [
+            converted(text, kind, self.files.values, asked is not None)
+            for text, kind, asked in zip(block.columns, types, hinted, strict=True)
+        ]
+        if any(cell.failed is not None and asked is None for cell, asked in zip(cells, hinted, strict=True)):
+            raise MisfitError
+        failed = [cell.failed for cell in cells if cell.failed is not None]
+        arrays = [cell.values for cell in cells]
+        if not failed:
+            return arrays
+        bad = failed[0]
+        for mask in failed[1:]:
+            bad = pc.or_(bad, mask)
+        lines = zip(*(column.filter(bad)[:MOST_BAD_LINES_KEPT].to_pylist() for column in block.columns), strict=True)
+        self.files.left_out(self.files.paths[0], [self.files.options.delimiter.join(line) for line in lines], "holds a value of another type")
+        return [array.filter(pc.invert(bad)) for array in arrays]
+
+    def _to_segments(
+        self, first: list[TextBlock], rest: Iterator[TextBlock], types: list[ColumnType], hinted: Sequence[ColumnType | None]
+    ) -> PlannerNode:
+        """Write all blocks as segments of a temporary dataset."""
+        with new_dataset(tuple(types), MaterializeOptions()) as dataset:
+            entries: list[Any] = []
+            writer: SegmentWriter | None = None
+            rows = 0
+            try:
+                for block in _chained(first, rest):
+                    if writer is None:
+                        writer, rows = SegmentWriter(dataset.directory, len(entries), types), 0
+                    writer.write(self._values(block, types, hinted))
+                    rows += block.rows
+                    if rows >= config.segment_rows:
+                        entries.append(writer.close())
+                        writer = None
+                if writer is not None:
+                    entries.append(writer.close())
+            except BaseException:
+                if writer is not None:
+                    writer.abort()
+                raise
+            manifest = dataset.publish(entries)
+        return segment_source(manifest, dataset.handle)
 
 
-def _hints(hints: Any, names: list[str]) -> dict[str, type]:
-    if hints is None:
-        return {}
-    if isinstance(hints, dict):
-        return dict(hints)
-    if isinstance(hints, (list, tuple)):
-        return dict(zip(names, hints, strict=True))
-    return dict.fromkeys(names, hints)
+def _chained(first: list[TextBlock], rest: Iterator[TextBlock]) -> Iterator[TextBlock]:
+    """The blocks read already, each let go as it is passed on, then the others."""
+    while first:
+        yield first.pop(0)
+    yield from rest
 
 
-def _typed(table: pa.Table, hints: dict[str, type], missing: list[str]) -> tuple[PlannerNode, list[str]]:
-    names = [str(name) for name in table.column_names]
-    columns, wanted = [], []
+def unique(names: Sequence[str]) -> list[str]:
+    """Names made different by a number: the second ``a`` is ``a.1``.
+
+    Examples
+    --------
+    >>> unique(["a", "a", "b"])
+    ['a', 'a.1', 'b']
+    """
+    found: list[str] = []
     for name in names:
-        text = _with_missing(table.column(name), missing)
-        kind = type_of_class(hints[name]) if name in hints else narrowest(text)
-        direct = name not in hints and kind in (INT, FLOAT)
-        columns.append(combine(text.cast(kind.physical)) if direct else combine(text))
-        wanted.append((kind, direct))
-    source = _source(columns, [kind if direct else STR for kind, direct in wanted])
-    if all(direct or kind == STR for kind, direct in wanted):
-        return source, names
-    parts = [
-        project(source, [i]) if direct or kind == STR else apply_function("cast", project(source, [i]), parameters=(kind, False))
-        for i, (kind, direct) in enumerate(wanted)
-    ]
-    return zip_columns(*parts), names
-
-
-def _with_missing(text: pa.ChunkedArray, missing: list[str]) -> pa.ChunkedArray:
-    absent = pc.is_in(text, value_set=pa.array(["", *missing], pa.string()))
-    return pc.if_else(absent, pa.scalar(None, pa.string()), text)
-
-
-def narrowest(text: pa.ChunkedArray) -> ColumnType:
-    """The narrowest type that all values have; text that would not read back the same stays text (leading zeros, for one)."""
-    if text.null_count == len(text):
-        return STR
-    present = text.drop_null()
-    if pc.all(pc.match_substring_regex(present, r"^[+-]?(0|[1-9][0-9]{0,17})$")).as_py():
-        return INT
-    if pc.all(pc.match_substring_regex(present, r"^\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*$")).as_py():
-        return FLOAT if not pc.any(pc.match_substring_regex(present, r"^[+-]?0[0-9]")).as_py() else STR
-    return STR
-
-
-def _source(columns: list[pa.Array], types: list[ColumnType]) -> PlannerNode:
-    """Few rows stay in memory, many go to segments."""
-    rows = len(columns[0]) if columns else 0
-    if rows <= IN_MEMORY_ROWS:
-        return memory_source(columns, types, rows)
-    with new_dataset(tuple(types), MaterializeOptions()) as dataset:
-        entries = []
-        size = 1_048_576
-        for number, start in enumerate(range(0, rows, size)):
-            with SegmentWriter(dataset.directory, number, types) as writer:
-                writer.write([column.slice(start, size) for column in columns])
-                entries.append(writer.close())
-        manifest = dataset.publish(entries)
-    return segment_source(manifest, dataset.handle)
+        chosen, number = name, 0
+        while chosen in found:
+            number += 1
+            chosen = f"{name}.{number}"
+        found.append(chosen)
+    return found

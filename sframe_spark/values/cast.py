@@ -197,7 +197,7 @@ def _str_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
 
 def _str_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
     """Plain decimals go through Arrow; the general rule decides as soon as one text is anything else."""
-    if pc.all(pc.match_substring_regex(values, r"^-?[0-9]{1,18}(\.[0-9]{0,18})?$")).as_py() is not False:
+    if pc.all(pc.match_substring_regex(values, r"^-?[0-9]{1,18}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?$")).as_py() is not False:
         return values.cast(pa.float64())
     return pa.array([None if text is None else parse_float(text) for text in values.to_pylist()], pa.float64())
 

@@ -1,0 +1,250 @@
+"""How a CSV file is written and what is wanted of it."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import Any
+
+import attrs
+
+from sframe_spark.api.persistence import path_text
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.paths import filesystem_of, is_local, normalised
+from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
+
+NEWLINES = ("\n", "\r\n", "\r")
+
+
+class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
+    """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class CsvLineError(StorageError, RuntimeError):
+    """A line does not fit the columns and was not to be left out; an OSError and, as in the reference, a RuntimeError."""
+
+
+@attrs.frozen
+class CsvOptions:
+    """The dialect of a file, and which of its rows and columns are read.
+
+    Parameters
+    ----------
+    delimiter
+        Text between two fields.
+    header
+        Whether the first line holds the column names.
+    comment_char
+        Where a comment starts, which goes to the end of the line; empty: nowhere.
+    escape_char
+        Character that, inside quotes, takes away or gives the next one its meaning; empty: none.
+    double_quote
+        Whether two quotes inside quotes mean one.
+    quote_char
+        Character around fields that hold anything; empty: none.
+    line_terminator
+        Text between two lines; each of the usual ones stands for all of them.
+    skiprows
+        Lines to leave out at the start of every file.
+    nrows
+        How many rows to read at most; None: all.
+    """
+
+    delimiter: str = ","
+    header: bool = True
+    comment_char: str = ""
+    escape_char: str = "\\"
+    double_quote: bool = True
+    quote_char: str = '"'
+    line_terminator: str = "\n"
+    skiprows: int = 0
+    nrows: int | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("delimiter", "line_terminator"):
+            if not isinstance(getattr(self, name), str) or not getattr(self, name):
+                raise InvalidArgumentError(f"{name} must be a text of at least one character, got {getattr(self, name)!r}")
+        for name in ("comment_char", "escape_char", "quote_char"):
+            if not isinstance(getattr(self, name), str) or len(getattr(self, name)) > 1:
+                raise InvalidArgumentError(f"{name} must be one character or empty, got {getattr(self, name)!r}")
+
+    @property
+    def usual_lines(self) -> bool:
+        """True when lines end as they do in text files."""
+        return self.line_terminator in NEWLINES
+
+
+@attrs.frozen
+class CsvValues:
+    """How fields become values.
+
+    Parameters
+    ----------
+    missing
+        Texts that mean a missing value; an empty field is missing in every column but those of text.
+    true_values, false_values
+        Texts that mean 1 and 0 in columns of numbers.
+    """
+
+    missing: tuple[str, ...] = ("NA",)
+    true_values: tuple[str, ...] = ()
+    false_values: tuple[str, ...] = ()
+
+
+@attrs.frozen(eq=False)
+class CsvRequest:
+    """What a user asks for when reading CSV, in the order of the reference's arguments.
+
+    Parameters
+    ----------
+    url
+        A path, a directory, or a pattern; files are read in name order, compressed ones too.
+    delimiter, header, comment_char, escape_char, double_quote, quote_char, line_terminator, nrows, skiprows
+        See :class:`CsvOptions`; no number of rows means all.
+    error_bad_lines
+        Raise at the first line that is no row.
+    skip_initial_space, nrows_to_infer
+        Taken for compatibility: white space around fields never counts, and types are inferred from all rows.
+    column_type_hints
+        A class for all columns, a list of classes, or a dict from name to class: no inference there, and a line with
+        another value is no row.
+    na_values, true_values, false_values
+        See :class:`CsvValues`.
+    usecols
+        Names of the columns to read; empty: all.
+    verbose
+        Log at level INFO what was read.
+    """
+
+    url: Any
+    delimiter: str = ","
+    header: bool = True
+    error_bad_lines: bool = False
+    comment_char: str | None = ""
+    escape_char: str | None = "\\"
+    double_quote: bool = True
+    quote_char: str | None = '"'
+    skip_initial_space: bool = True
+    column_type_hints: Any = None
+    na_values: Any = ("NA",)
+    line_terminator: str = "\n"
+    usecols: Any = ()
+    nrows: int | None = None
+    skiprows: int = 0
+    verbose: bool = True
+    nrows_to_infer: int = 100
+    true_values: Any = ()
+    false_values: Any = ()
+
+    def dialect(self) -> CsvOptions:
+        """How the files are written."""
+        rows = None if self.nrows is None else count(self.nrows, "nrows") or None
+        return CsvOptions(
+            self.delimiter, bool(self.header), self.comment_char or "", self.escape_char or "", bool(self.double_quote),
+            self.quote_char or "", self.line_terminator, count(self.skiprows, "skiprows"), rows,
+        )  # fmt: skip
+
+    def values(self) -> CsvValues:
+        """How fields become values."""
+        names = ("na_values", "true_values", "false_values")
+        return CsvValues(*(texts(getattr(self, name), name) for name in names))
+
+
+def count(value: Any, name: str) -> int:
+    """A number of rows or lines; negative ones count as none, as in the reference.
+
+    Raises
+    ------
+    SchemaError
+        If it is no whole number.
+    """
+    if isinstance(value, bool) or not isinstance(value, int):
+        raise SchemaError(f"{name} is a whole number, got {value!r}")
+    return max(0, value)
+
+
+def texts(values: Any, name: str) -> tuple[str, ...]:
+    """Texts given as a list, or a single one; none for None.
+
+    Raises
+    ------
+    SchemaError
+        If they are not texts.
+    """
+    found = (values,) if isinstance(values, str) else tuple(values or ())
+    if not all(isinstance(value, str) for value in found):
+        raise SchemaError(f"{name} holds texts, got {values!r}")
+    return found
+
+
+def chosen_columns(names: list[str], wanted: Any) -> list[int]:
+    """Places of the columns to read, in the order asked for; all when none is named.
+
+    Raises
+    ------
+    CsvHintError
+        If a name is not there, or is given twice.
+    """
+    asked = list(texts(wanted, "usecols"))
+    for name in asked:
+        if name not in names:
+            raise CsvHintError(f"usecols: the file has no column {name!r}, its columns are {', '.join(map(repr, names))}")
+        if asked.count(name) > 1:
+            raise CsvHintError(f"usecols names {name!r} twice")
+    return [names.index(name) for name in asked] if asked else list(range(len(names)))
+
+
+def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
+    """Column types that the user has given: one class for all columns, a list of classes, or a dict by name.
+
+    Raises
+    ------
+    CsvHintError
+        If a list has another length than there are columns.
+    SchemaError
+        If a hint is not the class of a column type.
+    """
+    if hints is None:
+        return {}
+    if isinstance(hints, dict):
+        given = dict(hints)
+    elif isinstance(hints, (list, tuple)):
+        if len(hints) != len(names):
+            raise CsvHintError(f"column_type_hints has {len(hints)} types for {len(names)} columns: give one each, or a dict by name")
+        given = dict(zip(names, hints, strict=True))
+    else:
+        given = dict.fromkeys(names, hints)
+    types = {name: type_of_class(kind) for name, kind in given.items()}
+    # The encodings that hold any value of their kind: later rows need not look like the first.
+    general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
+    return {name: general.get(kind.kind, kind) for name, kind in types.items()}
+
+
+def files_of(url: Any) -> list[str]:
+    """The files that a path, a directory or a pattern stands for, in name order.
+
+    Raises
+    ------
+    StorageError
+        If there is none.
+    """
+    text = path_text(url)
+    if not is_local(normalised(text)):
+        return [normalised(text)]
+    if os.path.isdir(text):
+        found = sorted(entry.path for entry in os.scandir(text) if entry.is_file() and not entry.name.startswith((".", "_")))
+        if not found:
+            raise StorageError(f"there is no file in {text}")
+        return found
+    found = [text] if os.path.exists(text) else sorted(path for path in glob.glob(text) if os.path.isfile(path))
+    if not found:
+        raise StorageError(f"there is no file {text}: check the path")
+    return found
+
+
+def opened_file(path: str) -> Any:
+    """A stream of a file's bytes, decompressed if its name says that it is compressed."""
+    filesystem, inner = filesystem_of(normalised(path))
+    with telling("read", path):
+        return filesystem.open_input_stream(inner, compression="detect")

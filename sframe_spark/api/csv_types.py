@@ -1,0 +1,154 @@
+"""Types of CSV columns: the narrowest that every value of the whole file has, so that no value is lost or changed."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.api.csv_options import CsvValues
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.values.cast import cast_array
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
+
+# Leading zeros belong to codes, not to numbers.
+INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
+DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
+NOT_FINITE = r"^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
+# Digits that no int of 64 bits holds, or that a number would not show again.
+WRITTEN_AS_TEXT = r"^[+-]?(0[0-9]|[0-9]{19,}$)"
+PARSERS: tuple[tuple[ColumnType, str, str, Callable[[str], Any]], ...] = (
+    (ARRAY, "[", "]", parse_array),
+    (ENCODED_LIST, "[", "]", parse_list),
+    (ENCODED_DICT, "{", "}", parse_dict),
+)
+
+
+@attrs.frozen(eq=False)
+class Converted:
+    """One column of a block as values.
+
+    Parameters
+    ----------
+    values
+        The values.
+    failed
+        True in rows whose text is no value of the type; None when there are none.
+    """
+
+    values: pa.Array
+    failed: pa.Array | None = None
+
+
+def narrowest(text: pa.Array, values: CsvValues) -> ColumnType | None:
+    """The narrowest type that all fields have, None if all are missing or empty.
+
+    Examples
+    --------
+    >>> str(narrowest(pa.array(["1", "", "2.5"]), CsvValues())), str(narrowest(pa.array(["007"]), CsvValues()))
+    ('float', 'str')
+    """
+    present = present_texts(text, values)
+    if not len(present):
+        return None
+    if _matches(present, INTEGER):
+        return INT if not cast_array(present, STR, INT, undefined_on_failure=True).null_count else STR
+    if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
+        return STR if _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) else FLOAT
+    for kind, opening, closing, parse in PARSERS:
+        bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
+        if pc.all(bracketed).as_py() and all(parse(value) is not None for value in present.to_pylist()):
+            return kind
+    return STR
+
+
+def wider(one: ColumnType | None, other: ColumnType | None) -> ColumnType | None:
+    """The narrowest type that holds the values of both.
+
+    Examples
+    --------
+    >>> str(wider(INT, FLOAT)), str(wider(FLOAT, ARRAY)), wider(None, INT) == INT
+    ('float', 'str', True)
+    """
+    if one is None or other is None or one == other:
+        return one if other is None else other
+    if {one, other} == {INT, FLOAT}:
+        return FLOAT
+    return ENCODED_LIST if {one, other} == {ARRAY, ENCODED_LIST} else STR
+
+
+def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:
+    """Fields as values of a type; ``hinted``: it was asked for, so that a float may become an int."""
+    if kind == STR:
+        return Converted(_without(text, values.missing))
+    present = _without(with_truth(text, values), ("", *values.missing))
+    result = _parsed(present, kind, hinted)
+    if result.null_count == present.null_count:
+        return Converted(result)
+    return Converted(result, pc.and_(present.is_valid(), result.is_null()))
+
+
+def present_texts(text: pa.Array, values: CsvValues) -> pa.Array:
+    """The fields that are neither empty nor missing, truth values as digits."""
+    return _without(with_truth(text, values), ("", *values.missing)).drop_null()
+
+
+def with_truth(text: pa.Array, values: CsvValues) -> pa.Array:
+    """Fields with truth values as digits."""
+    for words, digit in ((values.true_values, "1"), (values.false_values, "0")):
+        if words:
+            text = pc.if_else(pc.is_in(text, value_set=pa.array(words, pa.string())), digit, text)
+    return text
+
+
+def _parsed(present: pa.Array, kind: ColumnType, hinted: bool) -> pa.Array:
+    """Values of texts; missing where a text is none."""
+    if kind == ZONED_DATETIME:
+        return encode_plain([None if value is None else parse_datetime(value) for value in present.to_pylist()], kind)
+    result = cast_array(present, STR, kind, undefined_on_failure=True)
+    if kind == INT and hinted and result.null_count > present.null_count:
+        return pa.array([None if value is None else _cut(value) for value in present.to_pylist()], pa.int64())
+    return result
+
+
+def _cut(text: str) -> int | None:
+    """A number without its fraction."""
+    whole = parse_int(text)
+    if whole is not None:
+        return whole
+    number = parse_float(text)
+    fits = number is not None and "." in text and abs(number) < 2.0**63
+    return int(number) if fits and number is not None else None
+
+
+def parse_datetime(text: str) -> datetime.datetime | None:
+    """A date and time in ISO 8601, with or without separators; None if the text is anything else.
+
+    Examples
+    --------
+    >>> parse_datetime("20110102T030405"), parse_datetime("7")
+    (datetime.datetime(2011, 1, 2, 3, 4, 5), None)
+    """
+    try:
+        return datetime.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+
+
+def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
+    if not words:
+        return text
+    return pc.if_else(pc.is_in(text, value_set=pa.array(words, pa.string())), pa.scalar(None, pa.string()), text)
+
+
+def _matches(text: pa.Array, pattern: str) -> bool:
+    return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
+
+
+def _any(mask: pa.Array) -> bool:
+    return bool(pc.any(mask).as_py())

@@ -1,0 +1,292 @@
+"""Reading CSV: what the reference gives, but that no value is changed or lost; in bounded memory, whatever the path taken."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import gzip
+import json
+import math
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sframe_spark import SFrame
+from sframe_spark.api import csv_fields, csv_lines, csv_reader
+from sframe_spark.api.csv_fields import text_block
+from sframe_spark.api.csv_lines import end_of_lines, line_blocks
+from sframe_spark.api.csv_options import CsvOptions, CsvValues
+from sframe_spark.api.csv_types import narrowest, wider
+from sframe_spark.config import config
+from sframe_spark.errors import SchemaError, StorageError
+from sframe_spark.types import ARRAY, FLOAT, INT, STR
+
+FACTS = json.loads((Path(__file__).parents[1] / "data" / "csv_facts.json").read_text())
+CLASSES = {"$int": int, "$float": float, "$str": str, "$list": list, "$dict": dict, "$array": array.array, "$datetime": datetime.datetime}
+
+# What differs from the reference on purpose: (columns or class, types, rows), and why.
+DEVIATIONS: dict[str, tuple[Any, str]] = {
+    "inch": ([["a", "b"], ["str", "int"], [('5" pipe', 2), ("6", 3)]], "a quote amid a field swallowed the rest of the file"),
+    "nrows_1": ([["a"], ["int"], [(1,)]], "the type is that of the rows read"),
+    "late_text": ([["a"], ["str"], [("1",)] * 150 + [("x",)]], "types from the first hundred rows lose the others"),
+    "infer_n": ([["a"], ["str"], [("1",), ("2",), ("x",)]], "as above"),
+    "neg_zero": ([["a"], ["str"], [("-0",), ("00",)]], "leading zeros belong to codes"),
+    "quoted_number_na": ([["a"], ["int"], [(None,), (1,)]], "quotes give a field no other value"),
+    "delim_empty": (["raises", "ValueError"], "no delimiter at all is a mistake"),
+    "dt": (
+        [["a"], ["datetime"], [(datetime.datetime(2011, 1, 2, 3, 4, 5, tzinfo=zone),) for zone in (None, None, datetime.UTC, None)]],
+        "the reference reads no date at all",
+    ),
+}
+
+
+def write(place: Path, text: str | bytes, name: str = "file.csv") -> str:
+    """A file with just these bytes."""
+    path = place / name
+    path.write_bytes(text.encode() if isinstance(text, str) else text)
+    return str(path)
+
+
+def contents(sf: SFrame) -> list[Any]:
+    """Names, types and rows."""
+    return [sf.column_names(), [kind.__name__ for kind in sf.column_types()], [tuple(row.values()) for row in sf]]
+
+
+def classes(hints: Any) -> Any:
+    """Hints with names of classes replaced by classes."""
+    if isinstance(hints, dict):
+        return {name: classes(hint) for name, hint in hints.items()}
+    if isinstance(hints, list):
+        return [classes(hint) for hint in hints]
+    return CLASSES.get(hints, hints)
+
+
+def expected(fact: dict[str, Any]) -> Any:
+    """What must be found for a recorded fact."""
+    if fact["name"] in DEVIATIONS:
+        return DEVIATIONS[fact["name"]][0]
+    found = fact["expect"]
+    return found if found[0] == "raises" else [*found[:2], eval(found[2], {"array": array.array, "nan": math.nan, "inf": math.inf})]
+
+
+@pytest.mark.parametrize("fact", FACTS, ids=[fact["name"] for fact in FACTS])
+@pytest.mark.parametrize("in_memory", [True, False], ids=["memory", "segments"])
+def test_recorded_facts(fact: dict[str, Any], in_memory: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    if not in_memory:
+        monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 0)
+    path = write(tmp_path, fact["text"])
+    options = {name: classes(value) if name == "column_type_hints" else value for name, value in fact["options"].items()}
+    wanted = expected(fact)
+    if wanted[0] == "raises":
+        with pytest.raises({"ValueError": ValueError, "TypeError": TypeError, "RuntimeError": RuntimeError}[wanted[1]]):
+            SFrame.read_csv(path, **options)
+    else:
+        assert repr(contents(SFrame.read_csv(path, **options))) == repr(wanted)
+
+
+def test_deviations_are_about_recorded_facts() -> None:
+    names = [fact["name"] for fact in FACTS]
+    assert len(set(names)) == len(names)
+    assert set(DEVIATIONS) <= set(names)
+
+
+FIELDS = st.text(alphabet='ab1 ,"\t[]{}:\'\\.-\né', max_size=6)
+LINES = st.lists(st.lists(FIELDS, min_size=1, max_size=4).map(",".join), max_size=6).map("\n".join)
+
+
+@settings(max_examples=1000, deadline=None)
+@given(LINES)
+def test_arrow_reads_the_blocks_it_is_given_as_we_do(text: str) -> None:
+    options = CsvOptions()
+    block = text.encode()
+    if not csv_fields.is_plain(block, 2, options):
+        return
+    one_by_one = csv_fields._one_by_one(text, 2, [0, 1], options)
+    try:
+        by_arrow = csv_fields._by_arrow(block, 2, [0, 1], options)
+    except pa.ArrowInvalid:
+        assert one_by_one.rows == 0
+        return
+    assert [column.to_pylist() for column in by_arrow.columns] == [column.to_pylist() for column in one_by_one.columns]
+
+
+PLAIN = st.text(alphabet="abc 1é", max_size=5)
+QUOTED = st.text(alphabet='ab ,\n"1[\r', max_size=6).map(lambda text: '"' + text.replace('"', '""') + '"')
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(st.tuples(PLAIN | QUOTED, PLAIN | QUOTED), max_size=8), st.integers(1, 40), st.sampled_from(["\n", "\r\n", "\r"]))
+def test_where_blocks_end_makes_no_difference(tmp_path_factory: Any, rows: list[tuple[str, str]], size: int, newline: str) -> None:
+    text = "a,b" + newline + "".join(",".join(row) + newline for row in rows)
+    path = write(tmp_path_factory.mktemp("csv"), text)
+    options = CsvOptions()
+    blocks = list(line_blocks(path, options, size))
+    assert b"".join(blocks) == text.encode()
+    whole = text_block(text.encode(), 2, [0, 1], options, path)
+    parts = [text_block(block, 2, [0, 1], options, path) for block in blocks]
+    found = [[value for part in parts for value in part.columns[i].to_pylist()] for i in range(2)]
+    assert found == [column.to_pylist() for column in whole.columns]
+
+
+def test_line_ends_inside_quotes_and_escapes() -> None:
+    assert end_of_lines(b'1,"a\nb"\n2', CsvOptions()) == 8
+    assert end_of_lines(b'1,"a\\"\nb"\n2', CsvOptions()) == 10
+    assert end_of_lines(b'1,"a\\"\nb"\n2', CsvOptions(escape_char="")) == 7
+    assert end_of_lines(b"no end", CsvOptions()) == 0
+    assert end_of_lines(b"a;b;c", CsvOptions(line_terminator=";")) == 4
+
+
+def test_a_quote_that_is_never_closed_keeps_memory_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_lines, "LONGEST_RECORD_BYTES", 200)
+    path = write(tmp_path, 'a,b\n1,"x\n' + "2,y\n" * 500)
+    sizes = [len(block) for block in line_blocks(path, CsvOptions(), 100)]
+    assert max(sizes) <= 400
+    assert SFrame.read_csv(path).shape == (501, 2)
+
+
+@pytest.mark.parametrize("misfit", ["x", "2.5", ""])
+def test_a_late_value_of_another_type_widens_the_column(misfit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10)
+    monkeypatch.setattr(csv_lines.line_blocks, "__defaults__", (64,))
+    path = write(tmp_path, "a,b\n" + "".join(f"{i},{i}\n" for i in range(200)) + f"{misfit},7\n" + "8,9\n")
+    sf = SFrame.read_csv(path)
+    kind = {"x": str, "2.5": float, "": int}[misfit]
+    assert sf.column_types() == [kind, int]
+    assert list(sf["a"])[:2] == [kind(0), kind(1)]
+    assert list(sf["a"])[-2:] == [{"x": "x", "2.5": 2.5, "": None}[misfit], kind(8)]
+    assert list(sf["b"])[-3:] == [199, 7, 9]
+
+
+def test_many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10)
+    monkeypatch.setattr(csv_lines.line_blocks, "__defaults__", (256,))
+    path = write(tmp_path, "a,t\n" + "".join(f'{i},"text, {i}"\n' for i in range(1000)))
+    with config.using(segment_rows=100, temporary_directory=str(tmp_path)):
+        sf = SFrame.read_csv(path)
+    assert list(sf["a"]) == list(range(1000))
+    assert sf["t"][777] == "text, 777"
+    assert len(list(tmp_path.rglob("segment-*.parquet"))) > 5
+
+
+def test_a_large_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
+    line = ",".join(f"value number {i}" for i in range(20))
+    path = write(tmp_path, "".join(f"c{i}," for i in range(19)) + "c19\n" + (line + "\n") * 400_000)
+    assert Path(path).stat().st_size > 120_000_000
+    program = f"""
+import resource
+from sframe_spark import SFrame
+def peak():
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+SFrame.read_csv({path!r}, nrows=10)
+before = peak()
+sf = SFrame.read_csv({path!r})
+print(len(sf), peak() - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=240)
+    rows, grown = map(int, done.stdout.split())
+    assert rows == 400_000
+    # The text alone, held as a whole, would take twice the file.
+    assert grown < 130_000_000 * 2
+
+
+def test_several_files(tmp_path: Path) -> None:
+    for number in (10, 9, 11):
+        write(tmp_path, f"a,b\n{number},x\n", f"part-{number:02d}.csv")
+    (tmp_path / "_SUCCESS").write_text("")
+    (tmp_path / ".hidden").write_text("1,2,3")
+    for url in (str(tmp_path), str(tmp_path / "part-*.csv"), tmp_path):
+        assert contents(SFrame.read_csv(url)) == [["a", "b"], ["int", "str"], [(9, "x"), (10, "x"), (11, "x")]]
+    assert len(SFrame.read_csv(str(tmp_path), nrows=2)) == 2
+    write(tmp_path, "a,b,c\n1,2,3\n", "part-12.csv")
+    with pytest.raises(StorageError, match=r"part-12.csv has 3 columns, .*part-09.csv has 2"):
+        SFrame.read_csv(str(tmp_path))
+
+
+def test_compressed_files(tmp_path: Path) -> None:
+    path = write(tmp_path, gzip.compress(b"a\n1\n2\n"), "file.csv.gz")
+    assert list(SFrame.read_csv(path)["a"]) == list(SFrame(path)["a"]) == [1, 2]
+    broken = write(tmp_path, b"not compressed at all", "broken.csv.gz")
+    with pytest.raises(StorageError, match=r"broken.csv.gz"):
+        SFrame.read_csv(broken)
+    cut = write(tmp_path, gzip.compress(b"a\n" + b"12345\n" * 10_000)[:60], "cut.csv.gz")
+    with pytest.raises(StorageError, match=r"cut.csv.gz"):
+        SFrame.read_csv(cut)
+
+
+def test_files_that_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match=r"there is no file .*none.csv: check the path"):
+        SFrame.read_csv(str(tmp_path / "none.csv"))
+    with pytest.raises(StorageError, match=r"there is no file .*\*.csv"):
+        SFrame.read_csv(str(tmp_path / "*.csv"))
+    with pytest.raises(StorageError, match="there is no file in"):
+        SFrame.read_csv(str(tmp_path))
+    latin = write(tmp_path, "a,b\nf\xfcr,1\n".encode("latin-1"))
+    with pytest.raises(ValueError, match=r"file.csv is not text in UTF-8 \(near .*f.xfcr.*iconv") as caught:
+        SFrame.read_csv(latin)
+    assert isinstance(caught.value, StorageError)
+
+
+def test_lines_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path, "a,b\n1,2\nonly one\n3,4,5\n6,x\n7,8\n")
+    sf, left_out = SFrame.read_csv_with_errors(path, column_type_hints=int)
+    assert contents(sf)[2] == [(1, 2), (7, 8)]
+    assert {file: list(lines) for file, lines in left_out.items()} == {path: ["only one", "3,4,5", "6,x"]}
+    SFrame.read_csv(path)
+    assert f"{path}: 2 line(s) left out that do not fit the columns, the first: 'only one'" in caplog.text
+    with pytest.raises(RuntimeError, match=r"file.csv: line 'only one' has another number of fields than 2"):
+        SFrame.read_csv(path, error_bad_lines=True)
+    with pytest.raises(RuntimeError, match=r"line '6,x' holds a value of another type"):
+        SFrame.read_csv(write(tmp_path, "a,b\n6,x\n"), column_type_hints=int, error_bad_lines=True)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"usecols": ["prise"]}, "the file has no column 'prise', its columns are 'a', 'b'"),
+        ({"column_type_hints": [int]}, "1 types for 2 columns"),
+        ({"column_type_hints": {"a": "int"}}, "'int' is not a column type"),
+        ({"nrows": "x"}, "nrows is a whole number, got 'x'"),
+        ({"skiprows": 1.5}, "skiprows is a whole number"),
+        ({"quote_char": "''"}, "quote_char must be one character or empty"),
+        ({"delimiter": 5}, "delimiter must be a text"),
+        ({"na_values": [1]}, "na_values holds texts"),
+        ({"no_such": 1}, "no_such"),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], words: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "a,b\n1,2\n")
+    with pytest.raises((ValueError, TypeError), match=words):
+        SFrame.read_csv(path, **options)
+    with pytest.raises(SchemaError, match="a path is a str, got int"):
+        SFrame.read_csv(5)
+
+
+def test_types_are_the_narrowest_that_change_no_value() -> None:
+    cases = {
+        INT: ["1", "-2", "+3", "", "NA", "9223372036854775807"],
+        FLOAT: ["1", "2.50", "1e-7", "nan", "-Inf"],
+        STR: ["1", "9223372036854775808"],
+        ARRAY: ["[1, 2]", "[]"],
+    }
+    for kind, texts in cases.items():
+        assert narrowest(pa.array(texts), CsvValues()) == kind, texts
+    for texts in (["007", "1"], ["01.5"], ["1_000"], ["[1] and more"], ["1.5", "9223372036854775808"]):
+        assert narrowest(pa.array(texts), CsvValues()) == STR, texts
+    assert narrowest(pa.array(["", "NA"]), CsvValues()) is None
+    assert wider(INT, STR) == STR
+    assert wider(None, None) is None
+
+
+@pytest.mark.spark
+def test_spark_reads_what_was_read(tmp_path: Path, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10)
+    path = write(tmp_path, "a,l\n" + "".join(f'{i},"[{i}, x]"\n' for i in range(100)))
+    with config.using(small_rows=0):
+        sf = SFrame.read_csv(path).sort("a", ascending=False)
+        assert sf[0] == {"a": 99, "l": [99, "x"]}
