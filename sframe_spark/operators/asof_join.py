@@ -131,13 +131,6 @@ class AsofJoin(Operator):
         """A window over the union of both sides; this needs an exchange of both, so it is only a cross-check of the kernel."""
         return asof_relation(inputs[0], inputs[1], self)
 
-    def describe(self) -> str:
-        """Direction, columns and tolerance."""
-        columns = f"on c{self.on}" + (f" by {list(self.by)}" if self.by else "") + f" values {list(self.values)}"
-        columns += f" beside {list(self.kept)}" if self.kept else ""
-        limit = "" if self.tolerance is None else f"; tolerance {self.tolerance}"
-        return f"{self.direction}; {columns}{limit}" + ("" if self.allow_exact else "; not exact")
-
 
 def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Numbers:
     """Distance between each key and the row found for it; zero where there is none."""

@@ -135,10 +135,6 @@ class MergeSorted(Operator):
         """A stable sort of one input after the other."""
         return Sort(((self.on, True),)).plan_to_operator([append_relations(inputs)], context)
 
-    def describe(self) -> str:
-        """The column."""
-        return f"on c{self.on}"
-
 
 def unsorted_message(column: str, side: str, row: int) -> str:
     """What to tell about the first row that is out of order."""

@@ -18,11 +18,13 @@ from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
 from sframe_spark.operators.join import Join
+from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.program import Literal, Operand, Program, Register, Step
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
@@ -178,10 +180,24 @@ def _aggregation(text: str) -> Aggregation:
     return Aggregation(name, positions, tuple(ast.literal_eval(part) for part in parts[len(positions) :]))
 
 
+def _sorted_join(described: OperatorText, declared: Declared) -> Operator:
+    join = _join(described, declared)
+    assert isinstance(join, Join)
+    return SortedJoin(join.left_keys[0], join.right_keys[0], join.how)
+
+
 def _group_by(described: OperatorText, declared: Declared) -> Operator:
     keys, aggregations = described.text.split("; ", 1)
     names = [name for name in keys.strip("[]").split(", ") if name]
     return GroupBy(tuple(int(name.removeprefix("c")) for name in names), _aggregations(aggregations))
+
+
+def _key_window(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"on c(\d+)(?: by \[(.*?)\])?(?: beside \[(.*?)\])?; -(.*?)\.\.\+(.*?); (.*)", described.text)
+    if match is None:
+        raise InvalidArgumentError("a key window is written 'on c0 by [1] beside [2]; -before..+after; aggregates'")
+    by, kept = (tuple(int(part) for part in (match[group] or "").split(", ") if part) for group in (2, 3))
+    return KeyWindow(int(match[1]), by, ast.literal_eval(match[4]), ast.literal_eval(match[5]), _aggregations(match[6]), kept)
 
 
 def _reduce(described: OperatorText, declared: Declared) -> Operator:
@@ -308,7 +324,9 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "assume_order": _assume_order,
     "top_rows": _top_rows,
     "join": _join,
+    "sorted_join": _sorted_join,
     "group_by": _group_by,
+    "key_window": _key_window,
     "reduce": _reduce,
     "cumulative": _cumulative,
     "rolling": _rolling,

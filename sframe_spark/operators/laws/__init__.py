@@ -4,7 +4,21 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from sframe_spark.operators.laws import appends, expansion, filters, fusion, narrowing, promises, pruning, recorded, sharing, slices, sorts, streaming
+from sframe_spark.operators.laws import (
+    appends,
+    expansion,
+    filters,
+    fusion,
+    lookups,
+    narrowing,
+    promises,
+    pruning,
+    recorded,
+    sharing,
+    slices,
+    sorts,
+    streaming,
+)
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.optimizer import Optimizer
 from sframe_spark.planner.plugins import load_operators, plugin_laws
@@ -20,7 +34,7 @@ STAGES: tuple[Stage, ...] = (
     Stage("unite", "subplans that have become equal on the way are one node, computed once", also=("share",), back_to="pushdown"),
 )
 
-MODULES = (appends, expansion, filters, fusion, narrowing, promises, pruning, recorded, sharing, slices, sorts, streaming)
+MODULES = (appends, expansion, filters, fusion, lookups, narrowing, promises, pruning, recorded, sharing, slices, sorts, streaming)
 
 
 def builtin_laws() -> list[Law]:

@@ -6,11 +6,14 @@ from collections.abc import Sequence
 
 import attrs
 
+from sframe_spark.operators.asof_join import AsofJoin
 from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.columns import Zip, project, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
 from sframe_spark.operators.join import Join
+from sframe_spark.operators.key_window import KeyWindow
+from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.rows import Append, FilterRows
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import Source
@@ -18,7 +21,7 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
 # Operators below which a projection can go; a projection is only put above one of these.
-NARROWABLE = (Source, FilterRows, Append, AssumeOrder, Sort, TopRows, Join, GroupBy, GeneralizedTransform)
+NARROWABLE = (Source, FilterRows, Append, AssumeOrder, Sort, TopRows, Join, GroupBy, GeneralizedTransform, AsofJoin, KeyWindow, MergeSorted)
 
 
 def used_of_inputs(node: PlannerNode, used: Sequence[int]) -> list[tuple[PlannerNode, list[int]]]:
@@ -56,6 +59,8 @@ def takes_projection(node: PlannerNode, used: Sequence[int]) -> bool:
         return len({*used, *(position for position, _ in node.operator.by)}) < node.facts.width
     if isinstance(node.operator, GroupBy):
         return any(position >= len(node.operator.keys) and position not in used for position in range(node.facts.width))
+    if isinstance(node.operator, MergeSorted):
+        return len({*used, node.operator.on}) < node.facts.width
     if isinstance(node.operator, Join):
         return len({*used, *node.operator.left_keys}) < node.facts.width
     return True
