@@ -1,9 +1,10 @@
 """The contract kit: what an operator says about itself is held against what it does, on examples.
 
 An example is one node whose inputs are sources. From it the kit checks, without Spark (:func:`check_operator`), that the operator is a value
-that pickles, that inferred types and lengths are those of the rows, that any cut into row ranges gives the same rows, and that rows whose order
-is said not to matter do not; and on Spark (:func:`check_lowering`) that the lowering has the inferred types, an order that is total, true claims,
-the kernel's rows, and the same rows in the same order under 1, 2 and 7 partitions. A package of operators needs one test::
+that pickles, that inferred types, lengths and order are those of the rows, that any cut into row ranges gives the same rows, and that rows whose
+order is said not to matter do not; and on Spark (:func:`check_lowering`) that the lowering has the inferred types, an order that is total, true
+claims, the kernel's rows, and the same rows in the same order under 1, 2 and 7 partitions. A package of
+operators needs one test::
 
     @pytest.mark.parametrize("example", EXAMPLES, ids=str)
     def test_contract(example):
@@ -25,7 +26,9 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
+from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.contract_base import ContractBroken, Example, Rows, demand, multiset, same_rows
 from sframe_spark.testing.contract_kernels import check_kernel, check_ranges, has_whole_kernel, kernel_rows, reordered
 from sframe_spark.testing.contract_lowering import check_partitions, spark_rows
@@ -64,6 +67,7 @@ def check_operator(example: Example) -> None:
         return
     rows = check_kernel(node)
     check_facts(node, len(rows))
+    check_claims(node, rows)
     check_ranges(node, rows)
     check_order_needs(node, rows, kernel_rows)
 
@@ -83,6 +87,7 @@ def check_lowering(example: Example) -> None:
         demand(same_rows(found, rows), node, "kernel and Spark lowering give the same rows", f"kernel {found}\nSpark  {rows}")
     else:
         check_facts(node, len(rows))
+        check_claims(node, rows)
         check_order_needs(node, rows, spark_rows)
 
 
@@ -159,6 +164,18 @@ def check_facts(node: PlannerNode, count: int) -> None:
         demand(not equal or child.length.rows == count, node, "inputs said to have as many rows have as many", f"{child.length} and {count}")
 
 
+def check_claims(node: PlannerNode, rows: Rows) -> None:
+    """Check what the operator derives of order, keys and values against the rows there are.
+
+    Raises
+    ------
+    ContractBroken
+        If a claim is false.
+    """
+    wrong = false_claims(properties_of(node), rows)
+    demand(not wrong, node, "what infer_properties() claims is true", f"{'; '.join(wrong)}\nrows {rows}")
+
+
 def unknown_length(node: PlannerNode, at_most: int | None) -> Facts:
     """Facts of a node as if its length had not been known."""
     return attrs.evolve(node.facts, length=Length.unknown(at_most=at_most))
@@ -229,6 +246,7 @@ def operators_without_examples(package: str, examples: Iterable[Example]) -> lis
 __all__ = [
     "ContractBroken",
     "Example",
+    "check_claims",
     "check_contract",
     "check_facts",
     "check_lowering",

@@ -123,10 +123,13 @@ ROW_WISE = (
 
 ROWS = (
     example("masks with missing values", Filter(), ["float", "text"], ["mask"]),
+    example("rows in order", FilterRows(), ["sorted", "labels", "mask"]),
     example("the mask is the last column", FilterRows(), ["float", "text", "mask"]),
     example("a part", SliceRows(2, 9), ["int", "text"]),
     example("every third of the rest", SliceRows(1, None, 3), ["int", "text"]),
+    example("rows in order", SliceRows(1, 11, 2), ["sorted", "labels"]),
     example("beyond the end", SliceRows(20, 30), ["int"]),
+    example("rows in order one after the other", Append(), ["sorted", "text"], ["labels", "runs"]),
     example("three tables", Append(), ["int", "text"], ["mask", "text"], ["int", "text"]),
     example("no, one or two rows for a row", FlatMap(PythonFunction(row_twice, STR, ("a", "b")), (STR, INT)), ["int", "text"]),
 )
@@ -173,13 +176,16 @@ JOINS = ("inner", "left", "right", "outer")
 
 EXCHANGES = (
     example("groups of texts", GroupBy((0,), AGGREGATIONS), ["text", "int"]),
+    example("groups of rows in order", GroupBy((0,), (Aggregation("count"), Aggregation("min", (1,)))), ["sorted", "labels"]),
     example("groups by two keys, order matters", GroupBy((2, 0), (Aggregation("concat", (1,)),)), ["text", "int", "float"]),
     example("distinct rows", GroupBy((0, 1)), ["int", "mask"]),
     example("any order", Reduce(AGGREGATIONS), ["text", "int"]),
     example("in order", Reduce((Aggregation("concat", (0,)),)), ["text"]),
     *[example(f"{how}, missing keys and ties", Join((0,), (1,), how), ["text", "int"], ["int", "text"]) for how in JOINS],
+    example("both sides in order", Join((0,), (0,), "left"), ["sorted", "text"], ["sorted", "labels"]),
     example("two keys", Join((0, 1), (1, 0), "inner"), ["int", "text"], ["text", "int", "float"]),
     example("missing first, NaN last, ties in order", Sort(((0, True),)), ["float", "text"]),
+    example("rows in another order before", Sort(((1, True),)), ["sorted", "runs"]),
     example("one column up, one down", Sort(((1, False), (0, True))), ["float", "text"]),
     example("ties at the end", TopRows(((1, False),), 4), ["float", "text"]),
 )

@@ -17,6 +17,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.planner.properties import OrderingProperties
+from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.testing.contract import ContractBroken, Example, check_contract, check_lowering, check_operator, operators_without_examples
@@ -159,6 +161,22 @@ class Counting(SequentialOperator):
 
 
 @attrs.frozen
+class Ascending(Doubled):
+    """Says that rows are in order."""
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        return RelationProperties(OrderingProperties(orderings=[[(0, "asc")]]))
+
+
+@attrs.frozen
+class Distinct(Doubled):
+    """Says that no two rows are equal."""
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        return RelationProperties(OrderingProperties(keys=[[0]]))
+
+
+@attrs.frozen
 class OtherLowering(Doubled):
     """Means something else on Spark."""
 
@@ -238,6 +256,8 @@ def example(operator_class: type[Operator]) -> Example:
         (WrongType, "the kernel gives the inferred types"),
         (WrongLength, "the inferred length is the number of rows"),
         (WrongBound, "at most as many rows as inferred"),
+        (Ascending, "what infer_properties.. claims is true: rows .* are not in the order"),
+        (Distinct, "what infer_properties.. claims is true: rows .* are equal on the key"),
         (Numbered, r"row range\(s\) give the rows of one kernel call"),
         (Halves, "the inferred length is the number of rows"),
         (FirstValue, "input 0 may come in any order, since .* INHERITED"),
