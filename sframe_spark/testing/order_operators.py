@@ -40,6 +40,19 @@ def derive_output(operator: Operator, inputs: Inputs, columns: Sequence[Sequence
     match name:
         case "project":
             return ProjectionReader(known).project(operator["columns"])
+        case "group_any_order":
+            return derive.group_any_order(known, _listed(operator["by"]), count="n")
+        case "group_streaming":
+            by = _listed(operator["by"])
+            return derive.group_streaming(known, by, _first_values(operator, by, columns[0]), count="n")
+        case "row_number" | "cumsum" | "cummax" | "cummax_per" | "lag":
+            return _derive_added_column(name, operator, known)
+    return _derive_rows(name, operator, known, columns[0])
+
+
+def _derive_rows(name: str, operator: Operator, known: OrderingProperties, columns: Sequence[str]) -> OrderingProperties:
+    """Operators that keep the columns."""
+    match name:
         case "filter":
             return _filtered(known, operator["pred"])
         case "subset":
@@ -49,18 +62,12 @@ def derive_output(operator: Operator, inputs: Inputs, columns: Sequence[Sequence
         case "reverse":
             return derive.reverse(known)
         case "repeat":
-            return derive.repeat_each(known, columns[0])
+            return derive.repeat_each(known, columns)
         case "sort" | "sort_stable":
             return derive.sort(known, operator["by"], stable=name == "sort_stable")
         case "unique_first":
             return derive.unique_first(known, _listed(operator["on"]))
-        case "group_any_order":
-            return derive.group_any_order(known, _listed(operator["by"]), count="n")
-        case "group_streaming":
-            by = _listed(operator["by"])
-            return derive.group_streaming(known, by, _first_values(operator, by, columns[0]), count="n")
-        case _:
-            return _derive_added_column(name, operator, known)
+    return OrderingProperties()
 
 
 def _derive_added_column(name: str, operator: Operator, known: OrderingProperties) -> OrderingProperties:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
 from sframe_spark.planner.properties.outcomes import (
@@ -196,6 +196,35 @@ def monotone(value: Any) -> Monotone:
         if effect not in _EFFECTS:
             raise ValueError(f"effect {effect!r} is not one of {', '.join(_EFFECTS)}")
     return Monotone(value["col"], arguments, bool(value["strict"]))
+
+
+def read_facts(
+    constants: Iterable[Column],
+    equivalences: Iterable[Iterable[Column]],
+    orderings: Iterable[Iterable[Sequence[Any]]],
+    functional_dependencies: Iterable[Sequence[Iterable[Column]]],
+    keys: Iterable[Iterable[Column]],
+    functions: Iterable[Monotone | Mapping[str, Any]],
+    not_null: Iterable[Column],
+    cases: tuple[Case, ...] = (),
+) -> Facts:
+    """Read facts written as lists.
+
+    Raises
+    ------
+    ValueError
+        If an entry of an ordering or an effect is none.
+    """
+    return Facts(
+        constants=tuple(constants),
+        equivalences=tuple(map(tuple, equivalences)),
+        orderings=tuple(map(ordering, orderings)),
+        functional_dependencies=tuple(map(functional_dependency, functional_dependencies)),
+        keys=tuple(map(tuple, keys)),
+        monotone=tuple(map(monotone, functions)),
+        not_null=tuple(not_null),
+        cases=cases,
+    )
 
 
 def flip(effect: Effect) -> Effect:

@@ -16,10 +16,9 @@ from sframe_spark.planner.properties.items import (
     Hidden,
     Monotone,
     Ordering,
-    functional_dependency,
     merged,
-    monotone,
     ordering,
+    read_facts,
 )
 from sframe_spark.planner.properties.normal import normal_form
 from sframe_spark.planner.properties.outcomes import ALL, TIES, in_one_direction
@@ -80,7 +79,7 @@ class OrderingProperties:
         monotone: Iterable[Monotone | Mapping[str, Any]] = (),
         not_null: Iterable[Column] = (),
     ) -> None:
-        self._settle(_read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null))
+        self._settle(read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null))
 
     @classmethod
     def of(cls, facts: Facts) -> OrderingProperties:
@@ -91,9 +90,8 @@ class OrderingProperties:
 
     def _settle(self, facts: Facts) -> None:
         normal, start = normal_form(facts)
-        object.__setattr__(self, "_facts", normal)
-        object.__setattr__(self, "_hash", None)
-        object.__setattr__(self, "_start", start)
+        for name, value in (("_facts", normal), ("_hash", None), ("_start", start)):
+            object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"OrderingProperties are immutable; {name} cannot be set")
@@ -189,8 +187,7 @@ class OrderingProperties:
         >>> OrderingProperties(orderings=[[("a", "asc")]]).satisfied_length([("a", "asc"), ("b", "asc")])
         1
         """
-        items = ordering(requirement)
-        broken = self._counterexample(items)
+        broken = self._counterexample(items := ordering(requirement))
         return len(items) if broken is None else broken[0]
 
     def witness(self, requirement: Requirement) -> Witness | None:
@@ -204,8 +201,7 @@ class OrderingProperties:
           0  1
           0  0
         """
-        items = ordering(requirement)
-        broken = self._counterexample(items)
+        broken = self._counterexample(items := ordering(requirement))
         if broken is None:
             return None
         index, state = broken
@@ -370,7 +366,7 @@ class OrderingProperties:
         >>> OrderingProperties(orderings=[[("a", "asc"), ("b", "asc")]]).add(constants=["a"]).satisfies([("b", "asc")])
         True
         """
-        more = _read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null, tuple(cases))
+        more = read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null, tuple(cases))
         return self if more == Facts() else OrderingProperties.of(merged(self._facts, more))
 
     def meet(self, other: OrderingProperties) -> OrderingProperties:
@@ -402,25 +398,3 @@ class OrderingProperties:
                 shown = tuple(itertools.takewhile(lambda item: not isinstance(item.column, Hidden), items))
                 result.append(shown[: partner.satisfied_length(shown)])
         return tuple(filter(None, dict.fromkeys(result)))
-
-
-def _read_facts(
-    constants: Iterable[Column],
-    equivalences: Iterable[Iterable[Column]],
-    orderings: Iterable[Requirement],
-    functional_dependencies: Iterable[Sequence[Iterable[Column]]],
-    keys: Iterable[Iterable[Column]],
-    functions: Iterable[Monotone | Mapping[str, Any]],
-    not_null: Iterable[Column],
-    cases: tuple[Case, ...] = (),
-) -> Facts:
-    return Facts(
-        constants=tuple(constants),
-        equivalences=tuple(map(tuple, equivalences)),
-        orderings=tuple(map(ordering, orderings)),
-        functional_dependencies=tuple(map(functional_dependency, functional_dependencies)),
-        keys=tuple(map(tuple, keys)),
-        monotone=tuple(map(monotone, functions)),
-        not_null=tuple(not_null),
-        cases=cases,
-    )

@@ -147,13 +147,7 @@ def asof_left(
     """
     facts = merged(left.facts, _facts_with_filler(right, right_columns))
     partners = [partner for _, partner in by]
-    in_right_order = right.satisfies([*(OrderingItem(partner, "any") for partner in partners), (on[1], "asc")])
-    # A later left time moves on to a later right time, and to a later right row if those are in order.
-    moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
-    among_equal = [OrderingItem(column, "any") for column, _ in by]
-    nulls: NullPlacement = "nulls_last" if direction == "forward" else "nulls_first"
-    forth = Facts(orderings=tuple((*among_equal, OrderingItem(column, "asc", nulls)) for column in moving))
-    steps = (Case(on[0], LESS, forth), Case(on[0], GREATER, turned_facts(forth)))
+    steps = _steps(right, on, by, "nulls_last" if direction == "forward" else "nulls_first")
     matched = Facts(equivalences=tuple(by), cases=steps if tolerance else ())
     if direction != "nearest":
         # Of several right rows with one time it is always the same one that is taken.
@@ -161,6 +155,15 @@ def asof_left(
     one_match = FunctionalDependency((on[0], *(column for column, _ in by)), (_RIGHT_ROW,))
     cases = (Case(_RIGHT_ROW, NO_NULLS, matched), *(() if tolerance else steps))
     return OrderingProperties.of(merged(facts, Facts(functional_dependencies=(one_match,), cases=cases)))
+
+
+def _steps(right: OrderingProperties, on: tuple[Column, Column], by: Pairs, nulls: NullPlacement) -> tuple[Case, Case]:
+    """A later left time moves on to a later right time, and to a later right row if those are in order of time."""
+    in_right_order = right.satisfies([*(OrderingItem(partner, "any") for _, partner in by), (on[1], "asc")])
+    moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
+    among_equal = [OrderingItem(column, "any") for column, _ in by]
+    forth = Facts(orderings=tuple((*among_equal, OrderingItem(column, "asc", nulls)) for column in moving))
+    return Case(on[0], LESS, forth), Case(on[0], GREATER, turned_facts(forth))
 
 
 def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_order: bool) -> Facts:
