@@ -61,6 +61,19 @@ def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
     return False
 
 
+def without_missing(program: Program, register: int) -> list[int]:
+    """Registers that are not missing where a count of missing values, such as ``is_missing(a) + is_missing(b)``, is zero."""
+    found, pending = [], [register]
+    while pending:
+        place = pending.pop()
+        step = program.steps[place - program.width] if place >= program.width else None
+        if step is None or step.function not in ("is_missing", "add", "or_"):
+            return []
+        operands = [operand.index for operand in step.operands if isinstance(operand, Register)]
+        (found if step.function == "is_missing" else pending).extend(operands)
+    return found
+
+
 def constants_and_present(program: Program, mask: Operand, schema: Schema) -> tuple[list[int], list[tuple[int, int]], list[int]]:
     """Registers that are constant, pairs that are equal and registers that are not missing, among rows where ``mask`` is true."""
     types = program.register_types(schema)
@@ -69,6 +82,8 @@ def constants_and_present(program: Program, mask: Operand, schema: Schema) -> tu
         found = compared_with_constant(step)
         if found is not None:
             register, name, literal = found
+            if name == "equal" and literal.value == 0:
+                present.extend(without_missing(program, register))
             if compares_exactly(literal, types[register]):
                 present.append(register)
                 if name == "equal":

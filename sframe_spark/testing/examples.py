@@ -29,6 +29,7 @@ from sframe_spark.operators.running import Running
 from sframe_spark.operators.shift import Shift
 from sframe_spark.operators.smoothing import ExponentialSmoothing
 from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import SparkSource, constant_source, range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.chunk import Chunk
@@ -47,6 +48,7 @@ COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
     "float": (FLOAT, [0.5, NAN, -0.25, None, 2.0, -0.0, 0.0, 7.75, None, 1.5, -3.0, NAN, 0.5]),
     "text": (STR, ["b", "a", None, "", "b", "é", "a", "c", "b", None, "B", "a", "ab"]),
     "sorted": (INT, [None, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 8, 9]),
+    "whole": (INT, [-6, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 9, 9]),
     "labels": (INT, [-6, -6, 0, 3, 3, 9, 9, 9, 18, 21, 27, 27, 30]),
     "runs": (STR, ["a", "a", None, None, "b", "b", "b", "a", "a", "b", "", "", ""]),
     "mask": (INT, [1, 0, 1, None, 2, 0, -1, 1, 0, 0, 1, None, 1]),
@@ -164,6 +166,8 @@ IN_ORDER = (
     example("intervals of a clock", AssignIntervals(0, Grid(None), CLOCK, FLOAT), ["int", "text"]),
     example("intervals without rows", FillIntervals(3), ["labels", "text"]),
     example("the last row again, by key", FillIntervals(3, 1, forward=True), ["labels", "runs", "float"]),
+    example("matches in a sorted table", SortedJoin(1, 0, "inner"), ["text", "labels"], ["whole", "runs"]),
+    example("matches in a sorted table, or none", SortedJoin(0, 0, "left"), ["int", "text"], ["whole", "text"]),
     example("the row before", AsofJoin(0, (), (1, 0)), ["int"], ["sorted", "text"]),
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
     example("rows with a key near", KeyWindow(0, (), 2, 1, AGGREGATIONS, (1, 0)), ["int", "mask"], ["sorted", "int"]),

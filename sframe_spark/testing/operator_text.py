@@ -24,6 +24,7 @@ from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
@@ -179,6 +180,12 @@ def _aggregation(text: str) -> Aggregation:
     return Aggregation(name, positions, tuple(ast.literal_eval(part) for part in parts[len(positions) :]))
 
 
+def _sorted_join(described: OperatorText, declared: Declared) -> Operator:
+    join = _join(described, declared)
+    assert isinstance(join, Join)
+    return SortedJoin(join.left_keys[0], join.right_keys[0], join.how)
+
+
 def _group_by(described: OperatorText, declared: Declared) -> Operator:
     keys, aggregations = described.text.split("; ", 1)
     names = [name for name in keys.strip("[]").split(", ") if name]
@@ -317,6 +324,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "assume_order": _assume_order,
     "top_rows": _top_rows,
     "join": _join,
+    "sorted_join": _sorted_join,
     "group_by": _group_by,
     "key_window": _key_window,
     "reduce": _reduce,

@@ -1,0 +1,115 @@
+"""Join with an input that is sorted by the key: its matching rows are searched, so neither side is exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.join import Join
+from sframe_spark.operators.join_properties import joined_properties
+from sframe_spark.operators.key_search import KeySearch, Wanted
+from sframe_spark.operators.lookup import as_lookup
+from sframe_spark.operators.lookup_keys import GroupCodes, Positions, key_numbers
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+
+
+@register
+@attrs.frozen
+class SortedJoin(Operator):
+    """Rows of two inputs side by side where one key column is equal; the second input is in ascending order of it.
+
+    The output has all columns of the first input, then those of the second but its key. Rows of the first input come in order, each with its matches
+    in order. A missing key matches nothing: the operator stands for a join only where one side has none.
+
+    Parameters
+    ----------
+    left_key, right_key
+        Positions of the key columns, which are of one type.
+    how
+        ``inner``, or ``left``: rows without a match are kept, with missing values beside them.
+    """
+
+    name: ClassVar[str] = "sorted_join"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    left_key: int
+    right_key: int
+    how: str
+
+    def as_join(self) -> Join:
+        """The join that this is."""
+        return Join((self.left_key,), (self.right_key,), self.how)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Left types, then the right's but the key's."""
+        return self.as_join().infer_type(inputs)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown; bounded by the product."""
+        return self.as_join().infer_length(inputs)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of the join."""
+        return joined_properties(inputs, [item.width for item in facts], [(self.left_key, self.right_key)], self.how)
+
+    def requires(self, slot: int) -> Need:
+        """The first input as it comes, the second to be searched."""
+        return Need.LOOKUP if slot else Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """Search the first and the last match of each row, then read the rows between them."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        search = lookup.note(self, lambda: KeySearch(lookup, self.right_key, (), GroupCodes(())))
+        keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
+        wanted = Wanted(keys, np.zeros(left.rows, dtype=np.int64), there)
+        first, last = search.nearest(wanted, True, True, 0), search.nearest(wanted, False, True, 0)
+        rows, found = expanded(first, last, keep_all=self.how == "left")
+        values = self.as_join().right_values(facts[1].width)
+        everyone = len(rows) == left.rows and bool((rows == np.arange(left.rows)).all())
+        columns = left.columns if everyone else tuple(column.take(pa.array(rows)) for column in left.columns)
+        return Chunk((*columns, *lookup.take(found, values).columns), len(rows))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's join."""
+        return self.as_join().plan_to_operator(inputs, context)
+
+    def describe(self) -> str:
+        """Kind and keys."""
+        return f"{self.how}; c{self.left_key} = c{self.right_key}"
+
+
+def expanded(first: Positions, last: Positions, keep_all: bool) -> tuple[Positions, Positions]:
+    """Left row and right row of each pair, -1 for no right row.
+
+    Parameters
+    ----------
+    first
+        For each left row the first right row whose key is not smaller, -1 for none.
+    last
+        The last right row whose key is not larger, -1 for none.
+    keep_all
+        Left rows without a match are kept.
+
+    Examples
+    --------
+    >>> rows, found = expanded(np.array([2, 4, -1]), np.array([3, 3, 9]), keep_all=True)
+    >>> rows.tolist(), found.tolist()
+    ([0, 0, 1, 2], [2, 3, -1, -1])
+    """
+    matches = np.where((first >= 0) & (last >= 0), np.maximum(last - first + 1, 0), 0)
+    counts = np.maximum(matches, 1) if keep_all else matches
+    rows = np.repeat(np.arange(len(counts)), counts)
+    if bool((counts <= 1).all()):
+        return rows, np.where(matches > 0, first, -1)[rows]
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    return rows, np.where(matches[rows] > 0, first[rows] + within, -1)
