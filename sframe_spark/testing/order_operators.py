@@ -46,7 +46,7 @@ def derive_output(operator: Operator, inputs: Inputs, columns: Sequence[Sequence
             by = _listed(operator["by"])
             return derive.group_streaming(known, by, _first_values(operator, by, columns[0]), count="n")
         case "row_number" | "cumsum" | "cummax" | "cummax_per" | "lag":
-            return _derive_added_column(name, operator, known)
+            return _derive_added_column(name, operator, known, columns[0])
     return _derive_rows(name, operator, known, columns[0])
 
 
@@ -70,7 +70,7 @@ def _derive_rows(name: str, operator: Operator, known: OrderingProperties, colum
     return OrderingProperties()
 
 
-def _derive_added_column(name: str, operator: Operator, known: OrderingProperties) -> OrderingProperties:
+def _derive_added_column(name: str, operator: Operator, known: OrderingProperties, columns: Sequence[str]) -> OrderingProperties:
     match name:
         case "row_number":
             return derive.row_number(known, operator["as"])
@@ -79,8 +79,8 @@ def _derive_added_column(name: str, operator: Operator, known: OrderingPropertie
         case "cummax":
             return derive.cumulative_max(known, operator["of"], operator["as"])
         case "cummax_per":
-            (groups,) = (value for key, value in operator.items() if key not in ("op", "of", "as"))
-            return derive.cumulative_max(known, operator["of"], operator["as"], _listed(groups))
+            groups = _columns_named(operator, ("op", "of", "as"), columns)
+            return derive.cumulative_max(known, operator["of"], operator["as"], groups) if groups else OrderingProperties()
         case "lag":
             return derive.lag(known, operator["of"], operator["as"], missing_first=False)
     return OrderingProperties()
@@ -119,10 +119,18 @@ def _listed(value: str | Sequence[str]) -> list[str]:
     return [value] if isinstance(value, str) else list(value)
 
 
+def _columns_named(operator: Operator, others: Sequence[str], columns: Sequence[str]) -> list[str]:
+    """The columns that an operator names under a key of its own: tables differ in what they call it."""
+    for key, value in operator.items():
+        if key not in others and isinstance(value, str | list) and value and all(name in columns for name in _listed(value)):
+            return _listed(value)
+    return []
+
+
 def _first_values(operator: Operator, by: Sequence[str], columns: Sequence[str]) -> dict[Column, Column]:
     """Which column an output ``first`` is read from, where that can only be one."""
-    named = operator.get("of", operator.get("first"))
-    candidates = [named] if isinstance(named, str) else [column for column in columns if column not in by]
+    named = _columns_named(operator, ("op", "by"), columns)
+    candidates = named or [column for column in columns if column not in by]
     return {"first": candidates[0]} if len(candidates) == 1 else {}
 
 

@@ -148,7 +148,7 @@ class OrderingProperties:
 
     @property
     def not_null(self) -> tuple[Column, ...]:
-        """Columns declared to be without null."""
+        """Columns without null; of a group of equal columns the representative only."""
         return self._facts.not_null
 
     @property
@@ -265,18 +265,16 @@ class OrderingProperties:
         return order + unknown if state.impossible else order
 
     def is_constant(self, column: Column) -> bool:
-        """Whether a column has one value in all rows.
-
-        Examples
-        --------
-        >>> OrderingProperties(orderings=[[("a", "asc")], [("a", "desc")]]).is_constant("a")
-        True
-        """
+        """Whether a column has one value in all rows."""
         return self.determines((), (column,))
 
     def equivalent(self, first: Column, second: Column) -> bool:
         """Whether two columns are equal in every row."""
         return first == second or any(first in group and second in group for group in self.equivalences)
+
+    def is_not_null(self, column: Column) -> bool:
+        """Whether a column, or one that is equal to it, is known to be without null."""
+        return any(self.equivalent(column, known) for known in self.not_null)
 
     def has_key(self, columns: Iterable[Column]) -> bool:
         """Whether no two rows are equal on all the columns.

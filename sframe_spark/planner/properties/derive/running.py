@@ -46,7 +46,7 @@ def _running_extreme(
     properties: OrderingProperties, of: Column, column: Column, per: Sequence[Column], towards: Direction, away: Direction
 ) -> OrderingProperties:
     among_equal = [OrderingItem(key, "any") for key in per]
-    not_null = [column] if of in properties.not_null else []
+    not_null = [column] if properties.is_not_null(of) else []
     if properties.satisfies([*among_equal, OrderingItem(of, towards, "nulls_first")]):
         return properties.add(equivalences=[(of, column)])
     if properties.satisfies([*among_equal, OrderingItem(of, away, "nulls_last")]):
@@ -81,7 +81,7 @@ def cumulative_sum(
         return properties
     if positive:
         return properties.add(orderings=[[(column, "asc")]], keys=[[column]], not_null=[column])
-    if of in properties.not_null:
+    if properties.is_not_null(of):
         # The sum of two rows ties only if the later row adds 0, the smallest summand.
         return properties.add(orderings=[[(column, "asc"), (of, "desc")]], not_null=[column])
     return properties.add(orderings=[[(column, "asc")]])
@@ -110,5 +110,5 @@ def lag(properties: OrderingProperties, of: Column, column: Column, missing_firs
     placements: tuple[NullPlacement, ...] = ("nulls_first",) if missing_first else ("nulls_first", "nulls_last")
     directions: tuple[Direction, ...] = ("asc", "desc")
     known = [(direction, nulls) for direction in directions for nulls in placements if properties.satisfies([(of, direction, nulls)])]
-    not_null = [column] if of in properties.not_null and not missing_first else []
+    not_null = [column] if properties.is_not_null(of) and not missing_first else []
     return properties.add(orderings=[[(column, direction, nulls)] for direction, nulls in known], not_null=not_null)
