@@ -149,7 +149,7 @@ class OrderingProperties:
     @property
     def not_null(self) -> tuple[Column, ...]:
         """Columns without null; of a group of equal columns the representative only."""
-        return self._facts.not_null
+        return tuple(column for column in self._facts.not_null if not isinstance(column, Hidden))
 
     @property
     def at_most_one_row(self) -> bool:

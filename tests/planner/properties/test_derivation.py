@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -199,6 +200,46 @@ def check_chain(chain: tuple[Case, list[dict[str, Any]]]) -> None:
         for operator in rest:
             results = [result for before in results for result in outputs(operator, [before], [LEFT])]
         assert all(is_sorted(result, case["requirement"]) for result in results)
+
+
+@st.composite
+def trees(draw: st.DrawFn) -> tuple[list[dict[str, Any]], list[dict[str, Any]], Case]:
+    """Two inputs that lose a column and are worked on, each by an operator of its own, and what then brings them together."""
+    name = draw(st.sampled_from(BINARY))
+    operator, shown = draw(binary_operators(name))
+    right = LEFT if name in SAME_COLUMNS else RIGHT
+    tables_in = [draw(inputs((*columns, "lost"))) for columns in (LEFT, right)]
+    above = [draw(st.one_of(*(unary_operators(kind) for kind in ("subset", "reverse", "sort", "sort_stable", "unique_first"))))[0] for _ in range(2)]
+    above[1] = json.loads(json.dumps(above[1]).replace('"a"', f'"{right[0]}"').replace('"b"', f'"{right[1]}"'))
+    return tables_in, above, {"operator": operator, "requirement": draw(items(shown, 1, 3)), "columns": [list(LEFT), list(right)]}
+
+
+def check_tree(tree: tuple[list[dict[str, Any]], list[dict[str, Any]], Case]) -> None:
+    tables_in, above, case = tree
+    known, results = [], []
+    for table, operator, columns in zip(tables_in, above, case["columns"], strict=True):
+        projection = {"op": "project", "columns": {column: column for column in columns}}
+        properties = derive_output(projection, [properties_of_table(table, table["columns"])], [table["columns"]])
+        known.append(derive_output(operator, [properties], [columns]))
+        rows_in = [rows for rows in tables(table["columns"], 2, (0, 1)) if has_properties(rows, table)]
+        projected = [rows for before in rows_in for rows in outputs(projection, [before], [table["columns"]])]
+        results.append([rows for before in projected for rows in outputs(operator, [before], [columns])])
+    if derive_output(case["operator"], known, case["columns"]).satisfies(case["requirement"]):
+        for pair in itertools.product(*({str(rows): rows for rows in side}.values() for side in results)):
+            assert all(is_sorted(rows, case["requirement"]) for rows in outputs(case["operator"], pair, case["columns"]))
+
+
+@settings(max_examples=60, deadline=None, derandomize=True)
+@given(trees())
+def test_promises_about_operators_over_two_changed_inputs_hold(tree: tuple[list[dict[str, Any]], list[dict[str, Any]], Case]) -> None:
+    check_tree(tree)
+
+
+@pytest.mark.campaign
+@settings(max_examples=10_000, deadline=None)
+@given(trees())
+def test_campaign_of_random_trees(tree: tuple[list[dict[str, Any]], list[dict[str, Any]], Case]) -> None:
+    check_tree(tree)
 
 
 @settings(max_examples=60, deadline=None, derandomize=True)
