@@ -109,7 +109,7 @@ def rounds(node: PlannerNode) -> bool:
         return operator.kind in SPREADS
     if node.operator_type == "exponential_smoothing":
         return True
-    return node.operator_type in ("group_by", "reduce", "running") and any(item.function in SPREADS for item in operator.aggregations)
+    return node.operator_type in ("group_by", "reduce", "running", "key_window") and any(item.function in SPREADS for item in operator.aggregations)
 
 
 def is_exact(value: Any) -> bool:

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing import ordered_steps, steps
+from sframe_spark.testing import lookup_steps, ordered_steps, steps
 from sframe_spark.testing.growth import Growth
 from sframe_spark.testing.oracle import Oracle, Rows
 from sframe_spark.testing.tables import random_table
@@ -42,6 +42,9 @@ DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "shift": ordered_steps.shift_some,
     "running": ordered_steps.run_by_key,
     "exponential_smoothing": ordered_steps.smooth_along,
+    "asof_join": lookup_steps.look_up_some,
+    "key_window": lookup_steps.window_some,
+    "merge_sorted": lookup_steps.merge_some,
 }
 """Steps that need no Spark."""
 
@@ -82,6 +85,9 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("sort", "append", "top_rows"),
     ("join", "project"),
     ("group_by", "project"),
+    ("asof_join", "project"),
+    ("key_window", "project"),
+    ("merge_sorted", "project"),
 )
 """Steps on top of each other that laws are about: by chance alone they would seldom meet."""
 

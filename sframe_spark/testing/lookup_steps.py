@@ -1,0 +1,62 @@
+"""Random steps for operators that look rows up by key; what is searched is in the order of its row numbers, so nothing need be sorted."""
+
+from __future__ import annotations
+
+from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
+from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.key_window import KeyWindow, key_window
+from sframe_spark.operators.merge_sorted import merge_sorted
+from sframe_spark.operators.row_number import row_number
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.growth import Growth
+from sframe_spark.testing.steps import has_columns, random_aggregation, sort_keys
+
+
+def numbered(node: PlannerNode) -> PlannerNode:
+    """The node with its row number as last column."""
+    return zip_columns(node, row_number(node))
+
+
+def look_up_some(growth: Growth) -> PlannerNode | None:
+    """For an int column the nearest row numbers of another node, perhaps within equal values of a column."""
+    column = growth.any_column(("int", "float"), growth.comparable)
+    other = growth.partner(has_columns)
+    if column is None or other is None:
+        return None
+    node, key = column
+    pairs = [(a, b) for a in sort_keys(growth, node) for b in sort_keys(growth, other) if node.schema[a] == other.schema[b]]
+    pairs = [(a, b) for a, b in pairs if node.schema[a].kind in GROUPS]
+    by = [growth.choose.choice(pairs)] if pairs and growth.choose.random() < 0.5 else []
+    kept = growth.choose.sample(range(node.facts.width), growth.choose.randint(0, min(2, node.facts.width)))
+    values = growth.choose.sample(range(other.facts.width), growth.choose.randint(1, min(3, other.facts.width)))
+    direction, exact = growth.choose.choice(DIRECTIONS), growth.choose.random() < 0.7
+    tolerance = growth.choose.choice((None, 0, 2, 10))
+    # A key that comes back as a value too keeps the first input's columns apart from their copies.
+    places = tuple(range(1 + len(by), 1 + len(by) + len(kept)))
+    join = AsofJoin(other.facts.width, tuple(b for _, b in by), tuple(values), direction, tolerance, exact, places)
+    return growth.add(asof_join(project(node, [key, *[a for a, _ in by], *kept]), numbered(other), join))
+
+
+def window_some(growth: Growth) -> PlannerNode | None:
+    """Up to three aggregates of the rows around each row, perhaps within equal values of a column."""
+    node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
+    if node is None:
+        return None
+    keys = [position for position in sort_keys(growth, node) if node.schema[position].kind in GROUPS]
+    by = [growth.choose.choice(keys)] if keys and growth.choose.random() < 0.5 else []
+    wanted = [random_aggregation(growth, node) for _ in range(growth.choose.randint(1, 3))]
+    kept = growth.choose.sample(range(node.facts.width), growth.choose.randint(0, 1))
+    before, after = growth.choose.choice((0, 1, 5)), growth.choose.choice((0, 2))
+    window = KeyWindow(node.facts.width, tuple(by), before, after, tuple(wanted), tuple(kept))
+    return growth.add(key_window(numbered(node), window))
+
+
+def merge_some(growth: Growth) -> PlannerNode | None:
+    """Two nodes of the same columns, or one with itself, merged by their row numbers."""
+    first = growth.any_node(has_columns)
+    if first is None:
+        return None
+    second = growth.partner(lambda node: node.schema == first.schema)
+    rows = numbered(first)
+    other = rows if second is None or second is first else numbered(second)
+    return growth.add(merge_sorted(rows, other, first.facts.width, "number"))
