@@ -129,13 +129,17 @@ def spark_can_inline(root: PlannerNode) -> bool:
 def largest_row_count(root: PlannerNode) -> int | None:
     """Largest number of rows anywhere below a node if every leaf can be read by row range on the driver, else None.
 
-    Rows of more than ``COLUMNS_IN_A_ROW`` columns count as several, since it is memory that is short.
+    Rows of more than ``COLUMNS_IN_A_ROW`` columns count as several, since it is memory that is short. Sources in which rows are only looked up do not
+    count: as many of their blocks are read as the rows that look need, a few at a time.
     """
     largest = 0
-    for node in postorder([root]):
+    nodes = list(postorder([root]))
+    read = {id(child) for node in nodes for slot, child in enumerate(node.inputs) if node.operator.requires(slot) is not Need.LOOKUP}
+    for node in nodes:
         if not node.inputs and not node.operator.is_source:
             return None
-        bound = node.length.at_most
+        looked_up = node.operator.is_source and node is not root and id(node) not in read
+        bound = 0 if looked_up else node.length.at_most
         weight = -(-node.facts.width // COLUMNS_IN_A_ROW) or 1
         largest = max(largest, 0 if bound is None else bound * weight)
     return largest

@@ -149,3 +149,12 @@ def test_a_large_left_side_out_of_order_keeps_its_places(everything_on_spark: No
     assert found == [list(left[name]) for name in ("t", "w")] + [[18, 10, None, 14, 10]]
     assert log.count("query: sort") == 2
     assert repr(run(joined, naive=True)[0]) == repr(found)
+
+
+def test_a_few_rows_against_a_large_saved_frame_need_no_job(tmp_path: Path) -> None:
+    SFrame({"t": list(range(0, 200, 2)), "v": list(range(100))}).save(str(tmp_path / "right"))
+    joined = SFrame({"t": [9, 150]}).asof_join(load_sframe(str(tmp_path / "right")), on="t")
+    with config.using(small_rows=10):
+        found, log = run(joined)
+    assert found[-1] == [4, 75]
+    assert [line.split(":")[0] for line in log] == ["driver"]
