@@ -12,6 +12,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.growth import MOST_ROWS, Growth
 from sframe_spark.testing.pool import FLAT_POOL, POOL
 from sframe_spark.testing.scalar_steps import COMPARISONS, choose_between, run_program, transform_column, transform_two
+from sframe_spark.testing.tables import COLUMN_TYPES, table_like
 from sframe_spark.types import INT, STR
 
 __all__ = ["choose_between", "run_program", "transform_column", "transform_two"]
@@ -80,17 +81,16 @@ def filter_by_bound(growth: Growth) -> PlannerNode | None:
 
 
 def filter_some(growth: Growth) -> PlannerNode | None:
-    """Rows where an aligned int column is not zero."""
+    """Rows where an aligned int column is not zero, often one that keeps some rows and not all."""
     if growth.choose.random() < 0.3:
         return filter_by_bound(growth)
-    mask = growth.any_column(["int"], growth.comparable)
-    if mask is None:
-        return None
-    length = growth.rows(mask[0])
-    same = mask[0] if growth.choose.random() < 0.6 else None
-    node = same or growth.partner(lambda node: growth.rows(node) == length)
+    node = growth.any_node()
     assert node is not None
-    return growth.add(rows.filter_by_mask(node, growth.single(mask)))
+    length = growth.rows(node)
+    masks = growth.columns(["int"], lambda mask, position: growth.rows(mask) == length and growth.comparable(mask, position))
+    telling = [mask for mask in masks if len({value in (None, 0) for value in growth.values(*mask)}) == 2]
+    masks = telling if telling and growth.choose.random() < 0.8 else masks
+    return growth.add(rows.filter_by_mask(node, growth.single(growth.choose.choice(masks)))) if masks else None
 
 
 def filter_by_last(growth: Growth) -> PlannerNode | None:
@@ -273,17 +273,22 @@ def join_some(growth: Growth) -> PlannerNode | None:
     left = growth.any_node(lambda node: bool(sort_keys(growth, node)))
     if left is None:
         return None
-    # Frames with the same columns are joined with themselves or with their parts.
+    # Frames with the same columns are joined too, whose values are others.
     alike = growth.choose.random() < 0.4
-    right = growth.partner(lambda node: bool(sort_keys(growth, node)) and (not alike or node.schema == left.schema))
+    schema = left.schema
+    right = growth.partner(lambda node: bool(sort_keys(growth, node)) and (not alike or node.schema == schema))
+    if right is left and alike and all(column_type in COLUMN_TYPES for column_type in left.schema):
+        right = growth.add(table_like(growth.choose, left.schema))
     assert right is not None
-    if right is left and alike:
-        right = growth.add(random_slice(growth, left))
+    if growth.choose.random() < 0.5:
+        left, right = right, left
     pairs = [(a, b) for a in sort_keys(growth, left) for b in sort_keys(growth, right) if left.schema[a] == right.schema[b]]
+    meeting = [(a, b) for a, b in pairs if set(growth.values(left, a)) & set(growth.values(right, b))]
+    pairs = meeting if meeting and growth.choose.random() < 0.8 else pairs
     if not pairs or growth.rows(left) * growth.rows(right) > 12 * MOST_ROWS:
         return None
     chosen = growth.choose.sample(pairs, growth.choose.randint(1, min(2, len(pairs))))
     if len({a for a, _ in chosen}) < len(chosen) or len({b for _, b in chosen}) < len(chosen):
         chosen = chosen[:1]
-    how = growth.choose.choice(("inner", "left", "right", "outer"))
+    how = growth.choose.choice(("inner", "inner", "left", "right", "outer"))
     return growth.add(join.join(left, right, [a for a, _ in chosen], [b for _, b in chosen], how))

@@ -84,6 +84,12 @@ def random_column(choose: random.Random, column_type: ColumnType, rows: int) -> 
     return [choose.choice(pool) for _ in range(rows)]
 
 
+def table_like(choose: random.Random, types: Sequence[ColumnType]) -> PlannerNode:
+    """A source in memory of given types with values of its own."""
+    rows = choose.choice(ROW_COUNTS)
+    return table_source([random_column(choose, column_type, rows) for column_type in types], types, rows)
+
+
 def random_table(choose: random.Random, on_disk: bool = True) -> PlannerNode:
     """A source of 1 to 4 columns."""
     kind = choose.choice(("memory",) * 5 + ("segments",) * 2 * on_disk + ("range", "constant"))

@@ -15,13 +15,31 @@ from tests.properties.wrong_laws import WRONG_LAWS
 
 MOST_PROGRAMS = 600
 
+# Fixed, so that operators that are added do not make programs of these rarer.
+KINDS = (
+    "append",
+    "cumulative",
+    "filter",
+    "generalized_transform",
+    "group_by",
+    "join",
+    "lambda_transform",
+    "project",
+    "row_number",
+    "slice",
+    "sort",
+    "top_rows",
+    "transform",
+    "zip",
+)
 
-def programs_until_caught(rule: Law) -> int | None:
+
+def programs_until_caught(rule: Law, most: int = MOST_PROGRAMS) -> int | None:
     """Which random program shows that a law is wrong: the number of programs tried."""
     runner = LawRunner(Optimizer(STAGES, (rule, *builtin_laws())), settled=False)
-    for seed in range(MOST_PROGRAMS):
+    for seed in range(most):
         try:
-            check_program(random_program(random.Random(seed), most_steps=12), runner, random.Random(seed))
+            check_program(random_program(random.Random(seed), KINDS, most_steps=12), runner, random.Random(seed))
         except NotEquivalent as error:
             assert rule.equation in str(error)
             return seed + 1
@@ -34,8 +52,7 @@ def test_a_wrong_law_is_caught(rule: Law) -> None:
 
 
 def test_right_laws_alone_pass_the_same_check() -> None:
-    rule = builtin_laws()[0]
-    assert programs_until_caught(rule) is None
+    assert programs_until_caught(builtin_laws()[0], most=150) is None
 
 
 def test_ten_different_laws() -> None:
