@@ -12,9 +12,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.aggregates.extremes import ORDERED
-from sframe_spark.operators.runs import plain_numbers
+from sframe_spark.operators.runs import comparable, plain_numbers
 from sframe_spark.planner.facts import Schema
-from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
 
 if TYPE_CHECKING:
@@ -66,6 +66,19 @@ def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:
     """Neighbouring lists joined: one list for all from each start to the next."""
     offsets = column.offsets.to_numpy(zero_copy_only=False)
     return pa.LargeListArray.from_arrays(pa.array(np.append(offsets[starts], offsets[-1])), column.values)
+
+
+def members(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """All values of some lists, one after the other, and the number of the list that each is in."""
+    offsets = column.offsets.to_numpy(zero_copy_only=False)
+    values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    return values, np.repeat(np.arange(len(column)), np.diff(offsets))
+
+
+def lists_of(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:
+    """Lists of the values of each group, which stand together in the order of the groups."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values, type=result.physical)
 
 
 def totals(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -208,6 +221,52 @@ class Chosen(PartialAggregate):
         return partial[-1].take(pa.array(np.arange(len(known)), mask=~known))
 
 
+@attrs.frozen
+class Gathered(PartialAggregate):
+    """Ints, floats or texts that are not missing, as lists."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The lists without missing values."""
+        values, group = members(partial[0])
+        return lists_of(values.drop_null(), group[values.is_valid().to_numpy(zero_copy_only=False)], len(partial[0]), result)
+
+
+@attrs.frozen
+class Distinct(PartialAggregate):
+    """Distinct ints, floats or texts, missing included, in order of first occurrence; or their number."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The first of equal values in each group."""
+        values, group = members(partial[0])
+        values = comparable(values, self.types[0])
+        codes = values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
+        places = np.sort(np.unique(group * (len(values) + 1) + codes, return_index=True)[1])
+        if self.aggregation.function == "distinct":
+            return lists_of(values.take(pa.array(places)), group[places], len(partial[0]), result)
+        return pa.array(np.bincount(group[places], minlength=len(partial[0])))
+
+
+@attrs.frozen
+class Ranked(PartialAggregate):
+    """Quantiles of numbers."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """Values at their places in order; zeros where there is no value."""
+        values, group = members(partial[0])
+        group = group[values.is_valid().to_numpy(zero_copy_only=False)]
+        numbers = plain_numbers(values.drop_null()).astype(np.float64)
+        numbers = np.append(numbers[np.lexsort((numbers, group))], 0.0)
+        counts = np.bincount(group, minlength=len(partial[0]))
+        starts = np.cumsum(counts) - counts
+        shares = self.aggregation.parameters
+        found = np.zeros((len(counts), len(shares)))
+        for column, share in enumerate(shares):
+            places = starts + np.minimum(np.floor(share * counts).astype(np.int64), np.maximum(counts - 1, 0))
+            found[:, column] = np.where(counts > 0, numbers[places], 0.0)
+        offsets = np.arange(len(counts) + 1, dtype=np.int32) * len(shares)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.ravel(), from_pandas=False), type=result.physical)
+
+
 def value_ranks(column: pa.Array) -> list[np.ndarray]:
     """Numbers that order as the values do, compared one after the other: of date-times the instant, whether there is an offset, the offset."""
     if not pa.types.is_struct(column.type):
@@ -234,4 +293,7 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
         return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
     if function in ("select_one", "argmin", "argmax"):
         return Chosen(aggregation, types, len(types))
+    if len(types) == 1 and types[0] in (INT, FLOAT, STR):
+        forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Ranked}
+        return forms.get(function, PartialAggregate)(aggregation, types, 1)
     return PartialAggregate(aggregation, types, len(types))
