@@ -42,7 +42,6 @@ DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "shift": ordered_steps.shift_some,
     "running": ordered_steps.run_by_key,
     "exponential_smoothing": ordered_steps.smooth_along,
-    "asof_join": lookup_steps.look_up_some,
     "key_window": lookup_steps.window_some,
     "merge_sorted": lookup_steps.merge_some,
 }
@@ -54,6 +53,8 @@ EXCHANGE_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "top_rows": steps.top_some,
     "group_by": steps.group_some,
     "join": steps.join_some,
+    # Its first input may have to be sorted.
+    "asof_join": lookup_steps.look_up_some,
 }
 """Steps that only Spark executes."""
 
