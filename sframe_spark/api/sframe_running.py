@@ -28,8 +28,8 @@ class RunningColumns(Relational):
     def running(self, operations: Any, by: Any = None) -> SFrame:
         """Add columns with aggregates of the rows up to and including each row.
 
-        Every row keeps its place. Sums, counts, means, extremes, variances and first values keep a few numbers per key; aggregates that hold
-        values (``CONCAT``, ``DISTINCT``, ``COUNT_DISTINCT``, ``FREQ_COUNT``, ``QUANTILE``) keep all rows and take time quadratic in a key's rows.
+        Every row keeps its place. Sums, counts, means, extremes, variances and first values keep a few numbers per key, ``COUNT_DISTINCT`` the
+        distinct values; ``CONCAT``, ``DISTINCT``, ``FREQ_COUNT`` and ``QUANTILE`` keep all rows and take time quadratic in a key's rows.
 
         Parameters
         ----------

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.support import ReduceCollected
 from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.running_distinct import DistinctAggregate
 from sframe_spark.operators.running_groups import RowGroups
 from sframe_spark.operators.running_scans import scan_of
 from sframe_spark.operators.running_states import CollectedAggregate, RunningAggregate, ScanAggregate
@@ -97,6 +98,8 @@ class Running(SequentialOperator):
         scan = scan_of(aggregation.function, types)
         if scan is not None:
             return ScanAggregate(scan, types)
+        if aggregation.function == "count_distinct":
+            return DistinctAggregate(types[0])
         reduce = aggregation.implementation().reduce
         if reduce is None:
             raise UnsupportedOperationError(f"the aggregate {aggregation.function!r} has no running form: it is computed on Spark only")

@@ -82,7 +82,7 @@ def combined_codes(codes: Sequence[np.ndarray]) -> np.ndarray:
     result = codes[0]
     for other in codes[1:]:
         # Small again after each column, so that the product cannot wrap around.
-        result = np.unique(result * (int(other.max()) + 1) + other, return_inverse=True)[1]
+        result = np.unique(result * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
     return result
 
 

@@ -13,8 +13,9 @@ import pyarrow.compute as pc
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.operators.aggregates.support import ReduceCollected
 from sframe_spark.operators.running import placed
-from sframe_spark.operators.running_groups import Components, RowGroups, segmented_scan
+from sframe_spark.operators.running_groups import Components, RowGroups
 from sframe_spark.operators.running_scans import numbers, valid
+from sframe_spark.operators.smoothing_scan import decayed_scan, decayed_together
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -117,7 +118,7 @@ class ExponentialSmoothing(SequentialOperator):
         if self.time is None:
             later = (later[0] + state.rows[places], *later[1:])
         with np.errstate(all="ignore"):
-            decayed = self._together(tuple(component[places] for component in state.decayed), later)
+            decayed = decayed_together(tuple(component[places] for component in state.decayed), later, self.half_life)
         latest = tuple(np.where(second.latest[1], new, old[places]) for new, old in zip(second.latest, state.latest, strict=True))
         put(state.decayed, places, decayed)
         put(state.latest, places, latest)
@@ -140,8 +141,8 @@ class ExponentialSmoothing(SequentialOperator):
         present = valid(column)[groups.order] & timed
         values = np.where(present, numbers(column, np.dtype(np.float64))[groups.order], 0.0)
         with np.errstate(all="ignore"):
-            scanned = segmented_scan((times, values, present.astype(np.float64), present), groups, self._together)
-            total = self._together(tuple(component[slot_of_rows] for component in after.decayed), scanned)
+            scanned = decayed_scan(times, values, present, bool(timed.all()), groups, self.half_life)
+            total = decayed_together(tuple(component[slot_of_rows] for component in after.decayed), scanned, self.half_life)
             means = total[1] / total[2]
         put(after.decayed, places, tuple(component[groups.stops - 1] for component in total))
         after.rows[places] += groups.stops - groups.starts
@@ -176,18 +177,6 @@ class ExponentialSmoothing(SequentialOperator):
             raise ExecutionError(f"exponential smoothing needs times that do not go backwards, but {after} comes after {before}: sort by time first")
         last = np.concatenate([group[1:] != group[:-1], [True]])[: len(group)]
         put(state.latest, slots[last], (found[last], np.ones(int(last.sum()), dtype=bool)))
-
-    def _together(self, first: Components, second: Components) -> Components:
-        """Earlier values decayed to the time of the later ones, and these."""
-        both = first[3] & second[3]
-        gap = second[0] - first[0]
-        # Ints far apart wrap around.
-        gap = np.where(gap >= 0, gap, second[0].astype(np.float64) - first[0].astype(np.float64))
-        weight = np.exp2(-gap / self.half_life)
-        sums, weights = (
-            np.where(both, np.where(weight > 0, a * weight, 0.0) + b, np.where(second[3], b, a)) for a, b in zip(first[1:3], second[1:3], strict=True)
-        )
-        return (np.where(second[3], second[0], first[0]), sums, weights, first[3] | second[3])
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The last smoothed value of all rows so far, collected over a window."""

@@ -206,3 +206,21 @@ def test_orders_that_running_values_have() -> None:
     assert not claims(done, "s", "asc")
     assert properties_of(done["least"]._node).order.satisfies([(0, "desc", "nulls_first")])
     assert not claims(sf.running(requests, by="k"), "n", "asc")
+
+
+@pytest.mark.parametrize(
+    ("values", "counts"),
+    [
+        ([[1, "a"], [1, "a"], None, []], [1, 1, 2, 3]),
+        ([{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1}, None], [1, 1, 2, 3]),
+        ([[1.0, NAN], [1.0, NAN], [1.0]], [1, 1, 2]),
+        ([0.0, -0.0, NAN, NAN, None], [1, 1, 2, 2, 3]),
+    ],
+)
+def test_distinct_values_of_all_types(values: list[Any], counts: list[int]) -> None:
+    assert list(SFrame({"v": values}).running({"n": aggregate.COUNT_DISTINCT("v")})["n"]) == counts
+
+
+def test_dicts_of_values_so_far() -> None:
+    done = SFrame({"k": ["x", "y", "x"], "v": [1, 2, 3]}).running({"d": aggregate.CONCAT("k", "v")})
+    assert list(done["d"]) == [{"x": 1}, {"x": 1, "y": 2}, {"x": 1, "y": 2}]
