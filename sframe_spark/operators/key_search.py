@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.lookup import Lookup, Recent, runs
+from sframe_spark.operators.lookup import OUT_OF_ORDER, Lookup, Recent, runs
 from sframe_spark.operators.lookup_keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
 from sframe_spark.types import ColumnType
 
@@ -164,7 +164,7 @@ def key_run(column: pa.Array, column_type: ColumnType, as_float: bool = False) -
     first, count = (int(np.argmax(there)), int(np.count_nonzero(there))) if len(there) else (0, 0)
     keys = keys[first : first + count]
     if not there[first : first + count].all() or bool((keys[1:] < keys[:-1]).any()):
-        raise PlanInvariantError("rows that are looked up by key are not in ascending order of the key")
+        raise PlanInvariantError(OUT_OF_ORDER)
     return keys, first
 
 

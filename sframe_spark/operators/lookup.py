@@ -11,6 +11,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookup_keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources import MemorySource, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -23,6 +24,8 @@ from sframe_spark.storage.paths import join
 BLOCK_ROWS = 131_072
 # Columns of blocks read last stay in memory up to this many bytes.
 CACHE_BYTES = 128 * 1024 * 1024
+
+OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
 
 Value = TypeVar("Value")
 
@@ -197,13 +200,25 @@ class Lookup:
         return Chunk(tuple(column.take(places) for column in block.columns), len(positions))
 
     def fences(self, column: int, as_float: bool = False) -> Fences:
-        """Keys at the starts of the blocks; the source must be in ascending order of the column."""
+        """Keys at the starts of the blocks; the source must be in ascending order of the column.
+
+        Raises
+        ------
+        PlanInvariantError
+            If the blocks show that it is not.
+        """
         found = self._fences.get((column, as_float))
         if found is None:
             firsts = [self._first(number, column, stored) for number, stored in enumerate(stored_starts(self.source, column, self.block_count))]
-            missing = sum(first is None for first in firsts)
+            missing = next((place for place, first in enumerate(firsts) if first is not None), len(firsts))
             is_float = as_float or self.schema[column].kind == "float"
-            found = Fences(np.array(firsts[missing:], dtype=np.float64 if is_float else np.int64), missing)
+            if None in firsts[missing:]:
+                raise PlanInvariantError(OUT_OF_ORDER)
+            keys = np.array(firsts[missing:], dtype=np.float64 if is_float else np.int64)
+            # NaN is last, and compares as nothing.
+            if bool((keys[1:] < keys[:-1]).any() or (np.isnan(keys[:-1]) & ~np.isnan(keys[1:])).any()):
+                raise PlanInvariantError(OUT_OF_ORDER)
+            found = Fences(keys, missing)
             self._fences[(column, as_float)] = found
         return found
 

@@ -55,6 +55,14 @@ def test_times_with_zones_compare_by_their_instants() -> None:
     assert list(left.asof_join(right, on="t", allow_exact=False)["v"]) == [None, 1]
 
 
+def test_a_day_is_24_hours_over_a_change_of_the_clocks() -> None:
+    summer, winter = datetime.timezone(2 * HOUR), ZONE
+    for before, after, found in ((winter, summer, [1, 1]), (summer, winter, [None, 1])):
+        left = SFrame({"t": [datetime.datetime(2024, 3, 31, 12, tzinfo=after), datetime.datetime(2024, 3, 31, 11, tzinfo=after)]})
+        right = SFrame({"t": [datetime.datetime(2024, 3, 30, 12, tzinfo=before)], "v": [1]})
+        assert list(left.asof_join(right, on="t", tolerance="1d")["v"]) == found
+
+
 def test_nothing_to_find_in() -> None:
     left = SFrame({"t": [1, 2]})
     empty = SFrame({"t": [1], "v": ["x"]}).head(0)

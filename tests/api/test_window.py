@@ -70,6 +70,17 @@ def test_what_cannot_be_asked_is_refused_at_once(arguments: dict[str, Any], erro
         frame.window(**{"aggregates": aggregate.COUNT(), **arguments})
 
 
+@pytest.mark.spark
+def test_windows_of_times_with_offsets_compare_instants(spark: Any) -> None:
+    hour = datetime.timedelta(hours=1)
+    summer, winter = datetime.timezone(2 * hour), datetime.timezone(hour)
+    # In autumn a day later by the wall clock is 25 hours later, in spring 23.
+    autumn = [datetime.datetime(2024, 10, 26, 12, tzinfo=summer), datetime.datetime(2024, 10, 27, 12, tzinfo=winter)]
+    spring = [datetime.datetime(2024, 3, 30, 12, tzinfo=winter), datetime.datetime(2024, 3, 31, 12, tzinfo=summer)]
+    for times, found in ((autumn, [1, 1]), (spring, [1, 2]), (spring[::-1], [2, 1])):
+        assert list(SFrame({"t": times}).window("t", {"n": aggregate.COUNT()}, before="1d")["n"]) == found
+
+
 @pytest.fixture
 def everything_on_spark(spark: Any) -> Iterator[None]:
     """No query runs on the driver."""

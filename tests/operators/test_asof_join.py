@@ -162,6 +162,13 @@ def test_rows_out_of_order_are_noticed() -> None:
         PlanRunner(FlatPlan.of(AsofJoin(0, (), (0,)).make_planner_node(left, right))).run(0, 1)
 
 
+@pytest.mark.parametrize("keys", [[1, 2, 0, 1], [1, 2, None, 3]])
+def test_segments_out_of_order_are_noticed(keys: list[int | None], tmp_path: Path) -> None:
+    left, right = memory_source([pa.array([9])], [INT]), saved(tmp_path, [(key,) for key in keys], [INT], [2])
+    with pytest.raises(PlanInvariantError, match="ascending"):
+        PlanRunner(FlatPlan.of(AsofJoin(0, (), (0,)).make_planner_node(left, right))).run(0, 1)
+
+
 def test_the_left_rows_keep_their_domain() -> None:
     left = memory_source([pa.array([1, 2]), pa.array(["x", "y"])], [INT, STR])
     right = memory_source([pa.array([1]), pa.array([5])], [INT, INT])
