@@ -1,0 +1,155 @@
+"""What Spark has to do for a program: exchanges, sorts and scans of the plans that really run, with everything sent to Spark.
+
+The table in docs/design.md ("Plans") is made of these cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import attrs
+import numpy as np
+import pytest
+
+import sframe_spark as tc
+from sframe_spark import aggregate as agg
+from sframe_spark.engine import query
+from sframe_spark.storage import reader
+
+ROWS = 4_000
+pytestmark = pytest.mark.spark
+
+
+@attrs.define
+class Work:
+    """What Spark was asked to do."""
+
+    queries: int = 0
+    exchanges: int = 0
+    sorts: int = 0
+    scans: int = 0
+
+    def add(self, plan: str) -> None:
+        """Count the nodes of a physical plan."""
+        self.queries += 1
+        lines = [line.strip(" :+-*()0123456789") for line in plan.splitlines()]
+        self.exchanges += sum(line.startswith("Exchange ") for line in lines)
+        self.sorts += sum(line.startswith("Sort ") for line in lines)
+        self.scans += sum(line.startswith("FileScan ") or "LocalTableScan" in line or line.startswith("Scan ") for line in lines)
+
+
+@pytest.fixture
+def work(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
+    """Counts over all queries of a test, which run without small sections and without replanning."""
+    found = Work()
+    original = query.lower
+
+    def lower(*arguments: Any) -> Any:
+        relation = original(*arguments)
+        found.add(relation.sorted()._jdf.queryExecution().executedPlan().toString())
+        return relation
+
+    monkeypatch.setattr(query, "lower", lower)
+    adaptive = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    with tc.config.using(small_rows=0, single_task_rows=0, default_segments=4):
+        yield found
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> dict[str, str]:
+    """Saved frames of four segments: by time with ties, by key, and one without an order."""
+    directory: Path = tmp_path_factory.mktemp("frames")
+    number = np.arange(ROWS)
+    frames = {
+        "by_time": {"t": number // 3, "v": (number * 7919) % ROWS * 0.5, "k": number % 7},
+        "by_key": {"t": np.arange(ROWS // 4) * 4, "w": np.arange(ROWS // 4) * 0.25},
+        "unordered": {"t": (number * 7919) % ROWS, "u": number % 11},
+    }
+    places = {}
+    with tc.config.using(small_rows=0, default_segments=4):
+        for name, columns in frames.items():
+            places[name] = str(directory / name)
+            frame = tc.SFrame(columns)
+            (frame[frame["t"] >= 0]).save(places[name])
+    return places
+
+
+@attrs.frozen
+class Case:
+    """A program over the saved frames and what it may cost."""
+
+    title: str
+    program: Callable[[tc.SFrame, tc.SFrame, tc.SFrame], Any]
+    queries: int
+    exchanges: int
+    sorts: int
+
+    def __str__(self) -> str:
+        return self.title
+
+
+def sums(sf: tc.SFrame, key: str) -> tc.SFrame:
+    """Group by a key."""
+    return sf.groupby(key, {"s": agg.SUM("v"), "n": agg.COUNT()})
+
+
+CASES = [
+    Case("sort by another column", lambda a, b, c: a.sort("v"), 1, 1, 1),
+    Case("sort by the recorded order", lambda a, b, c: a.sort("t"), 0, 0, 0),
+    Case("sort of a sort by the same column", lambda a, b, c: a.sort("v").sort("v"), 1, 1, 1),
+    Case("sort of a filtered frame in order", lambda a, b, c: a[a["v"] > 5].sort("t"), 0, 0, 0),
+    Case("sort by a strictly monotone result", lambda a, b, c: assigned(a, "later", a["t"] + 10).sort("later"), 0, 0, 0),
+    Case("sort by a column that a filter makes constant, then the order", lambda a, b, c: a[a["k"] == 3].sort(["k", "t"]), 0, 0, 0),
+    Case("sort below a sum", lambda a, b, c: a.sort("v")["v"].sum(), 1, 1, 0),
+    Case("group-by", lambda a, b, c: sums(a, "k"), 1, 2, 1),
+    Case("group-by on the recorded order", lambda a, b, c: sums(a, "t"), 0, 0, 0),
+    Case("group-by on a sort's key, then its order again", lambda a, b, c: sums(a.sort("t"), "t").sort("t"), 0, 0, 0),
+    Case("unique values of a column in order", lambda a, b, c: a["t"].unique(), 0, 0, 0),
+    Case("join with an unordered frame, which is broadcast", lambda a, b, c: a.join(c, on="t"), 1, 1, 1),
+    Case("join with a frame in order of the key", lambda a, b, c: a.join(b, on="t"), 0, 0, 0),
+    Case("as-of join of two frames in order", lambda a, b, c: a.asof_join(b, on="t"), 0, 0, 0),
+    Case("merge of two frames in order", lambda a, b, c: a[["t"]].merge_sorted(b[["t"]], on="t"), 0, 0, 0),
+    Case("zip of columns of two saved frames", lambda a, b, c: assigned(a, "u", c["u"]), 0, 0, 0),
+    Case("running sum", lambda a, b, c: a["v"].cumulative_sum(), 0, 0, 0),
+    Case("rolling mean", lambda a, b, c: a["v"].rolling_mean(-5, 0), 0, 0, 0),
+    Case("time window", lambda a, b, c: a.window("t", {"m": agg.MEAN("v")}, before=5), 0, 0, 0),
+    Case("one row per time", lambda a, b, c: a.groupby_cycles("t", operations={"m": agg.MEAN("v")}), 0, 0, 0),
+    Case("intervals", lambda a, b, c: a.groupby_intervals("t", every=100, operations={"m": agg.MEAN("v")}), 0, 0, 0),
+    Case("running aggregates by key", lambda a, b, c: a.running({"m": agg.MAX("v")}, by="k"), 0, 0, 0),
+    Case("head of a sort by the order", lambda a, b, c: a.sort("t").head(5), 0, 0, 0),
+    Case("first rows by another column", lambda a, b, c: a.sort("v").head(5), 1, 0, 0),
+    Case("filter by a range of the order", lambda a, b, c: a[(a["t"] > 100) & (a["t"] < 120)], 0, 0, 0),
+    Case("minimum, maximum and length", lambda a, b, c: (a["t"].min(), a["v"].max(), len(a)), 0, 0, 0),
+]
+
+
+def assigned(sf: tc.SFrame, name: str, column: Any) -> tc.SFrame:
+    """The frame with one more column."""
+    copy = sf.copy()
+    copy[name] = column
+    return copy
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_what_spark_has_to_do(case: Case, places: dict[str, str], work: Work) -> None:
+    result = case.program(*[tc.load_sframe(places[name]) for name in ("by_time", "by_key", "unordered")])
+    if isinstance(result, (tc.SFrame, tc.SArray)):
+        result.materialize()
+    assert (work.queries, work.exchanges, work.sorts) == (case.queries, case.exchanges, case.sorts)
+
+
+def test_the_head_of_a_frame_in_order_opens_one_segment(places: dict[str, str], work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    opened: list[str] = []
+    original = reader.opened
+    monkeypatch.setattr(reader, "opened", lambda location, footer: opened.append(location) or original(location, footer))
+    frame = tc.load_sframe(places["by_time"])
+    assert [row["t"] for row in frame.sort("t").head(4)] == [0, 0, 0, 1]
+    assert len(set(opened)) == 1
+    opened.clear()
+    with tc.config.using(small_rows=ROWS):
+        assert [row["t"] for row in frame[frame["t"] == 1200]] == [1200] * 3
+    assert len(set(opened)) == 1
