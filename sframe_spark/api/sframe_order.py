@@ -126,11 +126,7 @@ class Orders(Relational):
             return OrderAnswer(True, origin_of_order(plan, by))
         witness = properties_of(plan).order.witness(requirement(by))
         assert witness is not None
-        named = witness._replace(
-            columns=tuple(self._names[column] for column in witness.columns if isinstance(column, int)),
-            requirement=(self._names[witness.requirement[0]], witness.requirement[1]),
-        )
-        return OrderAnswer(False, str(named))
+        return OrderAnswer(False, str(witness.named(dict(enumerate(self._names)))))
 
     def ordering(self) -> KnownOrder:
         """What is known of the order of the rows, without computing any of them, and where that comes from.

@@ -64,10 +64,7 @@ def why_needed(node: PlannerNode) -> str:
     witness = properties_of(node.inputs[0]).order.witness(wanted)
     if witness is None:
         return "; the rows are in that order, but an exchange comes before it anyway"
-    named = witness._replace(
-        columns=tuple(f"c{column}" for column in witness.columns),
-        requirement=(f"c{witness.requirement[0]}", witness.requirement[1]),
-    )
+    named = witness.named({column: f"c{column}" for column in range(node.inputs[0].facts.width)})
     return "; " + " ".join(str(named).split())
 
 

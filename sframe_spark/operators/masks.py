@@ -63,7 +63,8 @@ def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
 
 def without_missing(program: Program, register: int) -> list[int]:
     """Registers that are not missing where a count of missing values, such as ``is_missing(a) + is_missing(b)``, is zero."""
-    found, pending = [], [register]
+    found: list[int] = []
+    pending = [register]
     while pending:
         place = pending.pop()
         step = program.steps[place - program.width] if place >= program.width else None

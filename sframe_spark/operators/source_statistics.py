@@ -7,7 +7,8 @@ import itertools
 from sframe_spark.operators.segment_scan import segments_in_range
 from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource, SegmentSource, Source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties import OrderingItem, OrderingProperties
+from sframe_spark.planner.properties import OrderingProperties
+from sframe_spark.planner.properties.items import Ordering
 from sframe_spark.planner.properties.relation import RelationProperties, requirement
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
@@ -136,16 +137,18 @@ def shown_order(source: Source) -> RecordedOrder:
 def recorded_order(node: PlannerNode) -> RecordedOrder:
     """Orderings and keys proved of a node's rows, for the manifest of its result; files that Spark writes tell no order themselves."""
     known = properties_of(node).order
-    orderings = []
-    for items in known.orderings:
-        shown = tuple(itertools.takewhile(is_recordable, items))
-        orderings += [tuple((int(item.column), item.direction == "asc") for item in shown)] if shown else []
-    keys = tuple(tuple(map(int, key)) for key in known.keys if key and all(isinstance(column, int) for column in key))
-    return RecordedOrder(tuple(dict.fromkeys(orderings))[:MOST_RECORDED], keys[:MOST_RECORDED])
+    orderings = [shown for items in known.orderings if (shown := recordable_part(items))]
+    keys = [tuple(column for column in key if isinstance(column, int)) for key in known.keys if key]
+    whole = [key for key, original in zip(keys, filter(None, known.keys), strict=True) if len(key) == len(original)]
+    return RecordedOrder(tuple(dict.fromkeys(orderings))[:MOST_RECORDED], tuple(whole[:MOST_RECORDED]))
 
 
-def is_recordable(item: OrderingItem) -> bool:
-    """True for an entry about a shown column with missing values as the smallest."""
-    if not isinstance(item.column, int) or item.direction == "any":
-        return False
-    return item.nulls == ("nulls_first" if item.direction == "asc" else "nulls_last")
+def recordable_part(items: Ordering) -> tuple[tuple[int, bool], ...]:
+    """The leading entries of an ordering that are about shown columns with missing values as the smallest."""
+    shown: list[tuple[int, bool]] = []
+    for item in items:
+        smallest = "nulls_first" if item.direction == "asc" else "nulls_last"
+        if not isinstance(item.column, int) or item.direction == "any" or item.nulls != smallest:
+            break
+        shown.append((item.column, item.direction == "asc"))
+    return tuple(shown)

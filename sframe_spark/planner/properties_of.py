@@ -18,7 +18,7 @@ def properties_of(root: PlannerNode) -> RelationProperties:
         if node.known is not None:
             operator, before, properties = node.known
             if operator is node.operator and len(before) == len(inputs) and all(a is b for a, b in zip(before, inputs, strict=True)):
-                return properties  # type: ignore[no-any-return]
+                return properties
         properties = node.operator.infer_properties(inputs, [child.facts for child in node.inputs])
         if node.length.at_most is not None and node.length.at_most <= 1 and not properties.order.at_most_one_row:
             properties = properties.reordered(properties.order.add(keys=[()]))

@@ -37,7 +37,7 @@ class Work:
         lines = [line.strip(" :+-*()0123456789") for line in plan.splitlines()]
         self.exchanges += sum(line.startswith("Exchange ") for line in lines)
         self.sorts += sum(line.startswith("Sort ") for line in lines)
-        self.scans += sum(line.startswith("FileScan ") or "LocalTableScan" in line or line.startswith("Scan ") for line in lines)
+        self.scans += sum(line.startswith(("FileScan ", "Scan ")) or "LocalTableScan" in line for line in lines)
 
 
 @pytest.fixture

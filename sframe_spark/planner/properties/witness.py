@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Hashable, Iterable, Mapping
 from typing import NamedTuple
 
 from sframe_spark.planner.properties.closure import PairState
@@ -35,6 +35,11 @@ class Witness(NamedTuple):
     earlier: tuple[int | None, ...]
     later: tuple[int | None, ...]
     requirement: tuple[Column, str]
+
+    def named(self, names: Mapping[Hashable, str]) -> Witness:
+        """The same rows under the names that users know."""
+        column, direction = self.requirement
+        return self._replace(columns=tuple(names.get(c, c) for c in self.columns), requirement=(names.get(column, column), direction))
 
     def __str__(self) -> str:
         column, direction = self.requirement
