@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import shutil
-import tempfile
 from collections.abc import Sequence
 
-from sframe_spark.api.nodes import iterate_tuples
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
@@ -71,6 +68,8 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
     """Save a frame as a directory of segments or as CSV."""
+    from sframe_spark.api.csv_writer import write_csv
+
     chosen = format or ("csv" if path_text(path).endswith((".csv", ".csv.gz")) else "binary")
     if chosen == "csv":
         write_csv(node, names, path)
@@ -82,31 +81,14 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
 
 def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
     """Save a column as a directory of segments or as lines of text."""
+    from sframe_spark.api.csv_writer import CsvFormat, write_csv
+
     if format in ("text", "csv"):
-        write_csv(node, [COLUMN_NAME], path, header=False)
+        write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))
     elif format in (None, "binary"):
         save_node(node, path, [COLUMN_NAME])
     else:
         raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
-
-
-def write_csv(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], header: bool = True) -> None:
-    """Write all rows as CSV, streaming, into a file that appears when it is complete."""
-    target = os.path.abspath(path_text(path))
-    if os.path.isdir(target):
-        raise StorageError(f"{target} is a directory: choose the name of a file")
-    with telling("write", target):
-        handle, staging = tempfile.mkstemp(prefix=".writing-", dir=os.path.dirname(target))
-        try:
-            with os.fdopen(handle, "w", newline="", encoding="utf-8") as file:
-                writer = csv.writer(file)
-                if header:
-                    writer.writerow(names)
-                writer.writerows(["" if value is None else value for value in row] for row in iterate_tuples(node))
-            os.replace(staging, target)
-        except BaseException:
-            os.unlink(staging)
-            raise
 
 
 def load_frame(path: str | os.PathLike[str]) -> tuple[PlannerNode, list[str]]:

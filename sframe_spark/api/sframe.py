@@ -227,9 +227,19 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         """Save as a directory that ``load_sframe`` opens again, or as CSV, whole or not at all."""
         persistence.save_frame(self._node, self._names, filename, format)
 
-    def export_csv(self, filename: str) -> None:
-        """Write all rows as a CSV file with a header."""
-        persistence.write_csv(self._node, self._names, filename)
+    def export_csv(self, filename: str, *form: Any, **options: Any) -> None:
+        """Write all rows as a CSV file.
+
+        Parameters
+        ----------
+        filename
+            The file; compressed if the name ends in ``.gz``.
+        form, options
+            See :class:`~sframe_spark.api.csv_writer.CsvFormat`.
+        """
+        from sframe_spark.api.csv_writer import CsvFormat, write_csv
+
+        write_csv(self._node, self._names, filename, CsvFormat(*form, **options))
 
     @staticmethod
     def read_csv(url: str, delimiter: str = ",", header: bool = True, **options: Any) -> SFrame:

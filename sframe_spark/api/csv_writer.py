@@ -1,0 +1,208 @@
+"""Frames as CSV: written a batch at a time into a file that appears when it is complete, so that ``read_csv`` gives every value back."""
+
+from __future__ import annotations
+
+import array
+import contextlib
+import datetime
+import gzip
+import io
+import json
+import os
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from sframe_spark.api.persistence import path_text
+from sframe_spark.engine.materialize import iterate
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.failures import telling
+from sframe_spark.values.decode import decode
+from sframe_spark.values.temporal import datetime_text
+
+QUOTE_ALL, QUOTE_NONE = 1, 3
+ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
+
+
+@attrs.frozen
+class CsvFormat:
+    """How a CSV file is written, in the order of the reference's arguments.
+
+    Parameters
+    ----------
+    delimiter
+        Text between two fields.
+    line_terminator
+        Text after each line.
+    header
+        Whether the first line holds the column names.
+    quote_level
+        1: quotes around every field; 3: around none; otherwise around those that need them.
+    double_quote
+        Whether a quote in a field is written twice; otherwise after the escape character.
+    escape_char
+        Character before a character that would not be itself; empty: none.
+    quote_char
+        Character around fields that hold anything.
+    na_rep
+        What is written for a missing value.
+    file_header, file_footer
+        First and last line of the file; empty: none.
+    line_prefix
+        What every line with a row starts with.
+
+    Examples
+    --------
+    >>> CsvFormat().field("a,b"), CsvFormat().field("plain")
+    ('"a,b"', 'plain')
+    """
+
+    delimiter: str = ","
+    line_terminator: str = "\n"
+    header: bool = True
+    quote_level: int = 2
+    double_quote: bool = True
+    escape_char: str = "\\"
+    quote_char: str = '"'
+    na_rep: str = ""
+    file_header: str = ""
+    file_footer: str = ""
+    line_prefix: str = ""
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("delimiter", "line_terminator", "escape_char", "quote_char", "na_rep", "file_header", "file_footer", "line_prefix"):
+            if not isinstance(getattr(self, name), str):
+                raise SchemaError(f"{name} is a text, got {getattr(self, name)!r}")
+        if not self.delimiter or not self.line_terminator:
+            raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
+
+    def field(self, text: str) -> str:
+        """A text as a field: in quotes where it would not be read as it is."""
+        return self.quoted(text) if self.quote_level == QUOTE_ALL or self._needs_quotes(text) else text
+
+    def quoted(self, text: str) -> str:
+        """A text in quotes."""
+        if self.quote_level == QUOTE_NONE:
+            return text
+        escape, quote = self.escape_char, self.quote_char
+        if escape:
+            text = text.replace(escape, escape * 2)
+            for character, letter in ESCAPES.items():
+                text = text.replace(character, escape + letter)
+        text = text.replace(quote, quote * 2 if self.double_quote else escape + quote) if quote else text
+        return f"{quote}{text}{quote}"
+
+    def _needs_quotes(self, text: str) -> bool:
+        if not text or text[0].isspace() or text[-1].isspace():
+            return True
+        special = (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r", "\t", "\\", self.escape_char)
+        return any(mark in text for mark in special if mark)
+
+    def plain(self, text: str) -> str:
+        """A number as a field."""
+        return self.quoted(text) if self.quote_level == QUOTE_ALL else text
+
+    def writer_of(self, kind: str) -> Callable[[Any], str]:
+        """The function from a value of a kind of column to its field."""
+        texts: dict[str, Callable[[Any], str]] = {
+            "int": lambda value: self.plain(str(value)),
+            "float": lambda value: self.plain(repr(value)),
+            "str": self.field,
+            "datetime": lambda value: self.quoted(instant_text(value)),
+            "array": lambda value: self.quoted(nested_text(value).replace(",", " ")),
+        }
+        write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
+        missing = self.plain(self.na_rep)
+        return lambda value: missing if value is None else write(value)
+
+
+def nested_text(value: Any) -> str:
+    """A list, dict or array as ``read_csv`` reads it; a list of one missing element, for which there is no text, reads as empty.
+
+    Examples
+    --------
+    >>> nested_text([1, 'a"b', None]), nested_text({"k": array.array("d", [1, 2.5])})
+    ('[1,"a\\\\"b",]', '{"k":[1,2.5]}')
+    """
+    if value is None:
+        return ""
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, array.array):
+        return "[" + ",".join(repr(item).removesuffix(".0") for item in value) + "]"
+    if isinstance(value, (list, tuple)):
+        return "[" + ",".join(map(nested_text, value)) + "]"
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{nested_text(key)}:{nested_text(item)}" for key, item in value.items()) + "}"
+    return repr(value) if isinstance(value, (int, float)) else instant_text(value)
+
+
+def instant_text(value: datetime.datetime) -> str:
+    """A date and time with its offset from UTC, if it has one.
+
+    Examples
+    --------
+    >>> instant_text(datetime.datetime(2011, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc))
+    '20110102T030405+0000'
+    """
+    return datetime_text(value) + value.strftime("%z")
+
+
+def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvFormat | None = None) -> None:
+    """Write all rows as CSV, streaming, into a file that appears when it is complete; compressed if its name ends in ``.gz``.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    chosen = form or CsvFormat()
+    target = os.path.abspath(path_text(path))
+    if os.path.isdir(target):
+        raise StorageError(f"{target} is a directory: choose the name of a file")
+    with telling("write", target):
+        handle, staging = tempfile.mkstemp(prefix=".writing-", dir=os.path.dirname(target))
+        try:
+            with _opened(handle, target.endswith(".gz")) as file:
+                for lines in csv_lines(node, names, chosen):
+                    file.write(lines)
+            _give_usual_rights(staging)
+            os.replace(staging, target)
+        except BaseException:
+            os.unlink(staging)
+            raise
+
+
+def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Iterator[str]:
+    """The text of the file, a batch of rows at a time."""
+    end = form.line_terminator
+    if form.file_header:
+        yield form.file_header + end
+    if form.header and names:
+        yield form.delimiter.join(map(form.field, names)) + end
+    writers = [form.writer_of(kind.kind) for kind in node.schema]
+    for chunk in iterate(node) if names else ():
+        columns = [map(write, decode(column, kind)) for write, column, kind in zip(writers, chunk.columns, node.schema, strict=True)]
+        yield "".join([form.line_prefix + form.delimiter.join(row) + end for row in zip(*columns, strict=True)])
+    if form.file_footer:
+        yield form.file_footer + end
+
+
+@contextlib.contextmanager
+def _opened(handle: int, compressed: bool) -> Iterator[Any]:
+    """A text file over an open handle."""
+    with os.fdopen(handle, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else contextlib.nullcontext(raw) as file:
+        text = io.TextIOWrapper(file, "utf-8", newline="")
+        yield text
+        text.flush()
+        text.detach()
+
+
+def _give_usual_rights(path: str) -> None:
+    """Give a temporary file, which only its owner may read, the rights of any new file."""
+    mask = os.umask(0)
+    os.umask(mask)
+    os.chmod(path, 0o666 & ~mask)
