@@ -191,3 +191,59 @@ def test_many_joins_keep_few_hidden_columns() -> None:
         known = derive.join_left(known, dimension, [(0, "key")], [0, 1, 2], ["key", "value"]).project({0: 0, 1: 1, 2: "value"})
         assert known.satisfies([(0, "asc"), (1, "asc")]), number
         assert len({column for column in columns_of(known.facts) if isinstance(column, Hidden)}) <= 24
+
+
+def with_hidden(first: str, second: str, *more: str) -> OrderingProperties:
+    """Properties with a hidden column that ``first`` determines and that determines ``second``."""
+    known = OrderingProperties(
+        orderings=[[("lost", "asc"), (second, "asc")]],
+        functional_dependencies=[[[first], ["lost"]], [["lost"], [second]]],
+        not_null=[first, second, "lost", *more],
+    )
+    return known.project({column: column for column in (first, second, *more)})
+
+
+def test_hidden_columns_of_two_inputs_are_not_taken_for_each_other() -> None:
+    left, right = with_hidden("a", "b"), with_hidden("k", "v")
+    for together in (derive.zip_rows(left, right), derive.join_range(left, right, ["a", "b"], ["k", "v"], matches_in_order=True)):
+        assert not together.add(constants=["a"]).satisfies([("v", "asc")])
+    assert derive.zip_rows(left, right).add(constants=["k"]).satisfies([("v", "asc")])
+
+
+def test_a_left_join_does_not_believe_every_row_to_be_matched() -> None:
+    left, right = with_hidden("a", "b"), with_hidden("k", "v", "c").add(constants=["c"])
+    joined = derive.join_left(left, right, [("a", "k")], ["a", "b"], ["k", "v", "c"])
+    assert not joined.satisfies([("c", "asc")])
+    assert derive.join_inner(left, right, [("a", "k")], ["a", "b"], ["k", "v", "c"]).satisfies([("c", "asc")])
+
+
+def test_a_merge_of_inputs_that_are_sorted_by_a_beginning_only_says_nothing_of_ties() -> None:
+    known = OrderingProperties(orderings=[[("a", "asc")]])
+    merged = derive.merge_sorted(known, known.add(constants=["b"]), [("a", "asc"), ("b", "asc")])
+    assert merged.satisfies([("a", "asc")])
+    assert not merged.satisfies([("a", "asc"), ("b", "asc")])
+
+
+def test_a_left_join_makes_the_keys_equal_where_there_is_a_match() -> None:
+    left, right = OrderingProperties(orderings=[[("a", "asc")]], not_null=["a"]), OrderingProperties(not_null=["k"])
+    joined = derive.join_left(left, right, [("a", "k")], ["a"], ["k"])
+    assert joined.satisfies([("a", "asc"), ("k", "desc")])
+    assert not joined.satisfies([("k", "asc")])
+
+
+def test_runs_of_equal_rows_are_groups_only_where_equal_rows_are_neighbours() -> None:
+    assert not derive.group_streaming(OrderingProperties(orderings=[[("b", "asc")]]), ["a"]).has_key(["a"])
+    assert derive.group_streaming(OrderingProperties(orderings=[[("a", "desc")]]), ["a"]).has_key(["a"])
+
+
+def test_a_running_maximum_of_a_descending_column_is_constant_unless_it_starts_with_missing_values() -> None:
+    for nulls, constant in (("nulls_last", True), ("nulls_first", False)):
+        known = derive.cumulative_max(OrderingProperties(orderings=[[("a", "desc", nulls)]]), "a", "m")
+        assert known.is_constant("m") == constant
+        assert known.satisfies([("m", "asc")])
+
+
+def test_a_repeated_row_leaves_no_key() -> None:
+    known = derive.repeat_each(OrderingProperties(keys=[["a"]]), ["a", "b"])
+    assert not known.has_key(["a", "b"])
+    assert known.determines(["a"], ["b"])
