@@ -174,7 +174,7 @@ class SpreadScan(Scan):
 
     def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
         """From the sum of squared deviations."""
-        variance = np.where(values[0] > 1, np.maximum(values[2], 0.0) / np.maximum(values[0], 1.0), 0.0)
+        variance = np.maximum(values[2], 0.0) / np.maximum(values[0], 1.0)
         return pa.array(np.sqrt(variance) if self.root else variance, from_pandas=False)
 
 
