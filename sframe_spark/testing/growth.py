@@ -17,6 +17,7 @@ from sframe_spark.testing.oracle import Oracle
 MOST_ROWS = 60
 MOST_COLUMNS = 7
 LARGEST = 2**20
+AGGREGATING = frozenset({"group_by", "streaming_group_by", "reduce", "running", "key_window"})
 SPREADS = frozenset({"var", "std", "stdv", "column_var", "column_std"})
 """Values that subtract what nearly cancels: zero by one formula, almost zero by another."""
 
@@ -109,7 +110,8 @@ def rounds(node: PlannerNode) -> bool:
         return operator.kind in SPREADS
     if node.operator_type == "exponential_smoothing":
         return True
-    return node.operator_type in ("group_by", "reduce", "running", "key_window") and any(item.function in SPREADS for item in operator.aggregations)
+    aggregations = operator.aggregations if node.operator_type in AGGREGATING else ()
+    return any(item.function in SPREADS for item in aggregations)
 
 
 def is_exact(value: Any) -> bool:

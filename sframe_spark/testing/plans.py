@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.testing import lookup_steps, ordered_steps, steps
+from sframe_spark.testing import lookup_steps, ordered_steps, run_steps, steps
 from sframe_spark.testing.growth import Growth
 from sframe_spark.testing.oracle import Oracle, Rows
 from sframe_spark.testing.tables import random_table
@@ -44,6 +44,9 @@ DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "exponential_smoothing": ordered_steps.smooth_along,
     "key_window": lookup_steps.window_some,
     "merge_sorted": lookup_steps.merge_some,
+    "streaming_group_by": run_steps.group_neighbours,
+    "map_cycles": run_steps.map_neighbours,
+    "assign_intervals": run_steps.put_in_intervals,
 }
 """Steps that need no Spark."""
 
@@ -53,6 +56,7 @@ EXCHANGE_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "top_rows": steps.top_some,
     "group_by": steps.group_some,
     "join": steps.join_some,
+    "fill_intervals": run_steps.fill_between,
     # Its first input may have to be sorted.
     "asof_join": lookup_steps.look_up_some,
 }
@@ -89,6 +93,11 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("asof_join", "project"),
     ("key_window", "project"),
     ("merge_sorted", "project"),
+    ("streaming_group_by", "slice"),
+    ("assign_intervals", "streaming_group_by"),
+    ("map_cycles", "filter"),
+    ("filter", "map_cycles", "slice"),
+    ("sort", "streaming_group_by", "project"),
 )
 """Steps on top of each other that laws are about: by chance alone they would seldom meet."""
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.testing.oracle import aggregates, scalar
+from sframe_spark.testing.oracle.intervals import INTERVALS
 from sframe_spark.testing.oracle.lookups import LOOKUPS
 from sframe_spark.testing.oracle.sources import SOURCES
 from sframe_spark.testing.oracle.values import Row, exact_sum, is_nan, rank, token
@@ -265,6 +266,7 @@ def _flat_map(operator: Any, inputs: Sequence[Table]) -> list[Row]:
 MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     **SOURCES,
     **LOOKUPS,
+    **INTERVALS,
     "project": _project,
     "zip": lambda operator, inputs: side_by_side(inputs),
     "transform": _transform,
