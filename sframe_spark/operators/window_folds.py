@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.lookup_keys import Numbers, Positions
 from sframe_spark.planner.facts import Schema
-from sframe_spark.types import FLOAT, INT
+from sframe_spark.types import DATETIME, FLOAT, INT
 from sframe_spark.values.encode import encode_plain
 
 Parts = tuple[Numbers, ...]
@@ -88,12 +88,41 @@ def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], sch
     types = [schema[position] for position in aggregation.positions]
     if aggregation.function == "count":
         return pa.array(stops - starts)
-    if aggregation.function in FAST and types[0] in (INT, FLOAT):
-        values = columns[aggregation.positions[0]]
-        valid = values.is_valid().to_numpy(zero_copy_only=False)
-        counts = window_counts(starts, stops, valid)
-        return FAST[aggregation.function](values.fill_null(0).to_numpy(zero_copy_only=False), valid, counts, starts, stops)
+    arguments = [columns[position] for position in aggregation.positions]
+    if aggregation.function == "select_one":
+        return arguments[0].take(pa.array(starts, mask=stops == starts))
+    if types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax"):
+        places = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
+        return arguments[1].take(pa.array(places, mask=places < 0))
+    if (types[0] in (INT, FLOAT) and aggregation.function in FAST) or (types[0] == DATETIME and aggregation.function in ("min", "max")):
+        values, valid = numbers_of(arguments[0])
+        found = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
+        return found.cast(types[0].physical) if types[0] == DATETIME else found
     return reduce_windows(aggregation, columns, schema, starts, stops)
+
+
+def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
+    """The values as numbers, and which are not missing."""
+    column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    return column.fill_null(0).to_numpy(zero_copy_only=False), column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Positions, stops: Positions) -> Positions:
+    """The row with the smallest or largest value in each window, the first of several; -1 where none has a value.
+
+    NaN counts only where there is nothing else.
+    """
+    # Flipping the bits of an int reverses the order without overflow.
+    keys = values if not largest else -values if values.dtype.kind == "f" else ~values
+    nan = np.isnan(keys)
+
+    def choose(first: Parts, second: Parts) -> Parts:
+        (key, is_nan, place), (other, other_nan, there) = first, second
+        better = (there >= 0) & ((place < 0) | (is_nan & ~other_nan) | (~is_nan & ~other_nan & (other < key)))
+        return tuple(np.where(better, b, a) for a, b in zip(first, second, strict=True))
+
+    parts = (np.where(nan, 0, keys), nan, np.where(valid, np.arange(len(values)), -1))
+    return fold_windows(parts, choose, (0, False, -1), starts, stops)[2]
 
 
 def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -18,22 +19,25 @@ from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.sources import memory_source
-from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 
 INTS = st.one_of(st.none(), st.integers(-6, 9), st.sampled_from([-(2**63), 2**63 - 1]))
 FLOATS = st.one_of(st.none(), st.integers(-6, 9).map(float), st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 0.5]))
 NUMBERS = st.one_of(st.none(), st.integers(-(2**63), 2**63 - 1), st.integers(-3, 3))
 VALUES = st.one_of(st.none(), st.floats(-1e3, 1e3, width=16), st.sampled_from([math.nan, math.inf, -math.inf, 1e12]))
+TIMES = st.one_of(st.none(), st.integers(-5, 5).map(lambda number: datetime.datetime(2024, 1, 1) + datetime.timedelta(hours=number)))
 GROUPS = st.sampled_from(["a", "b", None])
-TYPES = (STR, INT, FLOAT)
+TYPES = (STR, INT, FLOAT, DATETIME)
 
 
 def aggregations(first: int) -> list[Aggregation]:
     """Every aggregate that takes numbers or text."""
-    number, value = first, first + 1
+    number, value, time = first, first + 1, first + 2
     found = [Aggregation("count"), Aggregation("concat", (value,)), Aggregation("freq_count", (number,)), Aggregation("argmin", (value, number))]
     found += [Aggregation("quantile", (value,), (0.0, 0.5)), Aggregation("count_distinct", (number,)), Aggregation("select_one", (number,))]
+    found += [Aggregation(name, (by, number)) for name in ("argmin", "argmax") for by in (number, value, time)]
+    found += [Aggregation("min", (time,)), Aggregation("max", (time,)), Aggregation("select_one", (time,))]
     return found + [Aggregation(name, (place,)) for name in ("sum", "mean", "min", "max", "var", "std") for place in (number, value)]
 
 
@@ -72,7 +76,7 @@ def same(first: Any, second: Any) -> bool:
 @given(data=st.data(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 3, 100]))
 def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block: int, batch: int) -> None:
     keys, kind = data.draw(st.sampled_from([(INTS, INT), (FLOATS, FLOAT)]))
-    rows = sorted(data.draw(st.lists(st.tuples(keys, GROUPS, NUMBERS, VALUES), max_size=14)), key=rank)
+    rows = sorted(data.draw(st.lists(st.tuples(keys, GROUPS, NUMBERS, VALUES, TIMES), max_size=14)), key=rank)
     by = data.draw(st.sampled_from([(), (1,)]))
     before, after = data.draw(st.sampled_from([(0, 0), (3, 0), (0, 2), (1, 1), (100, 100)]))
     window = KeyWindow(0, by, before, after, tuple(aggregations(2)))
