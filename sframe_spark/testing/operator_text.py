@@ -26,6 +26,7 @@ from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
+from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
@@ -192,6 +193,12 @@ def _group_by(described: OperatorText, declared: Declared) -> Operator:
     return GroupBy(tuple(int(name.removeprefix("c")) for name in names), _aggregations(aggregations))
 
 
+def _streaming_group_by(described: OperatorText, declared: Declared) -> Operator:
+    grouped, aggregations = described.text.rsplit("; ", 1)
+    keys, within = ([int(name) for name in re.findall(r"c(\d+)", part)] for part in (f"{grouped}; ").split("; ", 2)[:2])
+    return StreamingGroupBy(tuple(keys), _aggregations(aggregations), tuple(within))
+
+
 def _key_window(described: OperatorText, declared: Declared) -> Operator:
     match = re.fullmatch(r"on c(\d+)(?: by \[(.*?)\])?(?: beside \[(.*?)\])?; -(.*?)\.\.\+(.*?); (.*)", described.text)
     if match is None:
@@ -326,6 +333,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "join": _join,
     "sorted_join": _sorted_join,
     "group_by": _group_by,
+    "streaming_group_by": _streaming_group_by,
     "key_window": _key_window,
     "reduce": _reduce,
     "cumulative": _cumulative,

@@ -17,11 +17,15 @@ from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.rows import Append, FilterRows
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import Source
+from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
 # Operators below which a projection can go; a projection is only put above one of these.
-NARROWABLE = (Source, FilterRows, Append, AssumeOrder, Sort, TopRows, Join, GroupBy, GeneralizedTransform, AsofJoin, KeyWindow, MergeSorted)
+NARROWABLE = (
+    *(Source, FilterRows, Append, AssumeOrder, Sort, TopRows, Join, GroupBy, StreamingGroupBy),
+    *(GeneralizedTransform, AsofJoin, KeyWindow, MergeSorted),
+)
 
 
 def used_of_inputs(node: PlannerNode, used: Sequence[int]) -> list[tuple[PlannerNode, list[int]]]:
@@ -57,8 +61,8 @@ def takes_projection(node: PlannerNode, used: Sequence[int]) -> bool:
         return node.operator.with_columns(used) is not None
     if isinstance(node.operator, (Sort, TopRows)):
         return len({*used, *(position for position, _ in node.operator.by)}) < node.facts.width
-    if isinstance(node.operator, GroupBy):
-        return any(position >= len(node.operator.keys) and position not in used for position in range(node.facts.width))
+    if isinstance(node.operator, (GroupBy, StreamingGroupBy)):
+        return any(position not in used for position in range(len(group_columns(node.operator)), node.facts.width))
     if isinstance(node.operator, MergeSorted):
         return len({*used, node.operator.on}) < node.facts.width
     if isinstance(node.operator, Join):
@@ -149,9 +153,9 @@ def project_into_group_by(node: PlannerNode) -> PlannerNode | None:
     """Aggregates that nobody reads are not computed."""
     child = node.inputs[0]
     positions = node.operator_parameters["positions"]
-    if not isinstance(child.operator, GroupBy) or not can_narrow(child, positions):
+    if not isinstance(child.operator, (GroupBy, StreamingGroupBy)) or not can_narrow(child, positions):
         return None
-    width = len(child.operator.keys)
+    width = len(group_columns(child.operator))
     kept = sorted({position for position in positions if position >= width})
     places = {position: position for position in range(width)} | {old: width + new for new, old in enumerate(kept)}
     aggregations = tuple(child.operator.aggregations[position - width] for position in kept)
@@ -159,22 +163,31 @@ def project_into_group_by(node: PlannerNode) -> PlannerNode | None:
     return project(grouped, [places[position] for position in positions])
 
 
-@law("group_by(x) = group_by(project(x, used))", stage="pushdown", on=("group_by", "reduce"))
+@law("group_by(x) = group_by(project(x, used))", stage="pushdown", on=("group_by", "streaming_group_by", "reduce"))
 def narrow_aggregation(node: PlannerNode) -> PlannerNode | None:
     """Grouping reads only keys and aggregated columns."""
     operator = node.operator
-    assert isinstance(operator, (GroupBy, Reduce))
-    keys = operator.keys if isinstance(operator, GroupBy) else ()
-    used = sorted({*keys, *(position for a in operator.aggregations for position in a.positions)})
+    assert isinstance(operator, (GroupBy, StreamingGroupBy, Reduce))
+    used = sorted({*group_columns(operator), *(position for a in operator.aggregations for position in a.positions)})
     used = used or [0]
     if not can_narrow(node.inputs[0], used):
         return None
     places = {old: new for new, old in enumerate(used)}
     moved = tuple(_moved(aggregation, places) for aggregation in operator.aggregations)
     rows = project(node.inputs[0], used)
+    if isinstance(operator, Reduce):
+        return Reduce(moved).make_planner_node(rows)
+    keys = tuple(places[key] for key in operator.keys)
     if isinstance(operator, GroupBy):
-        return GroupBy(tuple(places[key] for key in keys), moved).make_planner_node(rows)
-    return Reduce(moved).make_planner_node(rows)
+        return GroupBy(keys, moved).make_planner_node(rows)
+    return StreamingGroupBy(keys, moved, tuple(places[key] for key in operator.within)).make_planner_node(rows)
+
+
+def group_columns(operator: GroupBy | StreamingGroupBy | Reduce) -> tuple[int, ...]:
+    """Input columns that tell output rows apart; they come first in the output."""
+    if isinstance(operator, Reduce):
+        return ()
+    return operator.keys if isinstance(operator, GroupBy) else operator.grouped
 
 
 def _moved(aggregation: Aggregation, places: dict[int, int]) -> Aggregation:
