@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.aggregate import expand_requests, output_names
+from sframe_spark.api.aggregate import AggregateRequest, expand_requests, output_names
 from sframe_spark.api.functions import general
 from sframe_spark.api.nodes import row_tuples
 from sframe_spark.api.sframe_columns import TakenNameError
@@ -60,7 +60,7 @@ class Cycles(Relational):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"time": [1, 1, 2], "v": [5, 7, 1]})
-        >>> sf.groupby_cycles("time", operations={"total": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
+        >>> sf.groupby_cycles("time", operations={"total": aggregate.SUM("v")}).to_arrow().to_pydict()
         {'time': [1, 2], 'total': [12, 1]}
         """
         time, keys = self._time_position(on), self._key_positions(by, "by")
@@ -146,7 +146,7 @@ class Cycles(Relational):
         ...     total = sum(row["v"] for row in rows)
         ...     return [row["v"] / total for row in rows]
         >>> sf = SFrame({"time": [1, 1, 2], "v": [1, 3, 7]})
-        >>> list(sf.add_columns_by_cycle(share, "share", on="time")["share"])  # doctest: +SKIP
+        >>> list(sf.add_columns_by_cycle(share, "share", on="time")["share"])
         [0.25, 0.75, 1.0]
         """
         if not callable(fn):
@@ -197,7 +197,8 @@ class Cycles(Relational):
     def _key_positions(self, by: Any, what: str) -> list[int]:
         names = [] if by is None else [by] if isinstance(by, str) else by
         if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
-            raise SchemaError(f"{what} takes a column name or a list of names, got {by!r}")
+            hint = "; aggregates are given as operations=" if isinstance(by, (dict, AggregateRequest)) else ""
+            raise SchemaError(f"{what} takes a column name or a list of names, got {by!r}{hint}")
         return [self._position(name) for name in names]
 
     def _grouped_columns(self, keys: Sequence[int], operations: Any) -> tuple[list[Aggregation], list[str]]:

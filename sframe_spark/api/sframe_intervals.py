@@ -86,7 +86,7 @@ class Intervals(Cycles):
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"time": [1, 9, 10, 35], "v": [1, 2, 3, 4]})
         >>> found = sf.groupby_intervals("time", every=10, operations={"total": aggregate.SUM("v")})
-        >>> found.to_arrow().to_pydict()  # doctest: +SKIP
+        >>> found.to_arrow().to_pydict()
         {'time': [0, 10, 30], 'total': [3, 3, 4]}
         """
         position = self._clock_position(on)
@@ -140,7 +140,7 @@ class Intervals(Cycles):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"time": [1, 9, 10, 35], "v": [1, 2, 3, 4]})
-        >>> sf.resample("time", 10, {"total": aggregate.SUM("v")}, fill="forward").to_arrow().to_pydict()  # doctest: +SKIP
+        >>> sf.resample("time", 10, {"total": aggregate.SUM("v")}, fill="forward").to_arrow().to_pydict()
         {'time': [0, 10, 20, 30], 'total': [3, 3, 3, 4]}
         """
         position = self._clock_position(on)

@@ -10,8 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark import SFrame, aggregate, config
+from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.errors import ColumnNotFoundError, UserFunctionError
+from sframe_spark.session import is_started
 
 NAN = float("nan")
 TIMES = [3, 1, 1, None, 2, 3, 3, None, 1, 2, 2, 2, 2, 2, 2]
@@ -121,6 +122,8 @@ def test_bad_arguments_are_refused_before_work() -> None:
         sf.groupby_cycles("l")
     with pytest.raises(TypeError, match="by takes a column name"):
         sf.groupby_cycles("t", by=3)
+    with pytest.raises(TypeError, match="operations="):
+        sf.groupby_cycles("t", {"n": aggregate.COUNT()})
     with pytest.raises(KeyError):
         sf.groupby_runs("t", aggregate.SUM("nothing"))
     with pytest.raises(ValueError, match="at least one column"):
@@ -131,6 +134,26 @@ def test_bad_arguments_are_refused_before_work() -> None:
         sf.add_columns_by_cycle(numbered, "t", "t")
     with pytest.raises(TypeError, match="takes a function"):
         sf.add_columns_by_cycle(3, "x", "t")  # type: ignore[arg-type]
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.tuples(st.sampled_from([None, 0, 1, 2]), st.sampled_from("ab"), st.integers(0, 9)), min_size=1), st.integers(1, 5))
+def test_rows_in_time_order_need_no_spark(rows: list[tuple[Any, Any, Any]], batch_rows: int) -> None:
+    rows = sorted(rows, key=lambda row: (row[0] is not None, row[0] or 0))
+    sf = SFrame({"k": [row[1] for row in rows], "t": SArray([row[0] for row in rows], int), "v": [row[2] for row in rows]})
+    sf = sf[["k", "t", "v"]]
+    started = is_started()
+    with config.using(batch_rows=batch_rows):
+        found = rows_of(sf.groupby_cycles("t", "k", {"values": aggregate.CONCAT("v")}))
+        added = rows_of(sf.add_columns_by_cycle(lambda cycle: [str([row["v"] for row in cycle])] * len(cycle), "all", "t", "k"))
+    groups: dict[Any, list[int]] = {}
+    for time, key, value in rows:
+        groups.setdefault((time, key), []).append(value)
+    order = {time: place for place, (time, _, _) in enumerate(reversed(rows))}
+    expected = sorted(groups.items(), key=lambda item: -order[item[0][0]])
+    assert found == [(*key, values) for key, values in expected]
+    assert added == [(key, time, value, str(groups[time, key])) for time, key, value in rows]
+    assert is_started() == started
 
 
 @settings(deadline=None, max_examples=100)

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame, aggregate, config, uniform_clock
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.intervals import Grid, clock_labels, grid_labels
+from sframe_spark.session import is_started
 
 NAN, INF = float("nan"), float("inf")
 UTC = datetime.UTC
@@ -135,6 +136,21 @@ def test_rows_without_a_place_in_time_are_left_out(spark: Any) -> None:
 def test_a_gap_of_too_many_intervals_is_refused(spark: Any) -> None:
     with pytest.raises(ExecutionError, match="choose longer intervals"):
         SFrame({"t": [0, 10**12]}).resample("t", 1).materialize()
+
+
+@settings(deadline=None, max_examples=100)
+@given(st.lists(st.integers(-30, 30), min_size=1, max_size=12).map(sorted), st.integers(1, 9), st.integers(1, 4))
+def test_rows_in_time_order_need_no_spark(times: list[int], every: int, batch_rows: int) -> None:
+    sf = SFrame({"t": times})
+    started = is_started()
+    with config.using(batch_rows=batch_rows):
+        grouped = rows_of(sf.groupby_intervals("t", every, closed="right", label="right", operations={"n": aggregate.COUNT()}))
+        filled = rows_of(sf.resample("t", every, {"n": aggregate.COUNT()}))
+    ends = [-(-time // every) * every for time in times]
+    assert grouped == [(end, ends.count(end)) for end in sorted(set(ends))]
+    starts = [time // every * every for time in times]
+    assert filled == [(start, starts.count(start) or None) for start in range(starts[0], starts[-1] + 1, every)]
+    assert is_started() == started
 
 
 def test_clocks() -> None:
