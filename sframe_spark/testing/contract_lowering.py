@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.engine import query
 from sframe_spark.operators.spark_columns import spark_type
@@ -46,10 +47,24 @@ def spark_rows(node: PlannerNode) -> Rows:
 def run_lowering(node: PlannerNode, partitions: int) -> Rows:
     """Return the rows of a node by its lowering over sources that are scattered among partitions, checking what it claims."""
     relation = lower_scattered(node, partitions)
-    check_shape(node, relation)
-    names = [*relation.columns, *relation.hidden]
+    return check_rows(node, relation, collect(node, relation))
+
+
+def collect(node: PlannerNode, relation: Relation) -> pa.Table:
+    """Return visible and hidden columns of a relation in its order."""
     ordered = relation.df.orderBy(*relation.order()) if relation.key else relation.df
-    table = query.run_spark(lambda: ordered.select(*names).toArrow(), f"checking {node.operator_type}")
+    selected = ordered.select(*relation.columns, *relation.hidden)
+    return query.run_spark(selected.toArrow, f"checking {node.operator_type}")
+
+
+def check_rows(node: PlannerNode, relation: Relation, table: pa.Table) -> Rows:
+    """Check what a relation claims of its rows against the rows; return them.
+
+    Raises
+    ------
+    ContractBroken
+        If a claim is false.
+    """
     chunk = query.from_spark_table(table.select(relation.columns), node.schema)
     hidden = {name: table.column(name).to_pylist() for name in relation.hidden}
     rows = rows_of(attrs.evolve(chunk, rows=table.num_rows), node.schema)
@@ -63,7 +78,7 @@ def run_lowering(node: PlannerNode, partitions: int) -> Rows:
 def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
     """Return a plan as one Spark query whose sources lie in partitions that know nothing of row order.
 
-    One partition is run as the engine runs few rows: in the session for them, without exchanges.
+    One partition is run as the engine runs few rows: in the session for them, without exchanges. The shape of the result is checked.
     """
     spark = get_small_session() if partitions == 1 else get_session()
     context = LoweringContext(spark)
@@ -75,7 +90,9 @@ def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
         return relation if current.inputs else scattered(relation, partitions)
 
     with keeping_active(spark):
-        return fold([node], lower_node)[id(node)]
+        lowered = fold([node], lower_node)[id(node)]
+    check_shape(node, lowered)
+    return lowered
 
 
 def scattered(relation: Relation, partitions: int) -> Relation:
