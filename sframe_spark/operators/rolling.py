@@ -20,6 +20,7 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import FLOAT, INT
 
 KINDS = ("sum", "mean", "min", "max", "count", "stdv", "var")
+LARGEST_OFFSET = 2**31 - 1
 
 
 @register
@@ -93,18 +94,25 @@ class Rolling(Operator):
         if rows <= 0:
             return Chunk.empty((result_type,))
         column = inputs[0].columns[0]
-        length = rows + self.width - 1
-        shift = intervals[0][0] - (start + self.before)
+        narrow = self._within(start, stop, *intervals[0])
+        length = rows + narrow.width - 1
+        shift = intervals[0][0] - (start + narrow.before)
         valid = np.zeros(length, dtype=bool)
         valid[shift : shift + len(column)] = column.is_valid().to_numpy(zero_copy_only=False)
-        counts = window_sums(valid.astype(np.int64), self.width)
+        counts = window_sums(valid.astype(np.int64), narrow.width)
         if self.kind == "count":
             return Chunk.of([pa.array(counts)])
         values = np.zeros(length, dtype=np.int64 if facts[0].schema[0] == INT else np.float64)
         values[shift : shift + len(column)] = column.fill_null(0).to_numpy(zero_copy_only=False)
         needed = self.width if self.minimum is None else max(self.minimum, 1)
-        result = self._aggregate(values, valid, counts)
+        result = narrow._aggregate(values, valid, counts)
         return Chunk.of([pa.array(result.astype(values.dtype if result_type == INT else np.float64), mask=counts < needed)])
+
+    def _within(self, start: int, stop: int, first: int, last: int) -> Rolling:
+        """The same windows of rows ``start..stop`` where there are only rows ``first..last``: as wide as it matters."""
+        if first == last:
+            return attrs.evolve(self, after=self.before)
+        return attrs.evolve(self, before=max(self.before, first - stop), after=min(self.after, last - start))
 
     def _aggregate(self, values: np.ndarray, valid: np.ndarray, counts: np.ndarray) -> np.ndarray:
         if self.kind in ("min", "max"):
@@ -144,7 +152,9 @@ class Rolling(Operator):
         relation = inputs[0]
         column_type = relation.schema[0]
         column = relation.df["c0"]
-        window = Window.orderBy(*relation.order()).rowsBetween(self.before, self.after)
+        # Spark counts rows of a window with 32 bits; no partition has more.
+        before, after = (max(-LARGEST_OFFSET, min(offset, LARGEST_OFFSET)) for offset in (self.before, self.after))
+        window = Window.orderBy(*relation.order()).rowsBetween(before, after)
         counted = F.count(column).over(window)
         if self.kind == "count":
             return relation.with_columns([counted], (INT,))

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.operators.rolling import rolling
+from sframe_spark.operators.rolling import KINDS, rolling
 from sframe_spark.operators.rows import append, slice_rows
 from sframe_spark.testing.equivalence import EngineRunner
+from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.testing.tables import table_source
 from sframe_spark.types import FLOAT
 
@@ -48,3 +49,11 @@ def test_results_do_not_depend_on_where_rows_are_cut(kind: str) -> None:
     for first in (0, 1, 17):
         part = EngineRunner().rows(slice_rows(rolling(append(column(values[:40]), column(values[40:])), kind, -4, 1, 1), first, None))
         assert part == whole[first:]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize(("before", "after"), [(-(10**12), 0), (0, 10**12), (-(10**12), 10**12), (10**12, 2 * 10**12), (-5, -4), (3, 4)])
+@pytest.mark.parametrize("minimum", [None, 1])
+def test_windows_wider_than_the_rows(kind: str, before: int, after: int, minimum: int | None) -> None:
+    node = rolling(column([3.0, None, 1.0, 2.0]), kind, before, after, minimum)
+    assert rows_equal(EngineRunner().rows(node), Oracle().rows(node))
