@@ -15,7 +15,7 @@ from sframe_spark.operators.aggregates.support import ReduceCollected
 from sframe_spark.operators.running import placed
 from sframe_spark.operators.running_groups import Components, RowGroups
 from sframe_spark.operators.running_scans import numbers, valid
-from sframe_spark.operators.smoothing_scan import decayed_scan, decayed_together
+from sframe_spark.operators.smoothing_scan import decayed_scan, decayed_together, means, no_values
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -41,7 +41,7 @@ class SmoothingState:
     latest
         Time of the last row that has one, and whether there is one.
     decayed
-        Time of the last value, weighted sum and sum of weights at that time, and whether there is a value.
+        Weighted sums, as :mod:`~sframe_spark.operators.smoothing_scan` has them.
     """
 
     slots: dict[tuple[Any, ...], int]
@@ -53,7 +53,7 @@ class SmoothingState:
     def empty(cls, keys: int, dtype: np.dtype) -> SmoothingState:
         """No rows of any key."""
         nothing = np.zeros(keys, dtype=bool)
-        return cls({}, np.zeros(keys, np.int64), (np.zeros(keys, dtype), nothing), (np.zeros(keys, dtype), np.zeros(keys), np.zeros(keys), nothing))
+        return cls({}, np.zeros(keys, np.int64), (np.zeros(keys, dtype), nothing), no_values(keys, dtype))
 
     def widened(self, slots: dict[tuple[Any, ...], int]) -> SmoothingState:
         """Copies of all arrays with room for more keys."""
@@ -141,13 +141,13 @@ class ExponentialSmoothing(SequentialOperator):
         present = valid(column)[groups.order] & timed
         values = np.where(present, numbers(column, np.dtype(np.float64))[groups.order], 0.0)
         with np.errstate(all="ignore"):
-            scanned = decayed_scan(times, values, present, bool(timed.all()), groups, self.half_life)
+            scanned = decayed_scan(times, values, present, groups, self.half_life)
             total = decayed_together(tuple(component[slot_of_rows] for component in after.decayed), scanned, self.half_life)
-            means = total[1] / total[2]
+            smoothed = means(total)
         put(after.decayed, places, tuple(component[groups.stops - 1] for component in total))
         after.rows[places] += groups.stops - groups.starts
-        known = groups.to_row_order(total[3] & timed)
-        return Chunk.of([pa.array(groups.to_row_order(means), mask=~known, from_pandas=False)]), after
+        known = groups.to_row_order(total[4] & timed)
+        return Chunk.of([pa.array(groups.to_row_order(smoothed), mask=~known, from_pandas=False)]), after
 
     def _times(self, chunk: Chunk, schema: Schema, groups: RowGroups, before: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Times along the order of the groups, and whether there is one; ``before`` counts earlier rows of the same key."""

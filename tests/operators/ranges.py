@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import random
 from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
@@ -38,6 +39,11 @@ def run_in_ranges(node: PlannerNode, bounds: Sequence[int], batch_rows: int) -> 
     for number, ((start, stop), known) in enumerate(zip(ranges, states, strict=True), start=1):
         chunks += PlanRunner(plan, known).stream(start, stop, batch_rows, final=number == len(ranges))
     return rows_of(concatenate(chunks, node.schema), node)
+
+
+def random_cuts(choose: random.Random, rows: int) -> list[int]:
+    """Edges of up to four ranges of some rows, empty ones among them."""
+    return sorted([0, rows, *[choose.randint(0, rows) for _ in range(choose.randrange(4))]])
 
 
 def rows_of(chunk: Chunk, node: PlannerNode) -> list[tuple[Any, ...]]:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import datetime
 import math
+import random
 from collections.abc import Sequence
 from typing import Any
 
 import pandas as pd
 import pytest
-from hypothesis import example, given, settings
-from hypothesis import strategies as st
 
 from sframe_spark import SFrame, config
 from sframe_spark.engine.materialize import compute
@@ -18,21 +17,22 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle.values import rows_equal, token
-from tests.operators.ranges import rows_of, run_in_ranges
+from tests.operators.ranges import random_cuts, rows_of, run_in_ranges
 
 UTC = datetime.UTC
 START = datetime.datetime(2024, 1, 1)
 Row = tuple[Any, Any, Any]
-VALUE = st.none() | st.sampled_from([1.0, -2.5, 8.0, 0.0, math.nan])
-STEPS = st.lists(st.tuples(VALUE, st.sampled_from([0, 0, 1, 3, 50]), st.sampled_from(["a", "b", None]), st.booleans()), max_size=14)
 
 
-def rows_from(steps: Sequence[tuple[Any, int, Any, bool]]) -> list[Row]:
-    """Rows whose times do not go backwards, some of them missing."""
-    now, rows = 0, []
-    for value, step, key, missing in steps:
-        now += step
-        rows.append((value, None if missing and step == 50 else now, key))
+def random_rows(choose: random.Random) -> list[Row]:
+    """Rows whose times do not go backwards, some of them missing; one frame in four holds values that are not finite."""
+    values = [None, 1.0, -2.5, 8.0, 0.0, *(choose.sample([math.nan, math.inf, -math.inf], 2) if choose.random() < 0.25 else [])]
+    keys = choose.choice([["a"], ["a", "b", None]])
+    steps = choose.choice([[0, 1], [0, 1, 3, 50], [0, 1, 5000]])
+    now, rows = choose.choice([0, -100]), []
+    for _ in range(choose.randrange(16)):
+        now += choose.choice(steps)
+        rows.append((choose.choice(values), None if choose.random() < 0.1 else now, choose.choice(keys)))
     return rows
 
 
@@ -40,12 +40,14 @@ def expected(rows: Sequence[Row], by_key: bool, by_rows: bool, half_life: float)
     result: list[tuple[Any]] = []
     for place, row in enumerate(rows):
         seen = [r for r in rows[: place + 1] if not by_key or token(r[2]) == token(row[2])]
-        now = len(seen) - 1 if by_rows else row[1]
-        weighted = [
-            (0.5 ** ((now - then) / half_life), r[0])
-            for number, r in enumerate(seen)
-            if now is not None and r[0] is not None and (then := number if by_rows else r[1]) is not None
-        ]
+        timed = row[1] is not None or by_rows
+        known = [(n if by_rows else r[1], r[0]) for n, r in enumerate(seen) if r[0] is not None and (by_rows or r[1] is not None)]
+        # Only the ratios of weights matter: the last value weighs one.
+        special = [value for _, value in known if not math.isfinite(value)]
+        if special and timed:
+            result.append((sum(special),))
+            continue
+        weighted = [(0.5 ** ((known[-1][0] - then) / half_life), value) for then, value in known] if timed else []
         total = sum(weight for weight, _ in weighted)
         result.append((sum(weight * value for weight, value in weighted) / total if weighted else None,))
     return result
@@ -57,17 +59,16 @@ def node_of(rows: Sequence[Row], by_key: bool, by_rows: bool, half_life: float) 
     return exponential_smoothing(compute(sf._node), 0, None if by_rows else 1, [2] if by_key else [], half_life)
 
 
-@settings(deadline=None, max_examples=150)
-@given(STEPS, st.booleans(), st.booleans(), st.sampled_from([0.5, 3.0, 1000.0]), st.lists(st.integers(0, 14), max_size=3), st.integers(1, 5))
-@example(steps=[], by_key=True, by_rows=False, half_life=1.0, cuts=[], batch_rows=1)
-@example(steps=[(2.0, 1, "a", False)], by_key=True, by_rows=True, half_life=1.0, cuts=[1], batch_rows=1)
-def test_weighted_means(steps: list[Any], by_key: bool, by_rows: bool, half_life: float, cuts: list[int], batch_rows: int) -> None:
-    rows = rows_from(steps)
-    node = node_of(rows, by_key, by_rows, half_life)
-    bounds = sorted({0, len(rows), *[min(cut, len(rows)) for cut in cuts]})
-    bounds = bounds if len(bounds) > 1 else [0, 0]
-    found = run_in_ranges(node, bounds, batch_rows)
-    assert rows_equal(found, expected(rows, by_key, by_rows, half_life)), (rows, found)
+@pytest.mark.parametrize("by_key", [False, True])
+@pytest.mark.parametrize("by_rows", [False, True])
+def test_weighted_means(by_key: bool, by_rows: bool) -> None:
+    for seed in range(120):
+        choose = random.Random(seed)
+        rows = random_rows(choose)
+        half_life = choose.choice([0.5, 3.0, 1000.0])
+        node = node_of(rows, by_key, by_rows, half_life)
+        found = run_in_ranges(node, random_cuts(choose, len(rows)), choose.randint(1, 5))
+        assert rows_equal(found, expected(rows, by_key, by_rows, half_life)), (seed, rows, found)
 
 
 def test_agrees_with_pandas() -> None:
@@ -78,9 +79,22 @@ def test_agrees_with_pandas() -> None:
     assert rows_equal([(value,) for value in done], [(value,) for value in wanted])
 
 
-def test_after_a_very_long_time_the_new_value_counts() -> None:
+def test_after_a_very_long_time_the_new_value_counts_but_infinity_stays() -> None:
     sf = SFrame({"v": [5.0, None, 7.0, math.inf, 1.0], "t": [0, 10**9, 2 * 10**9, 3 * 10**9, 4 * 10**9]})
-    assert list(sf.exponential_smoothing("v", on="t", half_life=1)) == [5.0, 5.0, 7.0, math.inf, 1.0]
+    assert list(sf.exponential_smoothing("v", on="t", half_life=1)) == [5.0, 5.0, 7.0, math.inf, math.inf]
+
+
+@pytest.mark.parametrize(
+    ("values", "times", "wanted"),
+    [
+        ([5.0, 7.0], [0, 2000], [5.0, 7.0]),
+        ([1e300, 1e300, -1e300], [0, 300, 300], [1e300, 1e300, 0.0]),
+        ([1e-300, 2e-300], [0, 300], [1e-300, 2e-300]),
+    ],
+)
+def test_sums_stay_within_floats(values: list[float], times: list[int], wanted: list[float]) -> None:
+    found = list(SFrame({"v": values, "t": times}).exponential_smoothing("v", on="t", half_life=1))
+    assert found == pytest.approx(wanted, rel=1e-9, abs=0 if values[0] < 1 else 1e280)
 
 
 def test_times_of_other_types() -> None:
@@ -138,7 +152,7 @@ def test_wrong_arguments() -> None:
             sf.exponential_smoothing(**arguments)
 
 
-ROWS = rows_from([(float(i % 5), i % 3, "ab"[i % 2], False) if i % 4 else (None, 50, "a", i % 8 == 0) for i in range(30)])
+ROWS = [(float(i % 5) if i % 4 else None, None if i % 8 == 0 else i * i, "ab"[i % 2]) for i in range(30)]
 
 
 @pytest.mark.spark
