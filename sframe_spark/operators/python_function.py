@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pickle
+import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
@@ -163,8 +164,6 @@ class Excerpt(str):
 
 def error_like(cause: type[BaseException], message: str, text: str = "", row: Any = None) -> UserFunctionError:
     """A :class:`UserFunctionError` that ``except`` clauses for the function's own error class catch too."""
-    if cause.__module__ != "builtins":
-        return UserFunctionError(message, text, row)
     combined: Callable[..., UserFunctionError] = _error_class(cause)  # type: ignore[arg-type]
     return combined(message, text, row)
 
@@ -174,12 +173,21 @@ def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
     """A class that is both; the plain one where Python cannot combine them."""
 
     def reduce(self: UserFunctionError) -> tuple[Any, ...]:
-        return error_like, (cause, self.message, self.traceback_text, self.row)
+        return _error_like_named, (cause.__module__, cause.__qualname__, self.message, self.traceback_text, self.row)
 
     try:
         return type(UserFunctionError.__name__, (UserFunctionError, cause), {"__reduce__": reduce, "__module__": __name__})
     except TypeError:
         return UserFunctionError
+
+
+def _error_like_named(module: str, name: str, message: str, text: str, row: Any) -> UserFunctionError:
+    """The error as it was in a worker, where the class of the user's was a copy; without that class if it cannot be found here."""
+    found: Any = sys.modules.get(module)
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    is_class = isinstance(found, type) and issubclass(found, BaseException)
+    return error_like(found, message, text, row) if is_class else UserFunctionError(message, text, row)
 
 
 def portable(value: Any) -> Any:

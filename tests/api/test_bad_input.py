@@ -155,7 +155,24 @@ def test_exceptions_of_the_users_own_class() -> None:
             raise OwnError("my words", value)
         return value
 
-    with pytest.raises(UserFunctionError, match=r"OwnError: \('my words', 20\)"):
+    with pytest.raises(OwnError, match=r"OwnError: \('my words', 20\)") as caught:
+        list(SArray(range(30)).apply(fail))
+    assert isinstance(caught.value, UserFunctionError)
+    assert caught.value.row == 20
+
+
+@pytest.mark.usefixtures("everywhere")
+def test_exceptions_of_a_class_that_no_one_else_knows() -> None:
+    class LocalError(Exception):
+        def __init__(self, one: int, two: int) -> None:
+            super().__init__(f"{one} and {two}")
+
+    def fail(value: int) -> int:
+        if value == 20:
+            raise LocalError(1, 2)
+        return value
+
+    with pytest.raises(UserFunctionError, match="LocalError: 1 and 2"):
         list(SArray(range(30)).apply(fail))
 
 
