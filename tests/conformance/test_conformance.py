@@ -23,6 +23,8 @@ STRIDE_ON_SPARK = 6
 # Case id -> why this engine answers differently.
 DEVIATIONS = {
     "columns-f21cb78547": "'name in frame' asks for a column; the reference compares rows with the name",
+    "csv-22b46a5d51": "007 in CSV stays text: leading zeros belong to codes, and a number would not show them again",
+    "csv-ce289fd65b": "column_type_hints=datetime reads dates in ISO form; the reference reads none and leaves every line out",
     "groupby-f6e5ffd8e8": "COUNT without keys counts all rows as one group, as the other aggregates do",
     "operators-f018fbbb89": "int / array is true division, as int / int is",
     "sort-5b81ff2911": "NaN sorts above all numbers; the reference leaves it where its sort happens to",
