@@ -50,7 +50,7 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
     left_known = properties_of(left).order
     if not left_known.satisfies([(a, "asc")]) and (bound is None or bound > MOST_ROWS_TO_ROAM):
         return None
-    if a not in left_known.not_null and b not in known.not_null:
+    if not left_known.is_not_null(a) and not known.is_not_null(b):
         # Missing keys would match each other.
         return None
     return SortedJoin(a, b, operator.how).make_planner_node(left, right)
