@@ -49,3 +49,16 @@ def random_cuts(choose: random.Random, rows: int) -> list[int]:
 def rows_of(chunk: Chunk, node: PlannerNode) -> list[tuple[Any, ...]]:
     """Rows of a chunk as Python values."""
     return list(zip(*[decode(column, kind) for column, kind in zip(chunk.columns, node.schema, strict=True)], strict=True))
+
+
+def check_states_are_values(node: PlannerNode, rows: int) -> None:
+    """Check that neither summing up, nor combining, nor going on changes a state that someone else may hold."""
+    operator, source = node.operator, node.inputs[0]
+    assert isinstance(operator, SequentialOperator)
+    facts = [source.facts]
+    first, second = (source.operator.read(*part) for part in ((0, rows // 2), (rows // 2, rows)))  # type: ignore[attr-defined]
+    states = [operator.summarize([first], facts), operator.summarize([second], facts)]
+    before = pickle.dumps(states)
+    operator.combine(*states)
+    operator.advance([second], facts, states[0])
+    assert pickle.dumps(states) == before

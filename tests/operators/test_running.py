@@ -19,7 +19,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
 from sframe_spark.testing.oracle.values import rows_equal, token
-from tests.operators.ranges import random_cuts, rows_of, run_in_ranges
+from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
 NAN = math.nan
 UTC = datetime.UTC
@@ -238,3 +238,8 @@ def test_distinct_values_of_all_types(values: list[Any], counts: list[int]) -> N
 def test_dicts_of_values_so_far() -> None:
     done = SFrame({"k": ["x", "y", "x"], "v": [1, 2, 3]}).running({"d": aggregate.CONCAT("k", "v")})
     assert list(done["d"]) == [{"x": 1}, {"x": 1, "y": 2}, {"x": 1, "y": 2}]
+
+
+def test_states_are_values() -> None:
+    for keys in ([], [2]):
+        check_states_are_values(node_of(ROWS, keys), len(ROWS))

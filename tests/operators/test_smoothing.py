@@ -17,7 +17,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle.values import rows_equal, token
-from tests.operators.ranges import random_cuts, rows_of, run_in_ranges
+from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
 UTC = datetime.UTC
 START = datetime.datetime(2024, 1, 1)
@@ -175,3 +175,8 @@ def test_segments(spark: Any) -> None:
         with pytest.raises(RuntimeError, match="0 comes after 29"):
             sf = SFrame({"t": [*range(30), 0], "v": [1.0] * 31})
             compute(sf.exponential_smoothing("v", on="t", half_life=1)._node, MaterializeOptions(segments=7))
+
+
+def test_states_are_values() -> None:
+    for by_rows in (False, True):
+        check_states_are_values(node_of(ROWS, True, by_rows, 3.0), len(ROWS))
