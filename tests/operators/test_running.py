@@ -241,5 +241,5 @@ def test_dicts_of_values_so_far() -> None:
 
 
 def test_states_are_values() -> None:
-    for keys in ([], [2]):
-        check_states_are_values(node_of(ROWS, keys), len(ROWS))
+    for keys in ([], [1]):
+        check_states_are_values(node_of(ROWS[:6], keys), 6)
