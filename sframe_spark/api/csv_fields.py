@@ -66,13 +66,37 @@ def decoded(block: bytes, path: str) -> str:
 
 def text_block(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions, path: str) -> TextBlock:
     """The rows of a block: the wanted ones of ``width`` columns."""
-    if is_plain(block, width, options):
+    plain = without_escapes(block, options)
+    if is_plain(plain, width, options if plain is block else attrs.evolve(options, escape_char="")):
         try:
-            return _by_arrow(block, width, wanted, options)
+            return _by_arrow(plain, width, wanted, options)
         except pa.ArrowInvalid:
             # A quote that is not closed, or bytes that are no text: reading them one by one says which.
             pass
     return _one_by_one(decoded(block, path), width, wanted, options)
+
+
+def without_escapes(block: bytes, options: CsvOptions) -> bytes:
+    """A block with the characters themselves where they are escaped inside quotes, quotes doubled; the block if there is more to it."""
+    escape, quote = options.escape_char.encode(), options.quote_char.encode()
+    if len(escape) != 1 or len(quote) != 1 or escape not in block or quote not in block or not options.double_quote:
+        return block
+    letters = {ord(letter): character.encode() for letter, character in ESCAPES.items()}
+    escaped = re.compile(re.escape(escape) + b"(.)", re.DOTALL)
+    lone: list[int] = []
+
+    def character(match: re.Match[bytes]) -> bytes:
+        return quote * 2 if match.group(1) == quote else letters.get(match.group(1)[0], match.group(1))
+
+    def in_quotes(match: re.Match[bytes]) -> bytes:
+        text = match.group()
+        if text == quote:
+            lone.append(match.start())
+        return escaped.sub(character, text) if escape in text else text
+
+    e, q = re.escape(escape), re.escape(quote)
+    found = re.sub(q + b"(?:[^" + q + e + b"]|" + e + b".)*+" + q + b"|" + q, in_quotes, block, flags=re.DOTALL)
+    return block if lone else found
 
 
 def is_plain(block: bytes, width: int, options: CsvOptions) -> bool:
@@ -93,15 +117,12 @@ def is_plain(block: bytes, width: int, options: CsvOptions) -> bool:
 
 def _starts_field(characters: np.ndarray, ends: np.ndarray, character: int) -> np.ndarray:
     """For each place of a character, whether a field starts there, white space left aside."""
-    places = np.flatnonzero(characters == character)
-    before = characters[np.maximum(places - 1, 0)]
-    starts = np.isin(before, ends) | (places == 0)
-    for index in np.flatnonzero(np.isin(before, SPACE_BYTES) & ~starts):
-        place = places[index] - 1
-        while place >= 0 and characters[place] in SPACE_BYTES:
-            place -= 1
-        starts[index] = place < 0 or characters[place] in ends
-    return starts
+    before = np.flatnonzero(characters == character) - 1
+    active = np.arange(len(before))
+    while len(active):
+        active = active[(before[active] >= 0) & np.isin(characters[before[active]], SPACE_BYTES)]
+        before[active] -= 1
+    return (before < 0) | np.isin(characters[before], ends)
 
 
 def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quote: int) -> bool:

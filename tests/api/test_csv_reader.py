@@ -96,24 +96,40 @@ def test_deviations_are_about_recorded_facts() -> None:
     assert set(DEVIATIONS) <= set(names)
 
 
-FIELDS = st.text(alphabet='ab1 ,"\t[]{}:\'\\.-\né', max_size=6)
-LINES = st.lists(st.lists(FIELDS, min_size=1, max_size=4).map(",".join), max_size=6).map("\n".join)
+# Pieces that make well-formed quotes and escapes, and nearly well-formed ones, likely.
+PIECES = [
+    "a", " ", ",", '"', '""', "\n", '"a"', ',"', '",', "1", "\r\n", "x y",
+    "é", "\t", '"\n', '\n"', "\\", '\\"', "\\n", ',"b\\"c",', "[", "]", "{1",
+]  # fmt: skip
 
 
-@settings(max_examples=1000, deadline=None)
-@given(LINES)
+@settings(max_examples=2000, deadline=None)
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join))
 def test_arrow_reads_the_blocks_it_is_given_as_we_do(text: str) -> None:
     options = CsvOptions()
-    block = text.encode()
-    if not csv_fields.is_plain(block, 2, options):
-        return
     one_by_one = csv_fields._one_by_one(text, 2, [0, 1], options)
-    try:
-        by_arrow = csv_fields._by_arrow(block, 2, [0, 1], options)
-    except pa.ArrowInvalid:
-        assert one_by_one.rows == 0
-        return
-    assert [column.to_pylist() for column in by_arrow.columns] == [column.to_pylist() for column in one_by_one.columns]
+    found = text_block(text.encode(), 2, [0, 1], options, "file.csv")
+    assert [column.to_pylist() for column in found.columns] == [column.to_pylist() for column in one_by_one.columns]
+    assert len(found.bad_lines) == len(one_by_one.bad_lines)
+
+
+@pytest.mark.parametrize(
+    ("text", "by_arrow"),
+    [
+        ('1,"he said ""hi"" to me"\n', True),
+        ('1,"C:\\\\x \\"y\\" \\nz"\n', True),
+        ("1,C:\\x\n", True),
+        ("1, [2 3]\n", False),
+        ('1, "a"\n', False),
+        ('1,5" pipe\n', False),
+        ('1,"open\n', False),
+    ],
+)
+def test_what_arrow_reads(text: str, by_arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[str] = []
+    monkeypatch.setattr(csv_fields, "_one_by_one", lambda *_: calls.append("one by one"))
+    text_block(text.encode(), 2, [0, 1], CsvOptions(), "file.csv")
+    assert calls == ([] if by_arrow else ["one by one"])
 
 
 PLAIN = st.text(alphabet="abc 1é", max_size=5)
