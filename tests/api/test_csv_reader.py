@@ -117,7 +117,7 @@ def test_arrow_reads_the_blocks_it_is_given_as_we_do(text: str) -> None:
     ("text", "by_arrow"),
     [
         ('1,"he said ""hi"" to me"\n', True),
-        ('1,"C:\\\\x \\"y\\" \\nz"\n', True),
+        ('1,"C:\\\\x \\"y\\" z\\n1"\n', True),
         ("1,C:\\x\n", True),
         ("1, [2 3]\n", False),
         ('1, "a"\n', False),
