@@ -19,6 +19,7 @@ from sframe_spark.engine.placement import (
     place,
     spark_can_inline,
 )
+from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
@@ -225,7 +226,7 @@ class Executor:
 
     def _with_states(self, plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[RangeTask]:
         """Tasks whose sequential operators know the state before their range: one pass over partial results per level."""
-        states: list[dict[int, Any]] = [{} for _ in ranges]
+        ranges, states = list(ranges), [dict[int, Any]() for _ in ranges]
         for position in plan.sequential_places():
             operator = plan.operators[position]
             assert isinstance(operator, SequentialOperator)
@@ -235,10 +236,8 @@ class Executor:
                 continue
             tasks = [RangeTask(plan, a, b, config.batch_rows, dict(s)) for (a, b), s in zip(ranges, states, strict=True)]
             works = [partial(summarize_range, task, position) for task in tasks[:-1]]
-            running = initial
-            for index, part in enumerate(run_range_works(works, f"summarising {operator.name}")):
-                running = operator.combine(running, part)
-                states[index + 1][position] = running
+            before = states_between(operator, initial, run_range_works(works, f"summarising {operator.name}"))
+            ranges, states = joined_ranges(ranges, states, position, before)
         last = len(ranges) - 1
         pairs = enumerate(zip(ranges, states, strict=True))
         return [RangeTask(plan, a, b, config.batch_rows, s, final=index == last) for index, ((a, b), s) in pairs]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.worker import CarriedError, packed
+from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.storage.manifest import SegmentEntry
@@ -74,8 +75,10 @@ def collect_rows(task: RangeTask) -> bytes:
 
 
 def summarize_range(task: RangeTask, place: int) -> Any:
-    """State of a sequential operator over the task's range."""
-    return summarize(task.plan, place, task.states, task.start, task.stop, task.batch_rows)
+    """What the ranges after the task's need of the state of a sequential operator over it; None when that is too large."""
+    operator = task.plan.operators[place]
+    assert isinstance(operator, SequentialOperator)
+    return operator.carried(summarize(task.plan, place, task.states, task.start, task.stop, task.batch_rows))
 
 
 def run_tasks(works: Sequence[Callable[[], Any]], description: str) -> list[Any]:

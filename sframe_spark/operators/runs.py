@@ -21,6 +21,8 @@ from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 
+MOST_CARRIED_BYTES = 2**22
+"""Partial results of a run larger than this stay in one task: aggregates that hold values hold all rows of the run."""
 NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
 
 
@@ -228,6 +230,12 @@ class RunOperator(SequentialOperator):
     def ends_suffice(self, state: Any) -> bool:
         """True when the first and the last run are two."""
         return state.last is not None
+
+    def carried(self, state: Any) -> Any:
+        """The run that is open at the end, unless its rows are too many to be sent."""
+        if state.open.to_table().nbytes > MOST_CARRIED_BYTES:
+            return None
+        return state if state.last is None else attrs.evolve(state, first=state.first.slice(0, 0))
 
     def combine(self, first: Any, second: Any) -> Any:
         """Partial results of the first and the last run of both stretches together."""

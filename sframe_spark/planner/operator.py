@@ -151,8 +151,18 @@ class SequentialOperator(Operator):
         raise PlanInvariantError(f"operator {self.name!r} has no summary")
 
     def ends_suffice(self, state: Any) -> bool:
-        """True when the state of a run of rows holds whatever rows are added in its middle: they need not be read for it."""
+        """True when the state of a run of rows is the same whatever rows are added in its middle, and the state after it whatever rows come before.
+
+        Rows in the middle of a range are then not read for its state.
+        """
         return False
+
+    def carried(self, state: Any) -> Any:
+        """What later rows need of the state of a run of rows; None when it is too large to be sent from task to task.
+
+        Row ranges between which no state can be sent are run as one.
+        """
+        return state
 
     def combine(self, first: Any, second: Any) -> Any:
         """State of two consecutive runs of rows."""

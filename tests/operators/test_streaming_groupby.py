@@ -8,6 +8,8 @@ from itertools import groupby, pairwise
 from typing import Any
 
 import attrs
+import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,7 +17,10 @@ from hypothesis import strategies as st
 from sframe_spark import config
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runner import FlatPlan, summarize
+from sframe_spark.engine.ranges import joined_ranges, states_between
+from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.engine.tasks import RangeTask, summarize_range
+from sframe_spark.operators import runs
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.rows import filter_by_mask
 from sframe_spark.operators.runs import run_starts
@@ -182,6 +187,38 @@ def test_ranges_of_a_filtered_plan_agree(rows: Any, cuts: list[int], batch_rows:
     node = StreamingGroupBy((0,), AGGREGATIONS).make_planner_node(filter_by_mask(node_of(rows), mask))
     bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
     assert_same(run_in_ranges(node, bounds, batch_rows), expected([row for row in rows if row[2] != "a"], node.operator))
+
+
+@settings(deadline=None, max_examples=100)
+@given(ROWS, KEYS, st.lists(st.integers(0, 25), min_size=1, max_size=6), st.sampled_from([0, 200, 600]))
+def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts: list[int], most: int) -> None:
+    operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
+    node = operator.make_planner_node(node_of(rows))
+    plan = FlatPlan.of(node)
+    bounds = [0, *sorted(min(cut, len(rows)) for cut in cuts), len(rows)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(runs, "MOST_CARRIED_BYTES", most)
+        ranges, initial = list(pairwise(bounds)), operator.initial_state(plan.input_facts(1))
+        parts = [summarize_range(RangeTask(plan, start, stop, 3), 1) for start, stop in ranges[:-1]]
+        before = states_between(operator, initial, pickle.loads(pickle.dumps(parts)))
+        assert all(state is None or state.open.to_table().nbytes <= most for state in before)
+        ranges, states = joined_ranges(ranges, [{1: initial}, *[{} for _ in ranges[1:]]], 1, before)
+    chunks = []
+    for number, ((start, stop), state) in enumerate(zip(ranges, states, strict=True), start=1):
+        chunks += PlanRunner(plan, state).stream(start, stop, 3, final=number == len(ranges))
+    assert_same(values_of(concatenate(chunks, node.schema), node), expected(rows, operator))
+
+
+@pytest.mark.spark
+def test_a_run_of_many_rows_does_not_pass_through_the_driver(spark: Any) -> None:
+    rows = 1_500_000
+    source = memory_source([pa.array(np.arange(rows) // 1_400_000), pa.array(np.arange(rows)[::-1])], [INT, INT])
+    node = streaming_group_by(source, [0], [Aggregation("quantile", (1,), (0.0, 0.5)), Aggregation("count")])
+    with config.using(small_rows=0):
+        executor = Executor(MaterializeOptions(segments=5))
+        found = values_of(executor.execute(node).operator.read(0, 2), node)  # type: ignore[attr-defined]
+    assert [(key, list(values), count) for key, values, count in found] == [(0, [100_000.0, 800_000.0], 1_400_000), (1, [0.0, 50_000.0], 100_000)]
+    assert "in 2 task(s)" in executor.log[-1]
 
 
 def test_only_the_ends_of_a_range_are_read_for_its_state() -> None:

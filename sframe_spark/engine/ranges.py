@@ -1,0 +1,53 @@
+"""Row ranges and the states of sequential operators between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sframe_spark.planner.operator import SequentialOperator
+
+Range = tuple[int, int]
+
+
+def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[Any]) -> list[Any]:
+    """State before each range but the first, from what each range but the last carries over; None where that is not known.
+
+    Parameters
+    ----------
+    operator
+        The operator.
+    initial
+        State before the first range.
+    parts
+        What ``operator.carried`` gives of each range's state; None for a range whose state is too large to be sent.
+    """
+    running: Any = initial
+    found = []
+    for part in parts:
+        if part is None or (running is None and not operator.ends_suffice(part)):
+            running = None
+        else:
+            running = operator.carried(operator.combine(initial if running is None else running, part))
+        found.append(running)
+    return found
+
+
+def joined_ranges(
+    ranges: Sequence[Range], states: Sequence[dict[int, Any]], place: int, before: Sequence[Any]
+) -> tuple[list[Range], list[dict[int, Any]]]:
+    """Ranges with the states before them, that of one more place added; a range before which it is not known goes to the one before it.
+
+    Examples
+    --------
+    >>> joined_ranges([(0, 4), (4, 8), (8, 9)], [{7: "a"}, {}, {}], 7, [None, "c"])
+    ([(0, 8), (8, 9)], [{7: 'a'}, {7: 'c'}])
+    """
+    kept, known = [ranges[0]], [states[0]]
+    for (start, stop), state, found in zip(ranges[1:], states[1:], before, strict=True):
+        if found is None:
+            kept[-1] = (kept[-1][0], stop)
+        else:
+            kept.append((start, stop))
+            known.append({**state, place: found})
+    return kept, known
