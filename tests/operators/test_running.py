@@ -243,3 +243,26 @@ def test_dicts_of_values_so_far() -> None:
 def test_states_are_values() -> None:
     for keys in ([], [1]):
         check_states_are_values(node_of(ROWS[:6], keys), 6)
+
+
+def test_values_of_all_types_are_carried() -> None:
+    columns: dict[str, list[Any]] = {
+        "dict": [{"a": 1}, None, {"b": 2}],
+        "list": [[1, "x"], None, []],
+        "array": [[1.0], None, [2.0, 3.0]],
+        "zoned": [datetime.datetime(2020, 1, 1, tzinfo=UTC), None, datetime.datetime(2021, 1, 1, tzinfo=UTC)],
+    }
+    sf = SFrame({**columns, "v": [2, 3, 1]})
+    for name in columns:
+        done = sf.running({"first": aggregate.SELECT_ONE(name), "at": aggregate.ARGMIN("v", name)})
+        values = list(sf[name])
+        assert repr(list(done["first"])) == repr([values[0]] * 3)
+        assert repr(list(done["at"])) == repr([values[0], values[0], values[2]])
+        for cuts in ([0, 1, 2, 3], [0, 2, 3]):
+            assert repr([row[-2:] for row in run_in_ranges(done._node, cuts, 1)]) == repr(list(zip(done["first"], done["at"], strict=True)))
+
+
+def test_vectors_add_up() -> None:
+    done = SFrame({"v": [[1.0, 2.0], None, [3.0, 4.0]]}).running({"s": aggregate.SUM("v"), "m": aggregate.MEAN("v")})
+    assert [list(value) for value in done["s"]] == [[1.0, 2.0], [1.0, 2.0], [4.0, 6.0]]
+    assert [list(value) for value in done["m"]] == [[1.0, 2.0], [1.0, 2.0], [2.0, 3.0]]
