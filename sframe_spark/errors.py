@@ -183,6 +183,13 @@ class ConversionError(ExecutionError):
         return f"{place}{self.value} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
 
 
+class RunTooLongError(ExecutionError):
+    """More rows are equal than a shortcut takes.
+
+    Raised in a task; the engine meets it with the plan without the shortcut, so users do not see it.
+    """
+
+
 class CancelledError(ExecutionError):
     """A running query was told to stop.
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -23,16 +23,21 @@ from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
+from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.groupby import GroupBy, Reduce
 from sframe_spark.operators.rows import SliceRows
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
+from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.graph import consumers, postorder
+from sframe_spark.planner.graph import consumers, postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.storage.manifest import SegmentEntry
+
+Result = TypeVar("Result")
 
 # A Spark task costs some ten milliseconds, so a range should be worth it.
 LEAST_TASK_ROWS = 65_536
@@ -55,6 +60,9 @@ class Executor:
 
     def execute(self, root: PlannerNode) -> PlannerNode:
         """A source node that holds the rows of ``root``."""
+        return self._with_full_sorts_if_needed(self._execute, root)
+
+    def _execute(self, root: PlannerNode) -> PlannerNode:
         if self.options.naive:
             return self._keep(query.collect(root), root)
         section, placement = self.section(root)
@@ -62,6 +70,9 @@ class Executor:
 
     def save(self, root: PlannerNode) -> PlannerNode:
         """A source over the dataset in ``options.directory``: rows that are only in memory or in other datasets are written too."""
+        return self._with_full_sorts_if_needed(self._save, root)
+
+    def _save(self, root: PlannerNode) -> PlannerNode:
         section, placement = self.section(root)
         if not section.operator.is_source:
             return self.run_section(section, placement)
@@ -71,7 +82,15 @@ class Executor:
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one Spark query, with what cannot be part of it already executed."""
-        return self._fit_for_query(*self.section(root))
+        return self._with_full_sorts_if_needed(lambda plan: self._fit_for_query(*self.section(plan)), root)
+
+    def _with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
+        """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
+        try:
+            return run(root)
+        except RunTooLongError as error:
+            self.log.append(f"sorted again by Spark: {error}")
+            return run(rebuild(root, with_full_sort))
 
     def section(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one section, with everything below it that cannot be part of it already executed."""
@@ -249,6 +268,11 @@ class Executor:
             return write_chunk(chunk, node.schema, self.options, recorded_order(node))
         source = MemorySource.of(chunk, node.schema, recorded_order(node))
         return PlannerNode(source)
+
+
+def with_full_sort(node: PlannerNode) -> PlannerNode:
+    """A sort of all rows in place of one that sorts ties."""
+    return Sort(node.operator.by).make_planner_node(*node.inputs) if isinstance(node.operator, SuffixSort) else node
 
 
 def run_range_works(works: list[Any], description: str) -> list[Any]:

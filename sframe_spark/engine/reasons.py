@@ -25,6 +25,7 @@ EXCHANGES = {
     "group_by": "exchange by hash of the keys, then the result is ordered by them if its order is observed",
     "join": "exchange of both sides by hash of the keys (or broadcast of a small side)",
     "reduce": "exchange of one partial result per partition",
+    "suffix_sort": "no exchange: the rows are in order up to ties, and only ties are sorted",
     "streaming_group_by": "no exchange: equal keys are next to each other, runs that cross row ranges are put together from partial results",
 }
 

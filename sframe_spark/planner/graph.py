@@ -38,6 +38,11 @@ def fold(roots: Sequence[PlannerNode], function: Callable[[PlannerNode, list[Val
     return values
 
 
+def runs_as_kernels(root: PlannerNode) -> bool:
+    """True when nothing below a node needs a Spark query: every operator has a kernel, every leaf is a source."""
+    return all(node.operator.has_kernel for node in postorder([root]))
+
+
 def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) -> PlannerNode:
     """Copy of the graph with ``replace`` applied to every node after its inputs; shared nodes stay shared."""
     values = fold([root], lambda node, inputs: replace(node.with_inputs(inputs)))

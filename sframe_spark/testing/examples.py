@@ -32,6 +32,7 @@ from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import SparkSource, constant_source, range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
@@ -158,6 +159,8 @@ IN_ORDER = (
     example("runs divided further", StreamingGroupBy((0,), (Aggregation("concat", (1,)),), (2,)), ["runs", "int", "mask"]),
     example("sums and values so far by key", Running((0,), (Aggregation("sum", (1,)), Aggregation("concat", (1,)))), ["text", "int"]),
     example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
+    example("ties of a column in order", SuffixSort(((0, True), (1, False)), 1), ["sorted", "float", "text"]),
+    example("ties of a column in order, by text", SuffixSort(((0, True), (2, True), (1, True)), 1), ["sorted", "float", "text"]),
     example("rows in order", AssumeOrder(((0, True),)), ["sorted", "text"]),
     example("by time, with missing times", ExponentialSmoothing(0, 1, (), 2.0), ["float", "sorted"]),
     example("by rows of a key", ExponentialSmoothing(0, None, (1,), 1.5), ["int", "text"]),

@@ -27,6 +27,7 @@ from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
@@ -153,6 +154,11 @@ def _order(text: str) -> tuple[tuple[int, bool], ...]:
 
 def _sort(described: OperatorText, declared: Declared) -> Operator:
     return Sort(_order(described.text))
+
+
+def _suffix_sort(described: OperatorText, declared: Declared) -> Operator:
+    order, held = described.text.split("; ")
+    return SuffixSort(_order(order), int(held.removesuffix(" held")))
 
 
 def _assume_order(described: OperatorText, declared: Declared) -> Operator:
@@ -329,6 +335,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "slice": _slice,
     "sort": _sort,
     "assume_order": _assume_order,
+    "suffix_sort": _suffix_sort,
     "top_rows": _top_rows,
     "join": _join,
     "sorted_join": _sorted_join,

@@ -18,12 +18,13 @@ from sframe_spark.operators.rows import Append, FilterRows
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import Source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
 # Operators below which a projection can go; a projection is only put above one of these.
 NARROWABLE = (
-    *(Source, FilterRows, Append, AssumeOrder, Sort, TopRows, Join, GroupBy, StreamingGroupBy),
+    *(Source, FilterRows, Append, AssumeOrder, Sort, SuffixSort, TopRows, Join, GroupBy, StreamingGroupBy),
     *(GeneralizedTransform, AsofJoin, KeyWindow, MergeSorted),
 )
 
@@ -59,7 +60,7 @@ def takes_projection(node: PlannerNode, used: Sequence[int]) -> bool:
         return False
     if isinstance(node.operator, Source):
         return node.operator.with_columns(used) is not None
-    if isinstance(node.operator, (Sort, TopRows)):
+    if isinstance(node.operator, (Sort, SuffixSort, TopRows)):
         return len({*used, *(position for position, _ in node.operator.by)}) < node.facts.width
     if isinstance(node.operator, (GroupBy, StreamingGroupBy)):
         return any(position not in used for position in range(len(group_columns(node.operator)), node.facts.width))
@@ -139,7 +140,7 @@ def project_below_sort(node: PlannerNode) -> PlannerNode | None:
     """Columns that are neither read nor sorted by are not sorted."""
     child = node.inputs[0]
     positions = node.operator_parameters["positions"]
-    if not isinstance(child.operator, (Sort, TopRows)) or not can_narrow(child, positions):
+    if not isinstance(child.operator, (Sort, SuffixSort, TopRows)) or not can_narrow(child, positions):
         return None
     kept = sorted({*positions, *(position for position, _ in child.operator.by)})
     places = {old: new for new, old in enumerate(kept)}

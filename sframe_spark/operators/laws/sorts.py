@@ -8,7 +8,8 @@ from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.program import Register
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.operators.sort import Sort, TopRows
-from sframe_spark.planner.graph import postorder
+from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
@@ -22,6 +23,20 @@ def sort_of_sorted(node: PlannerNode) -> PlannerNode | None:
     assert isinstance(node.operator, Sort)
     child = node.inputs[0]
     return child if properties_of(child).order.satisfies(requirement(node.operator.by)) else None
+
+
+@law("sort(x, by) = suffix_sort(x, by) where x is in the order of the first of by", stage="pushdown", on="sort")
+def sort_of_partly_sorted(node: PlannerNode) -> PlannerNode | None:
+    """Rows that are in order up to ties stay in their ranges: only ties are sorted, each run on its own."""
+    assert isinstance(node.operator, Sort)
+    child, by = node.inputs[0], node.operator.by
+    known = properties_of(child).order
+    held = known.satisfied_length(requirement(by))
+    if not 0 < held < len(by) or not runs_as_kernels(child):
+        return None
+    if all(known.is_constant(position) for position, _ in by[:held]):
+        return None
+    return SuffixSort(by, held).make_planner_node(child)
 
 
 @law("top_rows(x, by, n) = slice(x, 0, n) where x is in that order", stage="pushdown", on="top_rows")
@@ -66,11 +81,11 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
 def unobserved_sort(root: PlannerNode) -> PlannerNode | None:
     """A sort whose order reaches no result is left out."""
     observed = observed_nodes(root)
-    if not any(isinstance(node.operator, Sort) and id(node) not in observed for node in postorder([root])):
+    if not any(isinstance(node.operator, (Sort, SuffixSort)) and id(node) not in observed for node in postorder([root])):
         return None
     values: dict[int, PlannerNode] = {}
     for node in postorder([root]):
-        if isinstance(node.operator, Sort) and id(node) not in observed:
+        if isinstance(node.operator, (Sort, SuffixSort)) and id(node) not in observed:
             values[id(node)] = values[id(node.inputs[0])]
         else:
             values[id(node)] = node.with_inputs([values[id(child)] for child in node.inputs])

@@ -6,7 +6,7 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties.relation import Bounds
@@ -54,11 +54,6 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
         # Missing keys would match each other.
         return None
     return SortedJoin(a, b, operator.how).make_planner_node(left, right)
-
-
-def runs_as_kernels(root: PlannerNode) -> bool:
-    """True when nothing below a node needs a Spark query."""
-    return all(node.operator.has_kernel for node in postorder([root]))
 
 
 def is_one_value_per_group(column_type: ColumnType, bounds: Bounds | None) -> bool:

@@ -279,6 +279,7 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "slice": _slice,
     "append": _append,
     "sort": _sort,
+    "suffix_sort": _sort,
     "assume_order": lambda operator, inputs: list(inputs[0].rows),
     "top_rows": _top_rows,
     "group_by": _group_by,

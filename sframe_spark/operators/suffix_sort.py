@@ -1,0 +1,124 @@
+"""Sort of rows that are in order already up to ties of some columns: only rows that tie change places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import RunTooLongError
+from sframe_spark.operators.runs import RunOperator, comparable, plain_numbers, run_starts
+from sframe_spark.operators.sort import Sort, describe_order, sorted_properties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.types import ColumnType
+
+MISSING, VALUE, NAN = 0, 1, 2
+# Rows that tie are sorted in memory, and those at the edge of a range of rows pass through the driver.
+MOST_TIES = 262_144
+
+
+@register
+@attrs.frozen
+class SuffixSort(RunOperator):
+    """All rows in the order of some columns, by the leading ones of which they are in order already; stable.
+
+    Parameters
+    ----------
+    by
+        Pairs of column position and whether it ascends.
+    held
+        How many of them, from the first, the input is in the order of; at least one.
+    """
+
+    name: ClassVar[str] = "suffix_sort"
+    by: tuple[tuple[int, bool], ...]
+    held: int
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """Columns that are in order."""
+        return tuple(position for position, _ in self.by[: self.held])
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types."""
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The input's length."""
+        return inputs[0].length
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of a sort."""
+        return sorted_properties(inputs[0], self.by)
+
+    def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """The rows themselves."""
+        return chunk
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """The rows themselves, and the number of each one's run of ties.
+
+        Raises
+        ------
+        RunTooLongError
+            If too many rows tie to be sorted in memory; the executor then has Spark sort all rows.
+        """
+        starts = run_starts([table.columns[p] for p in self.prefix], [schema[p] for p in self.prefix], table.rows)
+        lengths = np.diff([*starts.tolist(), table.rows])
+        if len(lengths) and lengths.max() > MOST_TIES:
+            raise RunTooLongError(f"{lengths.max()} rows are equal in {describe_order(self.by[: self.held])}: too many to be sorted in memory")
+        begins = np.zeros(table.rows, dtype=np.int64)
+        begins[starts[1:]] = 1
+        return table, np.cumsum(begins)
+
+    def results(self, table: Chunk, schema: Schema) -> Chunk:
+        """The rows of each run in order."""
+        runs = self.collapse(table, schema)[1]
+        parts = [part for position, up in self.by[self.held :] for part in sort_parts(table.columns[position], schema[position], up)]
+        order = pa.array(np.lexsort([*reversed(parts), runs]))
+        return Chunk(tuple(column.take(order) for column in table.columns), table.rows)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's sort by all columns."""
+        return Sort(self.by).plan_to_operator(inputs, context)
+
+    def describe(self) -> str:
+        """Order, and how much of it is there."""
+        return f"{describe_order(self.by)}; {self.held} held"
+
+
+def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> list[np.ndarray]:
+    """Arrays whose ascending lexicographic order is the order of the values: missing smallest, NaN largest.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import FLOAT
+    >>> column = pa.array([2.0, None, float("nan"), -1.0])
+    >>> [np.lexsort(sort_parts(column, FLOAT, up)[::-1]).tolist() for up in (True, False)]
+    [[1, 3, 0, 2], [2, 0, 3, 1]]
+    """
+    values = comparable(column, column_type)
+    ranks = np.where(values.is_valid().to_numpy(zero_copy_only=False), VALUE, MISSING).astype(np.int8)
+    if pa.types.is_string(values.type):
+        encoded = values.dictionary_encode()
+        places = pc.rank(encoded.dictionary, "ascending").to_numpy().astype(np.int64)
+        numbers = places[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)] if len(places) else np.zeros(len(values), dtype=np.int64)
+    else:
+        numbers = plain_numbers(values)
+    if numbers.dtype.kind == "f":
+        nan = np.isnan(numbers)
+        ranks[nan] = NAN
+        numbers = np.where(nan, 0.0, numbers)
+    numbers = np.where(ranks == VALUE, numbers, numbers.dtype.type(0))
+    if ascending:
+        return [ranks, numbers]
+    # The complement of an int cannot overflow, as its negative can.
+    return [-ranks, ~numbers if numbers.dtype.kind == "i" else -numbers]
