@@ -134,7 +134,7 @@ def show_plan(ratings: SFrame, output: Path) -> None:
     """A query before and after the laws, what Spark had to do for it, and a picture of it."""
     saved = output / "ratings"
     ratings.save(str(saved))
-    with sf.config.using(small_rows=0):
+    with sf.config.using(small_rows=0, single_task_rows=0):
         frame = sf.load_sframe(str(saved))
         frame["half"] = frame["stars"] / 2
         frame["unused"] = frame["time"] + "!"
