@@ -11,6 +11,8 @@ import pyarrow as pa
 import pytest
 
 import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
+from sframe_spark.engine.query import translated_errors
+from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.spark_columns import fit, spark_type
 from sframe_spark.types import (
@@ -146,5 +148,5 @@ def test_dicts_of_two_columns(spark: Any, key: ColumnType, value: ColumnType) ->
 
 @pytest.mark.parametrize("name", ["sum", "mean"])
 def test_vectors_of_different_lengths_have_no_sum(spark: Any, name: str) -> None:
-    with pytest.raises(Exception, match="vectors of different lengths"):
+    with pytest.raises(UnsupportedOperationError, match="vectors of different lengths"), translated_errors("testing"):
         check(spark, name, [ARRAY], [[[vector(1, 2), vector(1)]]], ())
