@@ -7,9 +7,21 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 # Many small queries: a JVM that compiles quickly beats one that compiles well.
 os.environ.setdefault("SFRAME_SPARK_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
+
+# Random examples are the same ones in every run: a failure seen once is seen again.
+settings.register_profile(
+    "deterministic",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    # Programs are grown with many random decisions each, which the check takes for slow data.
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+settings.load_profile("deterministic")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

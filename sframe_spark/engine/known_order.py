@@ -19,6 +19,7 @@ Order = Sequence[tuple[int, bool]]
 SOURCES_OF_ORDER = {
     "sort": "the rows are sorted so",
     "top_rows": "the rows are sorted so",
+    "suffix_sort": "the rows are sorted so",
     "group_by": "groups come in the order of their keys",
     "streaming_group_by": "groups come in the order of the rows that they are made of",
     "row_number": "row numbers grow",

@@ -11,6 +11,7 @@ from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_st
 from sframe_spark.operators.laws.sorts import sort_of_sorted, top_of_sorted, unobserved_sort
 from sframe_spark.operators.laws.streaming import group_by_of_sorted
 from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
@@ -43,7 +44,9 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None) -> list[str]:
     observed = observed_nodes(plan)
     lines = []
     for number, node in enumerate(postorder([plan])):
-        if node.operator_type in EXCHANGES:
+        if isinstance(node.operator, SuffixSort) and not node.operator.held:
+            lines.append(f"r{number} suffix_sort: no exchange: few rows are sorted in memory{why_needed(node)}")
+        elif node.operator_type in EXCHANGES:
             lines.append(f"r{number} {node.operator_type}: {EXCHANGES[node.operator_type]}{why_needed(node)}")
         elif any(node.operator.requires(slot) in (Need.ALIGNED, Need.DENSE, Need.SEQUENTIAL, Need.LOOKUP) for slot in range(len(node.inputs))):
             lines.append(f"r{number} {node.operator_type}: no exchange: {gathers(node)}")
@@ -56,7 +59,7 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None) -> list[str]:
 def why_needed(node: PlannerNode) -> str:
     """What is lacking for a sort or a group-by to be left out, as two rows that may occur."""
     operator = node.operator
-    if isinstance(operator, (Sort, TopRows)):
+    if isinstance(operator, (Sort, SuffixSort, TopRows)):
         wanted = requirement(operator.by)
     elif isinstance(operator, GroupBy):
         wanted = [(key, "asc") for key in operator.keys]

@@ -11,15 +11,19 @@ import pyarrow as pa
 
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.join_properties import joined_properties
-from sframe_spark.operators.key_search import KeySearch, Wanted
-from sframe_spark.operators.lookup import as_lookup
-from sframe_spark.operators.lookup_keys import GroupCodes, Positions, key_numbers
+from sframe_spark.operators.key_search import KeySearch, Wanted, key_run
+from sframe_spark.operators.lookup import Lookup, as_lookup
+from sframe_spark.operators.lookup_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+
+# Tables of keys take 16 bytes for each number of their range: at most 64 MB, and no more than building them is worth.
+MOST_NUMBERS = 4_000_000
+NUMBERS_PER_ROW = 64
 
 
 @register
@@ -69,10 +73,9 @@ class SortedJoin(Operator):
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Search the first and the last match of each row, then read the rows between them."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        search = lookup.note(self, lambda: KeySearch(lookup, self.right_key, (), GroupCodes(())))
+        search = lookup.note(self, lambda: dense_keys(lookup, self.right_key) or KeySearch(lookup, self.right_key, (), GroupCodes(())))
         keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
-        wanted = Wanted(keys, np.zeros(left.rows, dtype=np.int64), there)
-        first, last = search.nearest(wanted, True, True, 0), search.nearest(wanted, False, True, 0)
+        first, last = search.matches(keys, there) if isinstance(search, DenseKeys) else matches(search, keys, there)
         rows, found = expanded(first, last, keep_all=self.how == "left")
         values = self.as_join().right_values(facts[1].width)
         everyone = len(rows) == left.rows and bool((rows == np.arange(left.rows)).all())
@@ -86,6 +89,66 @@ class SortedJoin(Operator):
     def describe(self) -> str:
         """Kind and keys."""
         return f"{self.how}; c{self.left_key} = c{self.right_key}"
+
+
+@attrs.frozen(eq=False)
+class DenseKeys:
+    """First and last row of every whole number in a range, for keys that fill much of it: a search is one step.
+
+    Parameters
+    ----------
+    low
+        The smallest key.
+    firsts, lasts
+        For each number from there its first and last row, -1 where it is no key.
+    """
+
+    low: int
+    firsts: np.ndarray
+    lasts: np.ndarray
+
+    def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+        """First and last row with each key, -1 where there is none.
+
+        Examples
+        --------
+        >>> dense = DenseKeys(5, np.array([0, -1, 1]), np.array([0, -1, 2]))
+        >>> [found.tolist() for found in dense.matches(np.array([7, 6, 99]), np.array([True, True, True]))]
+        [[1, -1, -1], [2, -1, -1]]
+        """
+        inside = there & (keys >= self.low) & (keys <= self.low + len(self.firsts) - 1)
+        places = np.where(inside, keys, self.low) - self.low
+        return np.where(inside, self.firsts[places], -1), np.where(inside, self.lasts[places], -1)
+
+
+def dense_keys(lookup: Lookup, position: int) -> DenseKeys | None:
+    """The keys of a source sorted by them as a table, if they lie close enough to each other."""
+    if not 0 < lookup.rows <= MOST_NUMBERS:
+        return None
+    keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
+    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * len(keys), MOST_NUMBERS):
+        return None
+    low, width = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
+    firsts, lasts = np.full(width, -1, dtype=np.int64), np.full(width, -1, dtype=np.int64)
+    rows = np.arange(first, first + len(keys))
+    # Of equal keys the row assigned last stays.
+    lasts[keys - low] = rows
+    firsts[keys[::-1] - low] = rows[::-1]
+    return DenseKeys(low, firsts, lasts)
+
+
+def matches(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+    """First and last right row with each key, -1 where there is none; the last one is only searched where there is a first."""
+    first = search.nearest(Wanted(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
+    candidates = np.flatnonzero(first >= 0)
+    column = search.lookup.take(first[candidates], [search.on]).columns[0]
+    equal = key_numbers(column, search.lookup.schema[search.on])[0] == keys[candidates]
+    first[candidates[~equal]] = -1
+    matched = candidates[equal]
+    last = np.full(len(keys), -1, dtype=np.int64)
+    everyone = np.ones(len(matched), dtype=bool)
+    last[matched] = search.nearest(Wanted(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
+    return first, last
 
 
 def expanded(first: Positions, last: Positions, keep_all: bool) -> tuple[Positions, Positions]:

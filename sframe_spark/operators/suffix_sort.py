@@ -35,7 +35,7 @@ class SuffixSort(RunOperator):
     by
         Pairs of column position and whether it ascends.
     held
-        How many of them, from the first, the input is in the order of; at least one.
+        How many of them, from the first, the input is in the order of; with none, all rows are sorted in memory.
     """
 
     name: ClassVar[str] = "suffix_sort"

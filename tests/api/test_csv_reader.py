@@ -103,7 +103,7 @@ PIECES = [
 ]  # fmt: skip
 
 
-@settings(max_examples=2000, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join))
 def test_arrow_reads_the_blocks_it_is_given_as_we_do(text: str) -> None:
     options = CsvOptions()

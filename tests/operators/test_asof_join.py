@@ -94,7 +94,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[ColumnType], Asof
     return left, right, [kind, *[group for _, group in groups]], join
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(case=cases(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 3, 100]))
 def test_every_row_gets_the_row_that_a_search_finds(case: Any, block: int, batch: int) -> None:
     left, right, types, join = case

@@ -72,7 +72,7 @@ def same(first: Any, second: Any) -> bool:
     return repr(first) == repr(second)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 3, 100]))
 def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block: int, batch: int) -> None:
     keys, kind = data.draw(st.sampled_from([(INTS, INT), (FLOATS, FLOAT)]))

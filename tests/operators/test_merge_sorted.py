@@ -38,7 +38,7 @@ def rows_of(keys: list[Any], kind: ColumnType, side: str) -> PlannerNode:
     return memory_source([pa.array(keys, kind.physical), pa.array(names, pa.string())], [kind, STR], len(keys))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(data=st.data(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 2, 3, 100]))
 def test_rows_come_as_a_stable_sort_puts_them(data: st.DataObject, block: int, batch: int) -> None:
     kind = data.draw(st.sampled_from([INT, FLOAT, STR]))

@@ -11,6 +11,8 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark.engine.materialize import read_all
+from sframe_spark.operators import sorted_join
+from sframe_spark.operators.laws.few_rows import join_with_few
 from sframe_spark.operators.laws.streaming import join_of_sorted
 from sframe_spark.operators.sorted_join import SortedJoin, expanded
 from sframe_spark.testing.oracle import Oracle
@@ -27,13 +29,22 @@ def rows(sf: tc.SFrame) -> list[tuple[Any, ...]]:
 
 
 @settings(max_examples=80, deadline=None)
-@given(st.lists(st.one_of(st.none(), st.integers(-3, 6)), max_size=20), KEYS.map(sorted), st.sampled_from(["inner", "left"]), st.integers(1, 6))
-def test_every_match_in_order(left: list[int | None], right: list[int], how: str, segment_rows: int) -> None:
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-3, 6)), max_size=20),
+    KEYS.map(sorted),
+    st.sampled_from(["inner", "left"]),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_every_match_in_order(left: list[int | None], right: list[int], how: str, segment_rows: int, dense: bool) -> None:
     first = table_source([left, list(range(len(left)))], [INT, INT], len(left))
     bounds = [*range(0, len(right), segment_rows), len(right)]
     second = segments_source([right, list(range(len(right)))], [INT, INT], bounds)
     joined = SortedJoin(0, 0, how).make_planner_node(first, second)
-    assert rows_of(read_all(joined).columns, joined.schema) == Oracle().rows(joined)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorted_join, "MOST_NUMBERS", 1000 if dense else 0)
+        found = read_all(joined)
+    assert rows_of(found.columns, joined.schema) == Oracle().rows(joined)
 
 
 def test_rows_without_a_match_take_no_row() -> None:
@@ -48,7 +59,7 @@ def test_a_frame_joins_a_sorted_one_without_spark(how: str) -> None:
     joined = left.join(right, on="k", how=how)
     assert "sorted_join" in joined.explain()
     found = rows(joined)
-    with tc.config.using(disabled_laws=frozenset([join_of_sorted.equation])):
+    with tc.config.using(disabled_laws=frozenset([join_of_sorted.equation, join_with_few.equation])):
         assert "sorted_join" not in left.join(right, on="k", how=how).explain()
     expected = [(5, 1, "c"), (1, 2, "a"), (1, 2, "b"), (9, 3, None), (1, 4, "a"), (1, 4, "b"), (5, 5, "c")]
     assert found == [row for row in expected if how == "left" or row[2] is not None]

@@ -132,7 +132,7 @@ def assert_same(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> 
 KEYS = st.sampled_from([((0,), ()), ((1,), ()), ((0, 2), ()), ((5,), ()), ((), ()), ((0,), (2,)), ((1,), (5, 0)), ((), (1,))])
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
 def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int]) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
@@ -151,7 +151,7 @@ def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cu
     assert_same(values_of(operator.kernel([whole], facts), node), expected(rows, operator))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
 def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
@@ -172,7 +172,7 @@ def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None
     assert_same(values_of(concatenate(parts, node.schema), node), expected(rows, operator))
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4), st.integers(1, 6))
 def test_ranges_of_a_plan_agree(rows: Any, keys: Any, cuts: list[int], batch_rows: int) -> None:
     node = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1]).make_planner_node(node_of(rows))

@@ -14,7 +14,7 @@ from sframe_spark.testing.plans import RandomProgram, programs
 HISTORIES = st.randoms(use_true_random=False)
 
 
-@settings(max_examples=300)
+@settings(max_examples=240)
 @given(programs(), HISTORIES)
 def test_every_node_after_a_random_history(program: RandomProgram, history: random.Random) -> None:
     check_program(program, LawRunner(), history)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.sorted_join import SortedJoin
@@ -21,16 +23,12 @@ MOST_ROWS_TO_ROAM = 1_000_000
 def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
     """Equal keys that are neighbours are grouped in one pass over row ranges, in the order that a group-by has."""
     assert isinstance(node.operator, GroupBy)
-    child = node.inputs[0]
-    if not node.operator.keys or not runs_as_kernels(child):
+    operator, child = node.operator, node.inputs[0]
+    if not operator.keys or not runs_as_kernels(child):
         return None
-    known = properties_of(child)
-    ascending = [(key, "asc") for key in node.operator.keys]
-    if not known.order.satisfies(ascending):
+    if not properties_of(child).order.satisfies([(key, "asc") for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
-    if not all(is_one_value_per_group(child.schema[key], known.bounds.get(key)) for key in node.operator.keys):
-        return None
-    return StreamingGroupBy(node.operator.keys, node.operator.aggregations).make_planner_node(child)
+    return StreamingGroupBy(operator.keys, operator.aggregations).make_planner_node(child)
 
 
 @law("join(x, y, k) = sorted_join(x, y, k) where y ascends by k", stage="pushdown", on="join")
@@ -38,26 +36,35 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
     """Matches are searched in the second input, which is read where the keys of the first lie: all of it only if it is not large."""
     operator = node.operator
     assert isinstance(operator, Join)
-    if operator.how not in ("inner", "left") or len(operator.left_keys) != 1 or not all(map(runs_as_kernels, node.inputs)):
+    left, right = node.inputs
+    if len(operator.left_keys) != 1 or not runs_as_kernels(right) or not can_be_searched(operator, left, right):
         return None
-    (left, right), a, b = node.inputs, operator.left_keys[0], operator.right_keys[0]
-    if left.schema[a] not in (INT, DATETIME):
-        return None
-    known = properties_of(right).order
-    if not known.satisfies([(b, "asc")]):
+    a, b = operator.left_keys[0], operator.right_keys[0]
+    if not properties_of(right).order.satisfies([(b, "asc")]):
         return None
     bound = right.length.at_most
-    left_known = properties_of(left).order
-    if not left_known.satisfies([(a, "asc")]) and (bound is None or bound > MOST_ROWS_TO_ROAM):
-        return None
-    if not left_known.is_not_null(a) and not known.is_not_null(b):
-        # Missing keys would match each other.
+    if (bound is None or bound > MOST_ROWS_TO_ROAM) and not properties_of(left).order.satisfies([(a, "asc")]):
         return None
     return SortedJoin(a, b, operator.how).make_planner_node(left, right)
 
 
-def is_one_value_per_group(column_type: ColumnType, bounds: Bounds | None) -> bool:
-    """True when equal keys are the same value; both zeros, or an instant at two offsets, are equal and yet are not."""
+def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
+    """True when a join of one key is a search: whole numbers or times, not missing on both sides, of left rows computed without a query."""
+    a, b = operator.left_keys[0], operator.right_keys[0]
+    if operator.how not in ("inner", "left") or left.schema[a] not in (INT, DATETIME) or not runs_as_kernels(left):
+        return False
+    # Missing keys would match each other.
+    return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
+
+
+def one_value_per_group(node: PlannerNode, keys: Sequence[int]) -> bool:
+    """True when keys that are equal are the same value; both zeros, or an instant at two offsets, are equal and yet are not."""
+    bounds = properties_of(node).bounds
+    return all(is_one_value(node.schema[key], bounds.get(key)) for key in keys)
+
+
+def is_one_value(column_type: ColumnType, bounds: Bounds | None) -> bool:
+    """True when equal values of a column are the same."""
     if column_type == FLOAT:
         return bounds is not None and (bounds[0] > 0 or bounds[1] < 0)
     return column_type in (INT, STR, DATETIME)
