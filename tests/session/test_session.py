@@ -94,12 +94,14 @@ mine.stop()
 def test_stopped_session_is_replaced_and_data_is_kept() -> None:
     program = """
 from sframe_spark import SFrame, aggregate
+from sframe_spark.config import config
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session import get_session, stop
 from pyspark.sql import SparkSession
 sf = SFrame({"k": [1, 2, 1], "v": [1, 2, 3]})
 def total():
-    return list(sf.groupby("k", {"s": aggregate.SUM("v")}).sort("k")["s"])
+    with config.using(small_rows=0):       # few rows would need no Spark
+        return list(sf.groupby("k", {"s": aggregate.SUM("v")}).sort("k")["s"])
 made = sf.sort("v", False)
 made.materialize(segments=2)
 assert total() == [4, 2]
