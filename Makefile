@@ -33,6 +33,8 @@ test: $(STAMP)
 
 bench: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.run
+	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.laws
+	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.ordered
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check sframe_spark tests examples benchmarks
