@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 
 Range = tuple[int, int]
 
 
 def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[Any]) -> list[Any]:
-    """State before each range but the first, from what each range but the last carries over; None where that is not known.
+    """State before each range but the first, from what each range but the last carries over; ``TOO_LARGE`` where that is not known.
 
     Parameters
     ----------
@@ -20,15 +20,15 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
     initial
         State before the first range.
     parts
-        What ``operator.carried`` gives of each range's state; None for a range whose state is too large to be sent.
+        What ``operator.carried`` gives of each range's state.
     """
     running: Any = initial
     found = []
     for part in parts:
-        if part is None or (running is None and not operator.ends_suffice(part)):
-            running = None
+        if part is TOO_LARGE or (running is TOO_LARGE and not operator.ends_suffice(part)):
+            running = TOO_LARGE
         else:
-            running = operator.carried(operator.combine(initial if running is None else running, part))
+            running = operator.carried(operator.combine(initial if running is TOO_LARGE else running, part))
         found.append(running)
     return found
 
@@ -40,12 +40,12 @@ def joined_ranges(
 
     Examples
     --------
-    >>> joined_ranges([(0, 4), (4, 8), (8, 9)], [{7: "a"}, {}, {}], 7, [None, "c"])
-    ([(0, 8), (8, 9)], [{7: 'a'}, {7: 'c'}])
+    >>> joined_ranges([(0, 4), (4, 8), (8, 9)], [{7: "a"}, {}, {}], 7, [TOO_LARGE, None])
+    ([(0, 8), (8, 9)], [{7: 'a'}, {7: None}])
     """
     kept, known = [ranges[0]], [states[0]]
     for (start, stop), state, found in zip(ranges[1:], states[1:], before, strict=True):
-        if found is None:
+        if found is TOO_LARGE:
             kept[-1] = (kept[-1][0], stop)
         else:
             kept.append((start, stop))

@@ -75,7 +75,7 @@ def collect_rows(task: RangeTask) -> bytes:
 
 
 def summarize_range(task: RangeTask, place: int) -> Any:
-    """What the ranges after the task's need of the state of a sequential operator over it; None when that is too large."""
+    """What the ranges after the task's need of the state of a sequential operator over it, or ``TOO_LARGE``."""
     operator = task.plan.operators[place]
     assert isinstance(operator, SequentialOperator)
     return operator.carried(summarize(task.plan, place, task.states, task.start, task.stop, task.batch_rows))

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 
@@ -234,7 +234,7 @@ class RunOperator(SequentialOperator):
     def carried(self, state: Any) -> Any:
         """The run that is open at the end, unless its rows are too many to be sent."""
         if state.open.to_table().nbytes > MOST_CARRIED_BYTES:
-            return None
+            return TOO_LARGE
         return state if state.last is None else attrs.evolve(state, first=state.first.slice(0, 0))
 
     def combine(self, first: Any, second: Any) -> Any:

@@ -134,6 +134,15 @@ class Operator:
         return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if not f.metadata.get("portable", True)}
 
 
+class TooLarge(enum.Enum):
+    """A state that stays where it is; a state may well be None."""
+
+    TOO_LARGE = 0
+
+
+TOO_LARGE = TooLarge.TOO_LARGE
+
+
 @attrs.frozen
 class SequentialOperator(Operator):
     """An operator whose row *i* depends on rows up to *i* through a running state that can be combined (a monoid)."""
@@ -158,7 +167,7 @@ class SequentialOperator(Operator):
         return False
 
     def carried(self, state: Any) -> Any:
-        """What later rows need of the state of a run of rows; None when it is too large to be sent from task to task.
+        """What later rows need of the state of a run of rows; ``TOO_LARGE`` when that cannot be sent from task to task.
 
         Row ranges between which no state can be sent are run as one.
         """

@@ -28,6 +28,7 @@ from sframe_spark.operators.sources import MemorySource, memory_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import TOO_LARGE
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
 from sframe_spark.testing.oracle.values import token
 from sframe_spark.types import FLOAT, INT, STR, ZONED_DATETIME, list_of
@@ -201,7 +202,7 @@ def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts:
         ranges, initial = list(pairwise(bounds)), operator.initial_state(plan.input_facts(1))
         parts = [summarize_range(RangeTask(plan, start, stop, 3), 1) for start, stop in ranges[:-1]]
         before = states_between(operator, initial, pickle.loads(pickle.dumps(parts)))
-        assert all(state is None or state.open.to_table().nbytes <= most for state in before)
+        assert all(state is TOO_LARGE or state.open.to_table().nbytes <= most for state in before)
         ranges, states = joined_ranges(ranges, [{1: initial}, *[{} for _ in ranges[1:]]], 1, before)
     chunks = []
     for number, ((start, stop), state) in enumerate(zip(ranges, states, strict=True), start=1):
