@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import argparse
-import tempfile
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import attrs
 
-from benchmarks.ordered import Data, prepare
-from benchmarks.run import measure, verdict
+from benchmarks.ordered import Data, run_cases
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
 from sframe_spark.operators.laws.recorded import reduce_from_statistics
@@ -69,21 +65,5 @@ CASES = [
 ]
 
 
-def main() -> None:
-    """Measure what the command line asks for."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", default="")
-    chosen = parser.parse_args()
-    with tempfile.TemporaryDirectory(prefix="sframe-bench-") as directory:
-        data = prepare(chosen.rows, Path(directory))
-        print(f"{chosen.rows:,} rows; median of {chosen.runs} warm runs, seconds with and without the law", flush=True)
-        for case in CASES:
-            if chosen.only in case.name:
-                on, off = measure(case, data, chosen.runs)  # type: ignore[arg-type]
-                print(f"{case.name:<28} {on:8.3f} {off:8.3f} {on / off:6.3f} {case.target:6.2f} {verdict(on / off, case.target):>4}", flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    run_cases(__doc__ or "", CASES, "with and without the law")

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.sframe_relational import Relational
-from sframe_spark.engine.known_order import is_known, origin_of_order
+from sframe_spark.engine.known_order import origin_of_order
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import materialize, optimize
 from sframe_spark.engine.order_check import find_break
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.assumed_order import assume_order
 from sframe_spark.planner.properties.relation import requirement
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.properties_of import is_in_order, properties_of
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -122,7 +122,7 @@ class Orders(Relational):
         by = self._order(key_column_names, ascending)
         with GRAPH_LOCK:
             plan = optimize(self._node)
-        if is_known(plan, by):
+        if is_in_order(plan, by):
             return OrderAnswer(True, origin_of_order(plan, by))
         witness = properties_of(plan).order.witness(requirement(by))
         assert witness is not None
@@ -150,7 +150,7 @@ class Orders(Relational):
                 if not isinstance(item.column, int) or item.direction == "any":
                     break
                 shown.append((item.column, item.direction == "asc"))
-            if shown and shown not in orderings and is_known(plan, shown):
+            if shown and shown not in orderings and is_in_order(plan, shown):
                 orderings.append(shown)
         return KnownOrder(
             [[(self._names[column], "asc" if up else "desc") for column, up in items] for items in orderings],
@@ -191,17 +191,17 @@ class Orders(Relational):
             self._check_order(by)
         with GRAPH_LOCK:
             plan = optimize(self._node) if verify else self._node
-            return self._new(plan if verify and is_known(plan, by) else assume_order(plan, by), self._names)
+            return self._new(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 
     def _check_order(self, by: list[tuple[int, bool]]) -> None:
         with GRAPH_LOCK:
             plan = optimize(self._node)
-        if is_known(plan, by):
+        if is_in_order(plan, by):
             return
         materialize(self._node)
         with GRAPH_LOCK:
             plan = optimize(self._node)
-        found = None if is_known(plan, by) else find_break(plan, by)
+        found = None if is_in_order(plan, by) else find_break(plan, by)
         if found is None:
             return
         row, values = found

@@ -10,8 +10,7 @@ from sframe_spark.operators.elementwise import RowWise, origins
 from sframe_spark.operators.rows import Filter, FilterRows, SliceRows
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties.relation import requirement
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.properties_of import is_in_order
 
 Order = Sequence[tuple[int, bool]]
 
@@ -32,11 +31,6 @@ SOURCES_OF_ORDER = {
     "assume_order": "assume_sorted() says so, and it was not verified",
     "generalized_transform": "it follows from constants and from monotone functions of columns in order",
 }
-
-
-def is_known(node: PlannerNode, by: Order) -> bool:
-    """Whether a node's rows are proved to be in an order."""
-    return properties_of(node).order.satisfies(requirement(by))
 
 
 def origin_of_order(node: PlannerNode, by: Order) -> str:
@@ -63,9 +57,9 @@ def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | Non
     operator = node.operator
     for place, origin in candidates(node, by):
         child = node.inputs[place]
-        if is_known(child, origin):
+        if is_in_order(child, origin):
             return child, origin
-    if isinstance(operator, (Filter, FilterRows, SliceRows)) and is_known(node.inputs[0], by):
+    if isinstance(operator, (Filter, FilterRows, SliceRows)) and is_in_order(node.inputs[0], by):
         return node.inputs[0], by
     return None
 

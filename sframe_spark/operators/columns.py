@@ -132,6 +132,15 @@ def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -
     return rows, schema
 
 
+def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
+    """The input of a zip that gives a column, and the column's position there."""
+    for child in node.inputs:
+        if position < child.facts.width:
+            return child, position
+        position -= child.facts.width
+    raise IndexError(position)
+
+
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     """Columns of a node by position."""
     if list(positions) == list(range(node.facts.width)):

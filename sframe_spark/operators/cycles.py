@@ -14,7 +14,7 @@ from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.python_function import PythonFunction, error_like, user_error
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.runs import RunOperator, group_runs, run_starts
+from sframe_spark.operators.runs import RunOperator, group_runs, run_numbers, run_starts
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs, streaming_group_by
 from sframe_spark.planner.chunk import Chunk, column_names
@@ -117,9 +117,7 @@ class MapCycles(RunOperator):
     def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
         """The rows themselves, and the number of each one's run."""
         starts = run_starts([table.columns[p] for p in self.keys], [schema[p] for p in self.keys], table.rows)
-        begins = np.zeros(table.rows, dtype=np.int64)
-        begins[starts[1:]] = 1
-        return table, np.cumsum(begins)
+        return table, run_numbers(starts, table.rows)
 
     def results(self, table: Chunk, schema: Schema) -> Chunk:
         """One call per cycle."""

@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.intervals import AssignIntervals, group_assigned
-from sframe_spark.operators.runs import comparable, from_stream, joined, plain_numbers, run_starts, to_stream
+from sframe_spark.operators.runs import comparable, from_stream, plain_numbers, run_starts, to_stream
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from sframe_spark.operators.columns import Project, Zip
+from sframe_spark.operators.columns import Project, Zip, part_of_zip
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.merge_sorted import first_descent
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.source_statistics import source_statistics
 from sframe_spark.operators.sources import Source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.properties_of import is_in_order
 
 
 def known_ascending(node: PlannerNode, position: int) -> bool:
@@ -23,7 +23,7 @@ def known_ascending(node: PlannerNode, position: int) -> bool:
     >>> known_ascending(range_source(0, 5), 0), known_ascending(range_source(0, 5, -1), 0)
     (True, False)
     """
-    return properties_of(node).order.satisfies([(position, "asc")])
+    return is_in_order(node, [(position, True)])
 
 
 def ascending_by(node: PlannerNode, position: int) -> PlannerNode:
@@ -47,12 +47,3 @@ def first_row_out_of_order(node: PlannerNode, position: int) -> int | None:
         if place is not None:
             return int(before + place)
     return None
-
-
-def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
-    """The input of a zip that gives a column, and the column's position there."""
-    for child in node.inputs:
-        if position < child.facts.width:
-            return child, position
-        position -= child.facts.width
-    raise IndexError(position)

@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Positions
+from sframe_spark.operators.order_check import column_steps
 from sframe_spark.operators.rows import append_relations
 from sframe_spark.operators.sort import Sort
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -176,14 +177,8 @@ def first_descent(column: pa.Array, column_type: ColumnType) -> int | None:
     >>> first_descent(pa.array([None, 1.0, float("nan"), 2.0]), FLOAT)
     3
     """
-    column = comparable(column, column_type)
-    before, after = column[:-1], column[1:]
-    down = pc.fill_null(pc.less(after, before), False)
-    down = pc.or_(down, pc.and_(column[1:].is_null(), before.is_valid()))
-    if pa.types.is_floating(column.type):
-        down = pc.or_(down, pc.and_(pc.fill_null(pc.is_nan(before), False), pc.invert(pc.fill_null(pc.is_nan(after), False))))
-    place = pc.index(down, True).as_py()
-    return None if place < 0 else place + 1
+    down = np.flatnonzero(column_steps(column, column_type) < 0)
+    return int(down[0]) + 1 if len(down) else None
 
 
 def merge_sorted(first: PlannerNode, second: PlannerNode, on: int, column: str) -> PlannerNode:

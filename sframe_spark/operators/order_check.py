@@ -8,8 +8,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.operators.runs import comparable, plain_numbers
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
+from sframe_spark.types import ColumnType
 
 MISSING, VALUE, NAN = 0, 1, 2
 
@@ -49,27 +51,29 @@ def steps(rows: Chunk, schema: Schema, by: Sequence[tuple[int, bool]]) -> np.nda
     """For each row but the first 1, 0 or -1: it comes after, beside or before the row above it."""
     result = np.zeros(max(rows.rows - 1, 0), dtype=np.int8)
     for position, ascending in by:
-        column = rows.columns[position]
-        step = column_steps(pc.struct_field(column, "instant") if schema[position].is_zoned else column)
+        step = column_steps(rows.columns[position], schema[position])
         result = np.where(result == 0, step if ascending else -step, result)
     return result
 
 
-def column_steps(column: pa.Array) -> np.ndarray:
+def column_steps(column: pa.Array, column_type: ColumnType) -> np.ndarray:
     """Steps of one column: missing first, NaN last."""
-    if not len(column):
-        return np.zeros(0, dtype=np.int8)
-    valid = column.is_valid().to_numpy(zero_copy_only=False)
-    ranks = np.where(valid, VALUE, MISSING).astype(np.int8)
-    if pa.types.is_string(column.type):
-        later, earlier = column.slice(1), column.slice(0, len(column) - 1)
+    values = comparable(column, column_type)
+    if pa.types.is_string(values.type):
+        ranks = value_ranks(values)
+        later, earlier = values.slice(1), values.slice(0, max(len(values) - 1, 0))
         up, down = (pc.fill_null(compare(later, earlier), False).to_numpy(zero_copy_only=False) for compare in (pc.greater, pc.less))
     else:
-        numbers = column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
-        values = pc.fill_null(numbers, pa.scalar(0, numbers.type)).to_numpy(zero_copy_only=False)
-        if values.dtype.kind == "f":
-            ranks[valid & np.isnan(values)] = NAN
-        up, down = values[1:] > values[:-1], values[1:] < values[:-1]
+        numbers = plain_numbers(values)
+        ranks = value_ranks(values, numbers)
+        up, down = numbers[1:] > numbers[:-1], numbers[1:] < numbers[:-1]
     plain = (ranks[1:] == VALUE) & (ranks[:-1] == VALUE)
-    found = np.where(plain, up.astype(np.int8) - down.astype(np.int8), np.sign(ranks[1:] - ranks[:-1]))
-    return found.astype(np.int8)
+    return np.where(plain, up.astype(np.int8) - down.astype(np.int8), np.sign(ranks[1:] - ranks[:-1])).astype(np.int8)
+
+
+def value_ranks(values: pa.Array, numbers: np.ndarray | None = None) -> np.ndarray:
+    """What decides an order before the values do: missing, a value, or NaN among ``numbers``."""
+    ranks = np.where(values.is_valid().to_numpy(zero_copy_only=False), VALUE, MISSING).astype(np.int8)
+    if numbers is not None and numbers.dtype.kind == "f":
+        ranks[np.isnan(numbers)] = NAN
+    return ranks

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, ColumnType
@@ -51,6 +51,19 @@ def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: i
     for column, column_type in zip(columns, types, strict=True):
         starts[1:] |= differs(comparable(column, column_type))
     return np.flatnonzero(starts)
+
+
+def run_numbers(starts: np.ndarray, rows: int) -> np.ndarray:
+    """The number of each row's run, from zero.
+
+    Examples
+    --------
+    >>> run_numbers(np.array([0, 2]), 3).tolist()
+    [0, 0, 1]
+    """
+    begins = np.zeros(rows, dtype=np.int64)
+    begins[starts[1:]] = 1
+    return np.cumsum(begins)
 
 
 def differs(values: pa.Array) -> np.ndarray:
@@ -98,9 +111,7 @@ def group_runs(table: Chunk, types: Sequence[ColumnType], keys: int, within: int
     starts = run_starts(table.columns[:keys], types[:keys], table.rows)
     if not within:
         return Grouping(None, starts, np.arange(len(starts)))
-    run = np.zeros(table.rows, dtype=np.int64)
-    run[starts[1:]] = 1
-    run = np.cumsum(run)
+    run = run_numbers(starts, table.rows)
     group = run
     for column, column_type in zip(table.columns[keys : keys + within], types[keys : keys + within], strict=True):
         encoded = comparable(column, column_type).dictionary_encode(null_encoding="encode")
@@ -184,14 +195,6 @@ def from_stream(stream: bytes) -> Chunk:
 def restored_stretch(first: bytes, last: bytes | None, schema: Schema, is_prefix: bool) -> Stretch:
     """A stretch from its pickled form."""
     return Stretch(from_stream(first), None if last is None else from_stream(last), schema, is_prefix)
-
-
-def joined(first: Chunk, second: Chunk) -> Chunk:
-    """Rows of both tables."""
-    if not first.rows or not second.rows:
-        return first if first.rows else second
-    columns = tuple(pa.concat_arrays(pair) for pair in zip(first.columns, second.columns, strict=True))
-    return Chunk(columns, first.rows + second.rows)
 
 
 @attrs.frozen

@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import RunTooLongError
-from sframe_spark.operators.runs import RunOperator, comparable, plain_numbers, run_starts
+from sframe_spark.operators.order_check import VALUE, value_ranks
+from sframe_spark.operators.runs import RunOperator, comparable, plain_numbers, run_numbers, run_starts
 from sframe_spark.operators.sort import Sort, describe_order, sorted_properties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -20,7 +21,6 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ColumnType
 
-MISSING, VALUE, NAN = 0, 1, 2
 # Rows that tie are sorted in memory, and those at the edge of a range of rows pass through the driver.
 MOST_TIES = 262_144
 
@@ -75,9 +75,7 @@ class SuffixSort(RunOperator):
         lengths = np.diff([*starts.tolist(), table.rows])
         if len(lengths) and lengths.max() > MOST_TIES:
             raise RunTooLongError(f"{lengths.max()} rows are equal in {describe_order(self.by[: self.held])}: too many to be sorted in memory")
-        begins = np.zeros(table.rows, dtype=np.int64)
-        begins[starts[1:]] = 1
-        return table, np.cumsum(begins)
+        return table, run_numbers(starts, table.rows)
 
     def results(self, table: Chunk, schema: Schema) -> Chunk:
         """The rows of each run in order."""
@@ -106,17 +104,13 @@ def sort_parts(column: pa.Array, column_type: ColumnType, ascending: bool) -> li
     [[1, 3, 0, 2], [2, 0, 3, 1]]
     """
     values = comparable(column, column_type)
-    ranks = np.where(values.is_valid().to_numpy(zero_copy_only=False), VALUE, MISSING).astype(np.int8)
     if pa.types.is_string(values.type):
         encoded = values.dictionary_encode()
         places = pc.rank(encoded.dictionary, "ascending").to_numpy().astype(np.int64)
         numbers = places[encoded.indices.fill_null(0).to_numpy(zero_copy_only=False)] if len(places) else np.zeros(len(values), dtype=np.int64)
     else:
         numbers = plain_numbers(values)
-    if numbers.dtype.kind == "f":
-        nan = np.isnan(numbers)
-        ranks[nan] = NAN
-        numbers = np.where(nan, 0.0, numbers)
+    ranks = value_ranks(values, numbers)
     numbers = np.where(ranks == VALUE, numbers, numbers.dtype.type(0))
     if ascending:
         return [ranks, numbers]

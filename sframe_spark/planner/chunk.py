@@ -79,6 +79,14 @@ def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     return column
 
 
+def joined(first: Chunk, second: Chunk) -> Chunk:
+    """Rows of both chunks, which have the same columns."""
+    if not first.rows or not second.rows:
+        return first if first.rows else second
+    columns = tuple(pa.concat_arrays(pair) for pair in zip(first.columns, second.columns, strict=True))
+    return Chunk(columns, first.rows + second.rows)
+
+
 def concatenate(chunks: Sequence[Chunk], schema: Schema) -> Chunk:
     """Rows of all chunks, in order."""
     filled = [chunk for chunk in chunks if chunk.rows]

@@ -7,10 +7,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
-import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.properties.relation import RelationProperties
 
@@ -197,11 +196,7 @@ class SequentialOperator(Operator):
 
 def with_rows_held_back(chunk: Chunk, rest: Chunk | None) -> Chunk:
     """Output rows, then those that were held back until the end of all rows."""
-    if rest is None:
-        return chunk
-    if not chunk.rows:
-        return rest
-    return Chunk(tuple(pa.concat_arrays(pair) for pair in zip(chunk.columns, rest.columns, strict=True)), chunk.rows + rest.rows)
+    return chunk if rest is None else joined(chunk, rest)
 
 
 def known_length(inputs: Sequence[Facts]) -> Length:

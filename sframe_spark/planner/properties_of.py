@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.properties.relation import RelationProperties, requirement
 
 
 def properties_of(root: PlannerNode) -> RelationProperties:
@@ -26,3 +28,8 @@ def properties_of(root: PlannerNode) -> RelationProperties:
         return properties
 
     return fold([root], derive)[id(root)]
+
+
+def is_in_order(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:
+    """Whether a node's rows are proved to be in an order, given as pairs of column position and whether it ascends."""
+    return properties_of(node).order.satisfies(requirement(by))

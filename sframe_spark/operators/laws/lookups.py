@@ -8,9 +8,8 @@ import attrs
 
 from sframe_spark.operators.asof_join import AsofJoin
 from sframe_spark.operators.columns import project
-from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.key_window import KeyWindow
-from sframe_spark.operators.laws.narrowing import can_narrow
+from sframe_spark.operators.laws.narrowing import can_narrow, moved
 from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -88,11 +87,6 @@ def narrow_key_window(node: PlannerNode) -> PlannerNode | None:
     first, second = node.inputs
     below = project(first, used)
     return narrowed.make_planner_node(below, below if second is first else project(second, used))
-
-
-def moved(aggregation: Aggregation, places: dict[int, int]) -> Aggregation:
-    """The aggregation over columns that have other positions now."""
-    return attrs.evolve(aggregation, positions=tuple(places[position] for position in aggregation.positions))
 
 
 @law("project(merge_sorted(x, y), c) = project(merge_sorted(project(x, c and by), project(y, c and by)), c)", stage="pushdown", on="project")

@@ -174,14 +174,14 @@ def narrow_aggregation(node: PlannerNode) -> PlannerNode | None:
     if not can_narrow(node.inputs[0], used):
         return None
     places = {old: new for new, old in enumerate(used)}
-    moved = tuple(_moved(aggregation, places) for aggregation in operator.aggregations)
+    aggregations = tuple(moved(aggregation, places) for aggregation in operator.aggregations)
     rows = project(node.inputs[0], used)
     if isinstance(operator, Reduce):
-        return Reduce(moved).make_planner_node(rows)
+        return Reduce(aggregations).make_planner_node(rows)
     keys = tuple(places[key] for key in operator.keys)
     if isinstance(operator, GroupBy):
-        return GroupBy(keys, moved).make_planner_node(rows)
-    return StreamingGroupBy(keys, moved, tuple(places[key] for key in operator.within)).make_planner_node(rows)
+        return GroupBy(keys, aggregations).make_planner_node(rows)
+    return StreamingGroupBy(keys, aggregations, tuple(places[key] for key in operator.within)).make_planner_node(rows)
 
 
 def group_columns(operator: GroupBy | StreamingGroupBy | Reduce) -> tuple[int, ...]:
@@ -191,7 +191,8 @@ def group_columns(operator: GroupBy | StreamingGroupBy | Reduce) -> tuple[int, .
     return operator.keys if isinstance(operator, GroupBy) else operator.grouped
 
 
-def _moved(aggregation: Aggregation, places: dict[int, int]) -> Aggregation:
+def moved(aggregation: Aggregation, places: dict[int, int]) -> Aggregation:
+    """The aggregation over columns that have other positions now."""
     return attrs.evolve(aggregation, positions=tuple(places[position] for position in aggregation.positions))
 
 

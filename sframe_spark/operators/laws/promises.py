@@ -8,8 +8,7 @@ from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.columns import project
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties.relation import requirement
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.properties_of import is_in_order
 
 
 @law("project(assume_order(x, by), c) = assume_order(project(x, c), by as far as it is in c)", stage="pushdown", on="project")
@@ -30,4 +29,4 @@ def promise_of_known(node: PlannerNode) -> PlannerNode | None:
     """What is proved needs no promise."""
     assert isinstance(node.operator, AssumeOrder)
     child = node.inputs[0]
-    return child if properties_of(child).order.satisfies(requirement(node.operator.by)) else None
+    return child if is_in_order(child, node.operator.by) else None

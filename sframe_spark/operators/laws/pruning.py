@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from sframe_spark.operators.columns import Zip
+from sframe_spark.operators.columns import Zip, part_of_zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.masks import compared_with_constant, compares_exactly, conjuncts
 from sframe_spark.operators.program import Program
@@ -40,11 +40,8 @@ def filter_by_recorded_bounds(node: PlannerNode) -> PlannerNode | None:
 
 def rows_of_source(node: PlannerNode, column: int, wanted: Bounds) -> tuple[int, int] | None:
     """Rows of a node that may hold wanted values, if the column comes from segments."""
-    if isinstance(node.operator, Zip):
-        for item in node.inputs:
-            if column < item.facts.width:
-                return rows_of_source(item, column, wanted)
-            column -= item.facts.width
+    while isinstance(node.operator, Zip):
+        node, column = part_of_zip(node, column)
     source = node.operator
     if not isinstance(source, SegmentSource):
         return None

@@ -14,7 +14,7 @@ from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.properties.relation import requirement
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.properties_of import is_in_order, properties_of
 
 
 @law("sort(x, by) = x where x is in that order", stage="pushdown", on="sort")
@@ -22,7 +22,7 @@ def sort_of_sorted(node: PlannerNode) -> PlannerNode | None:
     """Rows that are proved to be in the order asked for are not sorted."""
     assert isinstance(node.operator, Sort)
     child = node.inputs[0]
-    return child if properties_of(child).order.satisfies(requirement(node.operator.by)) else None
+    return child if is_in_order(child, node.operator.by) else None
 
 
 @law("sort(x, by) = suffix_sort(x, by) where x is in the order of the first of by", stage="pushdown", on="sort")
@@ -44,8 +44,7 @@ def top_of_sorted(node: PlannerNode) -> PlannerNode | None:
     """The first rows of rows in order are the top rows."""
     assert isinstance(node.operator, TopRows)
     child = node.inputs[0]
-    in_order = properties_of(child).order.satisfies(requirement(node.operator.by))
-    return slice_rows(child, 0, node.operator.rows) if in_order else None
+    return slice_rows(child, 0, node.operator.rows) if is_in_order(child, node.operator.by) else None
 
 
 @law("sort(sort(x, a), b) = sort(x, b then a)", stage="pushdown", on="sort")

@@ -12,7 +12,7 @@ from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties.relation import Bounds
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 # A sorted input of so many rows stays in memory however the keys of the other jump about in it.
@@ -26,7 +26,7 @@ def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
     operator, child = node.operator, node.inputs[0]
     if not operator.keys or not runs_as_kernels(child):
         return None
-    if not properties_of(child).order.satisfies([(key, "asc") for key in operator.keys]) or not one_value_per_group(child, operator.keys):
+    if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
     return StreamingGroupBy(operator.keys, operator.aggregations).make_planner_node(child)
 
@@ -40,10 +40,10 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
     if len(operator.left_keys) != 1 or not runs_as_kernels(right) or not can_be_searched(operator, left, right):
         return None
     a, b = operator.left_keys[0], operator.right_keys[0]
-    if not properties_of(right).order.satisfies([(b, "asc")]):
+    if not is_in_order(right, [(b, True)]):
         return None
     bound = right.length.at_most
-    if (bound is None or bound > MOST_ROWS_TO_ROAM) and not properties_of(left).order.satisfies([(a, "asc")]):
+    if (bound is None or bound > MOST_ROWS_TO_ROAM) and not is_in_order(left, [(a, True)]):
         return None
     return SortedJoin(a, b, operator.how).make_planner_node(left, right)
 
