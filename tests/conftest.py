@@ -42,3 +42,12 @@ def spark() -> Iterator[Any]:
     from sframe_spark.session import get_session
 
     yield get_session()
+
+
+@pytest.fixture
+def everything_on_spark(spark: Any) -> Iterator[None]:
+    """No query runs on the driver."""
+    from sframe_spark.config import config
+
+    with config.using(small_rows=0, single_task_rows=0):
+        yield

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -102,13 +101,6 @@ def test_what_cannot_be_asked_is_refused_at_once(arguments: dict[str, Any], erro
 def test_only_frames_are_joined() -> None:
     with pytest.raises(TypeError, match="SFrame"):
         SFrame({"t": [1]}).asof_join([1], on="t")  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def everything_on_spark(spark: Any) -> Iterator[None]:
-    """No query runs on the driver."""
-    with config.using(small_rows=0, single_task_rows=0):
-        yield
 
 
 def run(frame: SFrame, **options: Any) -> tuple[list[Any], list[str]]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import datetime
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.config import config
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
@@ -74,13 +72,6 @@ def test_other_columns_and_other_things_are_refused() -> None:
         frame.merge_sorted(SFrame({"t": [1], "v": [2]}), on="t")
     with pytest.raises(TypeError, match="SFrame"):
         frame.merge_sorted([1], on="t")  # type: ignore[arg-type]
-
-
-@pytest.fixture
-def everything_on_spark(spark: Any) -> Iterator[None]:
-    """No query runs on the driver."""
-    with config.using(small_rows=0, single_task_rows=0):
-        yield
 
 
 def run(frame: SFrame, **options: Any) -> tuple[list[Any], list[str]]:

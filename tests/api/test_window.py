@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.config import config
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
@@ -79,13 +77,6 @@ def test_windows_of_times_with_offsets_compare_instants(spark: Any) -> None:
     spring = [datetime.datetime(2024, 3, 30, 12, tzinfo=winter), datetime.datetime(2024, 3, 31, 12, tzinfo=summer)]
     for times, found in ((autumn, [1, 1]), (spring, [1, 2]), (spring[::-1], [2, 1])):
         assert list(SFrame({"t": times}).window("t", {"n": aggregate.COUNT()}, before="1d")["n"]) == found
-
-
-@pytest.fixture
-def everything_on_spark(spark: Any) -> Iterator[None]:
-    """No query runs on the driver."""
-    with config.using(small_rows=0, single_task_rows=0):
-        yield
 
 
 def run(frame: SFrame, **options: Any) -> tuple[list[list[Any]], list[str]]:
