@@ -38,6 +38,7 @@ bench: $(STAMP)
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check sframe_spark tests examples benchmarks
+	$(VENV)/bin/ruff format --check sframe_spark tests examples benchmarks
 	$(VENV)/bin/mypy sframe_spark
 	$(PYTEST) tests/test_imports.py
 

@@ -130,9 +130,9 @@ def asof_by_range_join(data: Data) -> str:
 
     width = 10_000
     window = Window.orderBy("time", "_key")
-    quotes = data.quote_table.select(
-        F.col("time").alias("start"), F.lead("time").over(window).alias("stop"), F.col("value").alias("bid")
-    ).where("stop IS NULL OR stop > start")
+    quotes = data.quote_table.select(F.col("time").alias("start"), F.lead("time").over(window).alias("stop"), F.col("value").alias("bid")).where(
+        "stop IS NULL OR stop > start"
+    )
     last = F.coalesce(F.col("stop"), F.col("start") + 100 * width)
     buckets = quotes.withColumn("bucket", F.explode(F.sequence(F.floor(F.col("start") / width), F.floor(last / width))))
     events = data.event_table.withColumn("bucket", F.floor(F.col("time") / width))

@@ -61,9 +61,7 @@ def read_data(directory: Path) -> tuple[SFrame, SFrame, dict[tuple[int, int], in
     """Ratings, words, and the ratings read by plain Python to check results against."""
     path = data_file(RATINGS, made_ratings, directory)
     # Two colons are one-colon separators around an empty column, which is left out.
-    ratings = SFrame.read_csv(
-        str(path), delimiter=":", header=False, column_type_hints=str, usecols=["X1", "X3", "X5", "X7"]
-    )
+    ratings = SFrame.read_csv(str(path), delimiter=":", header=False, column_type_hints=str, usecols=["X1", "X3", "X5", "X7"])
     ratings = ratings.rename({"X1": "user", "X3": "movie", "X5": "stars", "X7": "time"})
     for name in ("user", "movie", "stars"):
         ratings[name] = ratings[name].astype(int)

@@ -45,9 +45,7 @@ class Option(Generic[Value]):
         Name of the environment variable; None when there is none.
     """
 
-    def __init__(
-        self, default: Value, convert: Callable[[Any], Value], summary: str, variable: str | None = None
-    ) -> None:
+    def __init__(self, default: Value, convert: Callable[[Any], Value], summary: str, variable: str | None = None) -> None:
         self.default = default
         self.convert = convert
         self.variable = variable

@@ -42,9 +42,7 @@ def frame_from(data: Any, format: str = "auto") -> Frame:
         return frame_from_columns(data)
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
-    raise InvalidArgumentError(
-        f"an SFrame is not made of a {type(data).__name__}: give a dict of columns, a list of values, a table or a path"
-    )
+    raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: give a dict of columns, a list of values, a table or a path")
 
 
 def frame_from_path(path: str, format: str) -> Frame:
@@ -160,5 +158,3 @@ def to_spark(node: PlannerNode, names: list[str]) -> Any:
         plan = optimize(node)
     section, _ = Executor(MaterializeOptions()).for_query(plan)
     return lower(section).sorted().toDF(*names)
-
-

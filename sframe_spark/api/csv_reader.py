@@ -199,10 +199,7 @@ class _Reader:
 
     def _values(self, block: TextBlock, types: Sequence[ColumnType], hinted: Sequence[ColumnType | None]) -> list[pa.Array]:
         """The rows of a block as values; rows with a value that is not of the type asked for are left out."""
-        cells = [
-            converted(text, kind, self.files.values, asked is not None)
-            for text, kind, asked in zip(block.columns, types, hinted, strict=True)
-        ]
+        cells = [converted(text, kind, self.files.values, asked is not None) for text, kind, asked in zip(block.columns, types, hinted, strict=True)]
         if any(cell.failed is not None and asked is None for cell, asked in zip(cells, hinted, strict=True)):
             raise MisfitError
         failed = [cell.failed for cell in cells if cell.failed is not None]

@@ -112,5 +112,3 @@ def load_column(path: str | os.PathLike[str]) -> PlannerNode:
     if len(names) != 1:
         raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
     return node
-
-

@@ -56,9 +56,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
     {'a': [3, 1], 'b': [30, 10]}
     """
 
-    def __init__(
-        self, data: Any = None, format: str = "auto", _node: PlannerNode | None = None, _names: Sequence[str] | None = None
-    ) -> None:
+    def __init__(self, data: Any = None, format: str = "auto", _node: PlannerNode | None = None, _names: Sequence[str] | None = None) -> None:
         if _node is not None:
             self._node, self._names = _node, list(_names or ())
         else:
@@ -186,6 +184,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         on_batch
             Called with consecutive Arrow tables of the result, in row order.
         """
+
         def deliver(chunk: Any) -> None:
             assert on_batch is not None
             on_batch(chunk.to_table().rename_columns(self._names))

@@ -167,9 +167,7 @@ class Executor:
         source = memory_source(chunk.columns, node.schema, chunk.rows)
         return source, Placement(True, base_rows=1)
 
-    def _first_rows(
-        self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]
-    ) -> tuple[PlannerNode, Placement] | None:
+    def _first_rows(self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
         """The head of a section whose rows cannot be addressed by number, without computing the rest."""
         below, placement = child
         if operator.stop is None or not placement.segment or (placement.dense and placement.stateless):

@@ -124,5 +124,3 @@ def result_batch(number: int, work: Callable[[], Any]) -> pa.RecordBatch:
         failed, payload = True, pickle.dumps(error)
     columns = [pa.array([number], pa.int64()), pa.array([failed]), pa.array([payload], pa.binary())]
     return pa.RecordBatch.from_arrays(columns, names=["number", "failed", "payload"])
-
-

@@ -48,7 +48,7 @@ def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Boun
             apart = all(first[1] < second[0] for first, second in steps)
             alike = [tuple(items) for part in parts for items in part.order.orderings if (items[0].column, items[0].direction) == (column, direction)]
             candidates = set(alike) if apart else set()
-            for items in (((OrderingItem(column, direction),), *sorted(candidates, key=repr))):
+            for items in ((OrderingItem(column, direction),), *sorted(candidates, key=repr)):
                 if all(isinstance(item.column, int) for item in items) and all(part.order.satisfies(items) for part in parts):
                     found.append([tuple(item) for item in items])
     return found  # type: ignore[return-value]

@@ -140,7 +140,6 @@ def gaps(search: KeySearch, keys: Numbers, found: Positions, after: bool) -> Num
     return np.where(there, distances(others, keys) if after else distances(keys, others), 0)
 
 
-
 def asof_join(left: PlannerNode, right: PlannerNode, join: AsofJoin) -> PlannerNode:
     """The values of the nearest row of ``right`` (in any order) beside each row of ``left``, whose columns are the key and the groups.
 

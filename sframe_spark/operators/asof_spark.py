@@ -97,4 +97,3 @@ def normal(key: Column) -> Column:
     from pyspark.sql import functions as F
 
     return F.when(key == 0, F.lit(0)).otherwise(key)
-

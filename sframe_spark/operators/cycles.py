@@ -184,9 +184,7 @@ def group_by_cycles(node: PlannerNode, on: int, by: Sequence[int], aggregations:
     return streaming_group_by(sort_rows(below, [(places[0], True)]), places[:1], moved, places[1:])
 
 
-def map_cycles(
-    node: PlannerNode, on: int, by: Sequence[int], function: CycleFunction, types: Sequence[ColumnType]
-) -> PlannerNode:
+def map_cycles(node: PlannerNode, on: int, by: Sequence[int], function: CycleFunction, types: Sequence[ColumnType]) -> PlannerNode:
     """The node's rows in their places, then the columns that a function makes of all rows of one time and key."""
     width = node.facts.width
     numbered = sort_rows(zip_columns(node, row_number(node)), [(on, True)])

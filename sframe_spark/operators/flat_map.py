@@ -65,7 +65,8 @@ class FlatMap(Operator):
             if not isinstance(item, (list, tuple)) or len(item) != len(self.types):
                 raise error_like(
                     TypeError,
-                    f"{self.function.describe()} returned {item!r} as a row: each row must be a list of {len(self.types)} value(s)", row=row
+                    f"{self.function.describe()} returned {item!r} as a row: each row must be a list of {len(self.types)} value(s)",
+                    row=row,
                 )
         return result
 

@@ -222,9 +222,7 @@ def clock_labels(numbers: np.ndarray, ticks: np.ndarray, grid: Grid) -> tuple[np
     return ticks[chosen], inside
 
 
-def group_by_intervals(
-    node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]
-) -> PlannerNode:
+def group_by_intervals(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
     """One row per interval with rows, ascending, and within it per value of ``by``, in order of first appearance."""
     below, places, moved = narrowed(node, [intervals.position, *by], aggregations)
     return group_assigned(sort_rows(below, [(places[0], True)]), intervals, places, moved)

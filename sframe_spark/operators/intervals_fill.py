@@ -182,9 +182,7 @@ class FillIntervals(SequentialOperator):
         return f"every {self.every}, {self.keys} key(s), {'forward' if self.forward else 'missing'}"
 
 
-def resample(
-    node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation], forward: bool
-) -> PlannerNode:
+def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], aggregations: Sequence[Aggregation], forward: bool) -> PlannerNode:
     """One row per interval from the first with rows to the last, for each value of ``by``; ascending by label, then by key."""
     below, places, moved = narrowed(node, [intervals.position, *by], aggregations)
     grouped = group_assigned(sort_rows(below, [(places[0], True)]), intervals, places, moved)

@@ -8,9 +8,7 @@ from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties
 
 
-def joined_properties(
-    inputs: Sequence[RelationProperties], widths: Sequence[int], on: Sequence[tuple[int, int]], how: str
-) -> RelationProperties:
+def joined_properties(inputs: Sequence[RelationProperties], widths: Sequence[int], on: Sequence[tuple[int, int]], how: str) -> RelationProperties:
     """Properties of a join whose output has all left columns, then the right ones that are not keys.
 
     Parameters

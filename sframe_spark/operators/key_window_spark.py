@@ -52,9 +52,7 @@ def in_window(schema: Schema, window: KeyWindow) -> Column:
     wide = "double" if kind.kind == FLOAT_KIND else WIDE
     key, asked = (key_column(F.col(f"{name}{window.on}"), kind).cast(wide) for name in ("c", "asked"))
     low, high = asked - F.lit(window.before).cast(wide), asked + F.lit(window.after).cast(wide)
-    groups = [
-        group_column(F.col(f"c{p}"), schema[p]).eqNullSafe(group_column(F.col(f"asked{p}"), schema[p])) for p in window.by
-    ]
+    groups = [group_column(F.col(f"c{p}"), schema[p]).eqNullSafe(group_column(F.col(f"asked{p}"), schema[p])) for p in window.by]
     return reduce(and_, [key >= low, key <= high, *groups])
 
 

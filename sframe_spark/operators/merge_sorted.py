@@ -89,9 +89,7 @@ class MergeSorted(Operator):
         sides = [as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True)]
         return self.run_interval(sides, facts, 0, sum(side.rows for side in sides), ())
 
-    def run_interval(
-        self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
-    ) -> Chunk:
+    def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Output rows ``start..stop``: the rows of both inputs between two cuts."""
         kind = facts[0].schema[self.on]
         firsts, lasts = self._cut(inputs, start), self._cut(inputs, max(start, stop))

@@ -85,9 +85,7 @@ class Rolling(Operator):
         clipped = (min(max(first, 0), rows), max(min(last, rows), min(max(first, 0), rows)))
         return self.run_interval([inputs[0].slice(*clipped)], facts, 0, rows, [clipped])
 
-    def run_interval(
-        self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
-    ) -> Chunk:
+    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Windows of rows ``start..stop``; rows outside the frame count as missing."""
         rows = stop - start
         result_type = self.infer_type(facts)[0]

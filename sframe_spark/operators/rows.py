@@ -197,9 +197,7 @@ class SliceRows(Operator):
         places = pa.array(np.arange(0, chunk.rows, self.step))
         return Chunk(tuple(column.take(places) for column in chunk.columns), len(places))
 
-    def run_interval(
-        self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
-    ) -> Chunk:
+    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Output rows from the input interval asked for."""
         return self.take_steps(inputs[0])
 
@@ -265,9 +263,7 @@ class Append(Operator):
         first = min(max(start - before, 0), rows)
         return (first, max(first, min(stop - before, rows)))
 
-    def run_interval(
-        self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
-    ) -> Chunk:
+    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Concatenated parts."""
         return self.kernel(inputs, facts)
 

@@ -117,8 +117,7 @@ class Running(SequentialOperator):
         """State after the run on its own."""
         state, groups, places = self._placed(inputs[0], self.initial_state(facts))
         parts = [
-            aggregate.summarized(part, self._arguments(aggregation, inputs[0]), groups, places)
-            for aggregation, aggregate, part in self._parts(state)
+            aggregate.summarized(part, self._arguments(aggregation, inputs[0]), groups, places) for aggregation, aggregate, part in self._parts(state)
         ]
         return attrs.evolve(state, parts=tuple(parts))
 
@@ -137,8 +136,7 @@ class Running(SequentialOperator):
             return Chunk.empty(self.infer_type(facts)), state
         state, groups, places = self._placed(inputs[0], state)
         done = [
-            aggregate.advance(part, self._arguments(aggregation, inputs[0]), groups, places)
-            for aggregation, aggregate, part in self._parts(state)
+            aggregate.advance(part, self._arguments(aggregation, inputs[0]), groups, places) for aggregation, aggregate, part in self._parts(state)
         ]
         return Chunk(tuple(column for column, _ in done), groups.rows), attrs.evolve(state, parts=tuple(part for _, part in done))
 

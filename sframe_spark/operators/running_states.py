@@ -168,9 +168,7 @@ class CollectedAggregate:
                 results[row] = self.reduce(seen, self.types, self.parameters)
         return encode(results, self.result), after
 
-    def summarized(
-        self, state: list[tuple[pa.Array, ...]], columns: Columns, groups: RowGroups, slots: np.ndarray
-    ) -> list[tuple[pa.Array, ...]]:
+    def summarized(self, state: list[tuple[pa.Array, ...]], columns: Columns, groups: RowGroups, slots: np.ndarray) -> list[tuple[pa.Array, ...]]:
         """The rows of each group with those of a run."""
         after = list(state)
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):

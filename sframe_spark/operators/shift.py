@@ -86,9 +86,7 @@ class Shift(Operator):
         last = max(min(rows - self.rows, rows), first)
         return self.run_interval([inputs[0].slice(first, last)], facts, 0, rows, [(first, last)])
 
-    def run_interval(
-        self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
-    ) -> Chunk:
+    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """The rows that there are, between fills for those outside the frame."""
         rows = max(0, stop - start)
         column = inputs[0].columns[0]

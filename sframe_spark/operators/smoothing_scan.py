@@ -45,9 +45,7 @@ def decayed_scan(times: np.ndarray, values: np.ndarray, present: np.ndarray, gro
         rows = (finite * weights, present * weights, special, present)
         sums, totals, specials, known = accumulated(rows, groups, (np.add, np.add, np.add, np.logical_or))
         return (times, sums / weights, totals / weights, specials, known)
-    return segmented_scan(
-        (times, finite, present.astype(np.float64), special, present), groups, lambda a, b: decayed_together(a, b, half_life)
-    )
+    return segmented_scan((times, finite, present.astype(np.float64), special, present), groups, lambda a, b: decayed_together(a, b, half_life))
 
 
 def means(components: Components) -> np.ndarray:

@@ -111,11 +111,7 @@ def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) 
 
 def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
     """Key expressions of columns in the engine's value order."""
-    return [
-        (part, ascending)
-        for position, ascending in by
-        for part in order_parts(relation.df[f"c{position}"], relation.schema[position])
-    ]
+    return [(part, ascending) for position, ascending in by for part in order_parts(relation.df[f"c{position}"], relation.schema[position])]
 
 
 def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
@@ -146,5 +142,3 @@ def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
         if kind not in SORTABLE:
             raise TypeError(f"column {position} of type {kind} cannot be sorted by: only {', '.join(SORTABLE)} have an order")
     return Sort(tuple((position, bool(ascending)) for position, ascending in by)).make_planner_node(node)
-
-

@@ -164,9 +164,7 @@ def comparable_column(column: Column, column_type: ColumnType) -> Column:
     return F.arrow_udf(text, spark_type(STR))(column)
 
 
-def narrowed(
-    node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]
-) -> tuple[PlannerNode, list[int], list[Aggregation]]:
+def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:
     """Only the columns that a group-by reads: the node, the places of the keys, and the aggregates over the new places."""
     used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)})
     places = {old: new for new, old in enumerate(used)}
@@ -174,8 +172,6 @@ def narrowed(
     return project(node, used), [places[key] for key in keys], moved
 
 
-def streaming_group_by(
-    node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()
-) -> PlannerNode:
+def streaming_group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:
     """One row per run of equal keys."""
     return StreamingGroupBy(tuple(keys), tuple(aggregations), tuple(within)).make_planner_node(node)

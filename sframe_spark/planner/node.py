@@ -107,8 +107,6 @@ def check_same_rows(before: Facts, after: Facts, what: str) -> None:
         If the schemas differ, or both lengths are known and differ.
     """
     if before.schema != after.schema:
-        raise PlanInvariantError(
-            f"{what} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})"
-        )
+        raise PlanInvariantError(f"{what} changes the types from ({', '.join(map(str, before.schema))}) to ({', '.join(map(str, after.schema))})")
     if before.length.provably_equals(after.length) is False:
         raise PlanInvariantError(f"{what} changes the number of rows from {before.length} to {after.length}")

@@ -111,9 +111,7 @@ class Operator:
         """Rows of input ``slot`` that output rows ``start..stop`` need; the runner clips them to the rows there are."""
         return (start, stop)
 
-    def run_interval(
-        self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]
-    ) -> Chunk:
+    def run_interval(self, inputs: Sequence[Chunk], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Output rows ``start..stop`` from the input rows in ``intervals``; by default the kernel over them."""
         return self.kernel(inputs, facts)
 

@@ -122,13 +122,9 @@ def check_spark() -> Finding:
         return Finding("spark", str(error).splitlines()[0], "see the lines above")
     except Exception as error:
         # Whatever goes wrong inside Spark is what this command is asked to report.
-        return Finding(
-            "spark", f"{type(error).__name__}: {error}", "mend what the message names; `java -version` must work"
-        )
+        return Finding("spark", f"{type(error).__name__}: {error}", "mend what the message names; `java -version` must work")
     if total != 499_500:
-        return Finding(
-            "spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark"
-        )
+        return Finding("spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark")
     return Finding("spark", f"{session.version}, a job with a Python worker ran, {time.monotonic() - started:.1f} s")
 
 

@@ -65,8 +65,7 @@ def find_java() -> JavaRuntime:
         return search.runtime
     reasons = "".join(f"\n  {reason}" for reason in search.rejected)
     raise JavaNotFoundError(
-        f"Spark needs Java {MINIMUM_VERSION} or later and none was found. Install one with\n"
-        f"  {INSTALL_COMMAND}\nWhere it was looked for:{reasons}"
+        f"Spark needs Java {MINIMUM_VERSION} or later and none was found. Install one with\n  {INSTALL_COMMAND}\nWhere it was looked for:{reasons}"
     )
 
 

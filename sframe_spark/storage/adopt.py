@@ -39,11 +39,7 @@ def adopt(directory: str, types: Sequence[ColumnType], files: Sequence[str] | No
     """
     location = normalised(directory)
     names = files_below(location) if files is None else files
-    entries = [
-        _entry(location, name, footer, types)
-        for name in names
-        if _is_data(name) and (footer := footer_of(join(location, name))).rows
-    ]
+    entries = [_entry(location, name, footer, types) for name in names if _is_data(name) and (footer := footer_of(join(location, name))).rows]
     entries.sort(key=lambda entry: (entry.number, entry.first_position))
     _check_order(location, entries)
     return entries
@@ -66,9 +62,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     # Dense row numbers are computed from keys, so a gap would shift every row after it.
     if last - first + 1 != footer.rows or first >> KEY_SHIFT != last >> KEY_SHIFT:
         raise StorageError(f"{file} has {footer.rows} rows but keys from {first} to {last}: they are not consecutive")
-    columns = tuple(
-        statistics_in_footer(footer, file_column(position), column_type) for position, column_type in enumerate(types)
-    )
+    columns = tuple(statistics_in_footer(footer, file_column(position), column_type) for position, column_type in enumerate(types))
     return SegmentEntry(
         name,
         first >> KEY_SHIFT,
@@ -86,10 +80,7 @@ def _check_order(location: str, entries: Sequence[SegmentEntry]) -> None:
         continued = before is not None and before.number == entry.number
         expected = before.first_position + before.rows if before is not None and continued else 0
         if entry.first_position < expected:
-            raise StorageError(
-                f"{join(location, entry.file)} holds rows that another file of {location} holds too; "
-                "write into an empty directory"
-            )
+            raise StorageError(f"{join(location, entry.file)} holds rows that another file of {location} holds too; write into an empty directory")
         if entry.first_position > expected:
             raise StorageError(
                 f"{join(location, entry.file)} starts at position {entry.first_position} of segment {entry.number}: "

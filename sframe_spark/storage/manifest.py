@@ -220,9 +220,7 @@ class Manifest:
     def __attrs_post_init__(self) -> None:
         for names in (self.names, self.column_names_in_files):
             if names is not None and len(names) != len(self.types):
-                raise StorageError(
-                    f"{len(names)} names for {len(self.types)} columns in the manifest of {self.directory}"
-                )
+                raise StorageError(f"{len(names)} names for {len(self.types)} columns in the manifest of {self.directory}")
         if self.kind not in (SFRAME, SARRAY):
             raise StorageError(f"a dataset is an sframe or an sarray, not {self.kind!r}")
 

@@ -24,11 +24,7 @@ PHYSICAL_TYPES: dict[str, pa.DataType] = {
     "timestamp": pa.timestamp("us"),
     "zoned timestamp": ZONED_PHYSICAL,
     **{f"list<{name}>": pa.list_(element) for name, element in _SCALARS.items()},
-    **{
-        f"map<{key}, {value}>": pa.map_(_SCALARS[key], element)
-        for key in ("int64", "string")
-        for value, element in _SCALARS.items()
-    },
+    **{f"map<{key}, {value}>": pa.map_(_SCALARS[key], element) for key in ("int64", "string") for value, element in _SCALARS.items()},
 }
 _NAMES = {physical: name for name, physical in PHYSICAL_TYPES.items()}
 

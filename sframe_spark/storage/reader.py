@@ -21,9 +21,7 @@ FEW_ROWS = 16_384
 DEFAULT_BATCH_ROWS = 131_072
 
 
-def read_rows(
-    manifest: Manifest, columns: Sequence[int], start: int = 0, stop: int | None = None, with_key: bool = False
-) -> pa.Table:
+def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: int | None = None, with_key: bool = False) -> pa.Table:
     """Return the rows numbered ``start`` up to, but not including, ``stop`` as a table in row order.
 
     Parameters
@@ -90,9 +88,7 @@ def iterate_rows(
         yield from _segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
 
 
-def intersecting(
-    manifest: Manifest, start: int = 0, stop: int | None = None
-) -> Iterator[tuple[SegmentEntry, int, int]]:
+def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) -> Iterator[tuple[SegmentEntry, int, int]]:
     """Yield the segments that hold rows of a range, each with the range of its own rows that is meant."""
     if start < 0 or (stop is not None and stop < 0):
         raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
@@ -132,9 +128,7 @@ def _segment_batches(
         yield arrays
 
 
-def _file_batches(
-    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None
-) -> Iterator[pa.RecordBatch]:
+def _file_batches(location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first = bisect.bisect_right(footer.starts, low) - 1
     last = bisect.bisect_left(footer.starts, high)
@@ -153,8 +147,6 @@ def _file_batches(
                 return
 
 
-def _batches(
-    file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool
-) -> Iterator[pa.RecordBatch]:
+def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some row groups; the one place where data pages are read."""
     return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)

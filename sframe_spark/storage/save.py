@@ -126,9 +126,7 @@ def check_replaceable(location: str) -> None:
         raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
     strange = [file for file in files if not file.endswith((".parquet", ".crc", ".json", "_SUCCESS"))]
     if strange:
-        raise StorageError(
-            f"{location} holds {strange[0]}, which saving would delete: move it away, or choose another path"
-        )
+        raise StorageError(f"{location} holds {strange[0]}, which saving would delete: move it away, or choose another path")
 
 
 def _gather(sources: Sequence[Manifest], directory: str) -> list[SegmentEntry]:
@@ -209,9 +207,7 @@ def swap_into_place(staging: str, target: str) -> None:
 def _exchanged(first: str, second: str) -> bool:
     """Let two directories change names, where the system can do that."""
     rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
-    return (
-        rename is not None and rename(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) == 0
-    )
+    return rename is not None and rename(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) == 0
 
 
 def _swapped_by_two_renames(staging: str, target: str) -> str:

@@ -37,9 +37,7 @@ def has_order_statistics(column_type: ColumnType) -> bool:
     >>> has_order_statistics(INT), has_order_statistics(ARRAY)
     (True, False)
     """
-    return not column_type.is_encoded and (
-        column_type.physical in (pa.int64(), pa.float64(), pa.string(), pa.timestamp("us"))
-    )
+    return not column_type.is_encoded and (column_type.physical in (pa.int64(), pa.float64(), pa.string(), pa.timestamp("us")))
 
 
 def compare_scalars(left: Scalar, right: Scalar) -> int:
@@ -268,10 +266,7 @@ def merge(parts: Sequence[ColumnStatistics]) -> ColumnStatistics:
     """
     if not parts:
         return UNKNOWN_STATISTICS
-    steps = [
-        compare_scalars(left.last, right.first) if left.edges_known and right.edges_known else None
-        for left, right in itertools.pairwise(parts)
-    ]
+    steps = [compare_scalars(left.last, right.first) if left.edges_known and right.edges_known else None for left, right in itertools.pairwise(parts)]
     edges_known = parts[0].edges_known and parts[-1].edges_known
     bounds_known = all(part.bounds_known for part in parts)
     minima = [part.minimum for part in parts if part.minimum is not None] if bounds_known else []

@@ -65,9 +65,7 @@ class SegmentWriter:
     (3, True)
     """
 
-    def __init__(
-        self, directory: str, number: int, types: Sequence[ColumnType], collect_statistics: bool = True
-    ) -> None:
+    def __init__(self, directory: str, number: int, types: Sequence[ColumnType], collect_statistics: bool = True) -> None:
         if not 0 <= number < 1 << (63 - KEY_SHIFT):
             raise StorageError(f"segment number {number} does not fit into a row key")
         self.file = segment_file_name(number)
@@ -144,9 +142,7 @@ class SegmentWriter:
             filesystem, path = filesystem_of(self._location)
             filesystem.create_dir(filesystem_of(self._directory)[1], recursive=True)
             self._sink = filesystem.open_output_stream(path)
-            self._parquet = pq.ParquetWriter(
-                self._sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample)
-            )
+            self._parquet = pq.ParquetWriter(self._sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample))
         return self._parquet
 
     def close(self) -> SegmentEntry:
@@ -173,9 +169,7 @@ class SegmentWriter:
             return tuple(UNKNOWN_STATISTICS for _ in self._types)
         footer = self._footers[0]
         return tuple(
-            collector.result(
-                bounds_in_footer(footer, file_column(position)) if has_order_statistics(column_type) else None
-            )
+            collector.result(bounds_in_footer(footer, file_column(position)) if has_order_statistics(column_type) else None)
             for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True))
         )
 
@@ -198,9 +192,7 @@ class SegmentWriter:
     def __enter__(self) -> SegmentWriter:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._closed:
             self.abort()
 

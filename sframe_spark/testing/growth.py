@@ -98,9 +98,7 @@ class Growth:
 
     def computable(self, node: PlannerNode, position: int) -> bool:
         """True for a comparable column without float zeros: the sign of a zero may depend on the order of adding."""
-        return self.comparable(node, position) and not any(
-            isinstance(value, float) and value == 0 for value in self.values(node, position)
-        )
+        return self.comparable(node, position) and not any(isinstance(value, float) and value == 0 for value in self.values(node, position))
 
 
 def rounds(node: PlannerNode) -> bool:

@@ -73,9 +73,7 @@ def cast_type(source: ColumnType, target: ColumnType) -> ColumnType:
     return result
 
 
-def cast_array(
-    values: pa.Array, source: ColumnType, target: ColumnType, undefined_on_failure: bool = False
-) -> pa.Array:
+def cast_array(values: pa.Array, source: ColumnType, target: ColumnType, undefined_on_failure: bool = False) -> pa.Array:
     """Cast every value to the kind of ``target``, in exactly its physical type.
 
     Raises

@@ -137,9 +137,7 @@ def _constructors() -> dict[tuple[str, str], Callable[[Any], Any]]:
         table[family, DATETIME_KIND] = lambda value: seconds_to_datetime(plain_number(value))
     for family in (LIST_KIND, ARRAY_KIND):
         table[family, STR_KIND] = _sequence_text
-        table[family, LIST_KIND] = lambda value: plain_list(
-            plain_array(value) if isinstance(value, array.array) else value
-        )
+        table[family, LIST_KIND] = lambda value: plain_list(plain_array(value) if isinstance(value, array.array) else value)
         table[family, ARRAY_KIND] = lambda value: list_to_array(plain_list(value))
     return table
 

@@ -87,7 +87,4 @@ def _zoned(values: pa.Array) -> list[Any]:
     instants = instant_field.cast(pa.int64()).to_pylist()
     offsets = offset_field.to_pylist()
     valid = values.is_valid().to_pylist()
-    return [
-        from_microseconds(instant, offset) if present else None
-        for instant, offset, present in zip(instants, offsets, valid, strict=True)
-    ]
+    return [from_microseconds(instant, offset) if present else None for instant, offset, present in zip(instants, offsets, valid, strict=True)]

@@ -174,9 +174,7 @@ def _are_of(elements: Iterable[Any], data_type: pa.DataType, missing: bool) -> b
 
 
 def _build_ints(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
-    return pa.array(
-        [None if _is_missing(value) else int(plain_number(value)) for value in values], column_type.physical
-    )
+    return pa.array([None if _is_missing(value) else int(plain_number(value)) for value in values], column_type.physical)
 
 
 def _build_floats(values: Sequence[Any], column_type: ColumnType) -> pa.Array:

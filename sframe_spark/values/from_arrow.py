@@ -164,9 +164,7 @@ def _zoned_values(values: pa.Array) -> pa.Array:
 
 def zoned_array(utc: pa.Array, offset: pa.Array, valid: pa.Array) -> pa.Array:
     """Assemble zoned date-times from microseconds in UTC and minutes; a null offset is a value without one."""
-    return pa.StructArray.from_arrays(
-        [utc.cast(pa.timestamp("us")), offset], fields=list(ZONED_PHYSICAL), mask=pc.invert(valid)
-    )
+    return pa.StructArray.from_arrays([utc.cast(pa.timestamp("us")), offset], fields=list(ZONED_PHYSICAL), mask=pc.invert(valid))
 
 
 def _list_values(values: pa.Array, column_type: ColumnType) -> pa.Array:

@@ -68,8 +68,7 @@ def _find_family(python_class: type) -> str:
     if hasattr(python_class, "__array__") and hasattr(python_class, "__iter__"):
         return LIST_KIND
     raise SchemaError(
-        f"a column cannot hold values of class {python_class.__name__}: use int, float, str, list, dict, array.array, "
-        "datetime.datetime or None"
+        f"a column cannot hold values of class {python_class.__name__}: use int, float, str, list, dict, array.array, datetime.datetime or None"
     )
 
 

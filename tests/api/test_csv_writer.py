@@ -87,7 +87,7 @@ def test_names_are_quoted_as_values_are(tmp_path: Path) -> None:
     assert SFrame.read_csv(str(tmp_path / "out.csv")).column_names() == ["a,b", 'q"', "sp ace"]
 
 
-VALUES = st.text(alphabet='ab ,"\'\t\n\r\\[]{}:é1', max_size=8)
+VALUES = st.text(alphabet="ab ,\"'\t\n\r\\[]{}:é1", max_size=8)
 NESTED = st.recursive(
     st.none() | st.integers(-5, 5) | VALUES.filter(bool),
     lambda inner: st.lists(inner, max_size=3).filter(lambda items: items != [None]) | st.dictionaries(VALUES.filter(bool), inner, max_size=2),

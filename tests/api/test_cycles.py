@@ -103,7 +103,7 @@ def test_failures_of_functions_show_the_cycle(spark: Any) -> None:
     with pytest.raises(ZeroDivisionError, match=r"fails at .*test_cycles\.py") as error:
         sf.add_columns_by_cycle(fails, "x", "t", dtypes=float).materialize()
     assert isinstance(error.value, UserFunctionError)
-    assert "row['t'] - 2" in str(error.value) or "row[\"t\"] - 2" in str(error.value)
+    assert "row['t'] - 2" in str(error.value) or 'row["t"] - 2' in str(error.value)
     assert "{'t': 2}" in str(error.value)
 
 

@@ -14,9 +14,7 @@ import sframe_spark as tc
 from sframe_spark import aggregate as agg
 from sframe_spark.errors import InvalidArgumentError
 
-SORTS_LEFT_OUT = frozenset(
-    ["sort(x, by) = x where x is in that order", "top_rows(x, by, n) = slice(x, 0, n) where x is in that order"]
-)
+SORTS_LEFT_OUT = frozenset(["sort(x, by) = x where x is in that order", "top_rows(x, by, n) = slice(x, 0, n) where x is in that order"])
 
 
 def frame(**columns: Any) -> tc.SFrame:

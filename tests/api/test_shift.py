@@ -36,8 +36,16 @@ COLUMNS: dict[str, list[Any]] = {
     "one": [7],
 }
 FILLS: dict[str, Any] = {
-    "int": 4, "float": 2.5, "str": "fill", "list": [1.5, None], "native list": [1, 2], "dict": {"z": 9}, "array": array.array("d", [7.0]),
-    "datetime": datetime.datetime(2000, 1, 1), "zoned": datetime.datetime(2000, 1, 1), "one": 4,
+    "int": 4,
+    "float": 2.5,
+    "str": "fill",
+    "list": [1.5, None],
+    "native list": [1, 2],
+    "dict": {"z": 9},
+    "array": array.array("d", [7.0]),
+    "datetime": datetime.datetime(2000, 1, 1),
+    "zoned": datetime.datetime(2000, 1, 1),
+    "one": 4,
 }
 OFFSETS = [0, 1, -1, 2, -4, 100, -100, 10**12]
 

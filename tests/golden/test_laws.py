@@ -26,9 +26,7 @@ def test_every_law_has_a_case_where_it_fires_and_one_where_it_must_not() -> None
 
 
 def test_files_mirror_the_modules_of_laws() -> None:
-    wanted = {
-        module.__name__.rsplit(".", 1)[1]: {value.equation for value in vars(module).values() if isinstance(value, Law)} for module in MODULES
-    }
+    wanted = {module.__name__.rsplit(".", 1)[1]: {value.equation for value in vars(module).values() if isinstance(value, Law)} for module in MODULES}
     assert {name: {case.equation for case in cases} for name, cases in FILES.items()} == wanted
 
 

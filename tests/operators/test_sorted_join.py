@@ -70,4 +70,3 @@ def test_missing_keys_on_both_sides_are_left_to_spark() -> None:
     right = tc.SFrame({"k": [None, 1], "w": [3, 4]})
     assert "sorted_join" not in left.join(right, on="k").explain()
     assert "sorted_join" in left.join(right.dropna("k"), on="k").explain()
-

@@ -159,7 +159,7 @@ LITERALS = [
     (2**62 + 1, INT),
     (-0.0, FLOAT),
     (float("inf"), FLOAT),
-    ("é\n\"", STR),
+    ('é\n"', STR),
     (datetime.datetime(2020, 2, 29, 1, 2, 3, 4), DATETIME),
     ({"a": [1, None, {"b": float("nan")}]}, ENCODED_DICT),
     ([1.5, 2.0], ARRAY),

@@ -25,9 +25,7 @@ def write_dataset(
     entries = []
     for number, columns in zip(numbers or range(len(segments)), segments, strict=True):
         writer = SegmentWriter(str(directory), number, types)
-        writer.write(
-            [pa.array(values, column_type.physical) for values, column_type in zip(columns, types, strict=True)]
-        )
+        writer.write([pa.array(values, column_type.physical) for values, column_type in zip(columns, types, strict=True)])
         entries.append(writer.close())
     return publish(str(directory), types, entries, **options)
 

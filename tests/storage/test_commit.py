@@ -72,9 +72,7 @@ def test_only_leftovers_of_writers_are_removed(tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("durable", [True, False])
-def test_a_failed_publication_leaves_the_old_rows(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, durable: bool
-) -> None:
+def test_a_failed_publication_leaves_the_old_rows(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, durable: bool) -> None:
     publish(str(tmp_path), [INT], [segment(tmp_path, 0, [1])])
     new = segment(tmp_path, 0, [2])
 

@@ -49,12 +49,8 @@ def same(left: ColumnStatistics, right: ColumnStatistics) -> bool:
 
 
 @given(st.lists(st.sampled_from(ALL_TYPES), max_size=4), st.lists(STATISTICS, max_size=3), st.booleans())
-def test_a_manifest_survives_json_and_pickle(
-    types: Sequence[ColumnType], statistics: list[ColumnStatistics], named: bool
-) -> None:
-    entries = tuple(
-        SegmentEntry(f"s{number}", number, number + 1, tuple(statistics), "crc32:00000000", 7, 0) for number in range(3)
-    )
+def test_a_manifest_survives_json_and_pickle(types: Sequence[ColumnType], statistics: list[ColumnStatistics], named: bool) -> None:
+    entries = tuple(SegmentEntry(f"s{number}", number, number + 1, tuple(statistics), "crc32:00000000", 7, 0) for number in range(3))
     names = tuple(f"na\u00efve \u201c{position}" for position in range(len(types))) if named else None
     manifest = Manifest(tuple(types), entries, "/data", names, "sarray", named, names)
     text = json.dumps(json.loads(manifest.to_json()))

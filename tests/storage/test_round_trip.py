@@ -48,11 +48,7 @@ VALUES: dict[ColumnType, Any] = {
     ENCODED_LIST: TEXTS,
     ENCODED_DICT: TEXTS,
     **{list_of(kind): st.lists(st.none() | values, max_size=3) for kind, values in ELEMENTS.items()},
-    **{
-        dict_of(key, value): st.lists(st.tuples(ELEMENTS[key], st.none() | ELEMENTS[value]), max_size=3)
-        for key in (INT, STR)
-        for value in ELEMENTS
-    },
+    **{dict_of(key, value): st.lists(st.tuples(ELEMENTS[key], st.none() | ELEMENTS[value]), max_size=3) for key in (INT, STR) for value in ELEMENTS},
 }
 
 
@@ -60,15 +56,11 @@ VALUES: dict[ColumnType, Any] = {
 def datasets(draw: Any) -> tuple[list[ColumnType], list[list[list[Any]]]]:
     types = draw(st.lists(st.sampled_from(list(VALUES)), min_size=1, max_size=3))
     sizes = draw(st.lists(st.integers(0, 7), max_size=4))
-    segments = [
-        [draw(st.lists(st.none() | VALUES[kind], min_size=size, max_size=size)) for kind in types] for size in sizes
-    ]
+    segments = [[draw(st.lists(st.none() | VALUES[kind], min_size=size, max_size=size)) for kind in types] for size in sizes]
     return types, segments
 
 
-def write(
-    directory: str, types: Sequence[ColumnType], segments: Sequence[Sequence[Sequence[Any]]], batch: int
-) -> Manifest:
+def write(directory: str, types: Sequence[ColumnType], segments: Sequence[Sequence[Sequence[Any]]], batch: int) -> Manifest:
     entries = []
     for number, columns in enumerate(segments):
         arrays = [pa.array(values, kind.physical) for values, kind in zip(columns, types, strict=True)]
@@ -85,10 +77,7 @@ def test_any_range_of_any_dataset_is_read_as_written(
     sample: tuple[list[ColumnType], list[list[list[Any]]]], batch: int, start: int, stop: int, size: int
 ) -> None:
     types, segments = sample
-    columns = [
-        pa.array([value for segment in segments for value in segment[position]], kind.physical)
-        for position, kind in enumerate(types)
-    ]
+    columns = [pa.array([value for segment in segments for value in segment[position]], kind.physical) for position, kind in enumerate(types)]
     group, writer.ROWS_PER_GROUP = writer.ROWS_PER_GROUP, 3
     try:
         with tempfile.TemporaryDirectory() as directory:
@@ -130,9 +119,7 @@ def test_columns_are_chosen_by_position_and_may_repeat(tmp_path: Any) -> None:
 
 def test_the_stored_key_is_the_computed_one_and_packed(dataset: Any, tmp_path: Any) -> None:
     manifest = dataset("d", range(5), range(3))
-    stored = [
-        key for entry in manifest.segments for key in pq.read_table(tmp_path / "d" / entry.file)["_key"].to_pylist()
-    ]
+    stored = [key for entry in manifest.segments for key in pq.read_table(tmp_path / "d" / entry.file)["_key"].to_pylist()]
     assert stored == read_rows(manifest, [0], with_key=True)["_key"].to_pylist()
     chunk = pq.read_metadata(tmp_path / "d" / manifest.segments[0].file).row_group(0).column(1)
     assert "DELTA_BINARY_PACKED" in chunk.encodings and not chunk.has_dictionary_page

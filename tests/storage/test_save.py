@@ -90,9 +90,7 @@ def test_sources_follow_each_other_with_keys_that_ascend(dataset: Any, target: s
 def test_files_are_linked_not_copied(dataset: Any, tmp_path: Any) -> None:
     source = dataset("a", [1])
     saved = save_dataset([source], tmp_path / "target")
-    assert os.path.samefile(
-        os.path.join(source.directory, source.segments[0].file), os.path.join(saved.directory, saved.segments[0].file)
-    )
+    assert os.path.samefile(os.path.join(source.directory, source.segments[0].file), os.path.join(saved.directory, saved.segments[0].file))
 
 
 def test_without_links_files_are_copied(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -155,9 +153,7 @@ def test_sources_must_fit_together(dataset: Any, tmp_path: Any) -> None:
 
 
 @pytest.mark.parametrize("step", ["_gather", "write_manifest"])
-def test_a_failed_save_leaves_the_old_data_and_no_trace(
-    dataset: Any, target: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_a_failed_save_leaves_the_old_data_and_no_trace(dataset: Any, target: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     save_dataset([dataset("a", [1])], target)
     source = dataset("b", [2], [3])
     filesystem, path = paths.filesystem_of(target)
@@ -208,9 +204,7 @@ def test_without_exchange_two_renames_do(dataset: Any, tmp_path: Any, monkeypatc
     assert sorted(os.listdir(tmp_path)) == ["a", "b", "target"]
 
 
-def test_a_failed_second_rename_puts_the_old_data_back(
-    dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_failed_second_rename_puts_the_old_data_back(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     save_dataset([dataset("a", [1])], tmp_path / "target")
     monkeypatch.setattr(save, "_exchanged", lambda *_: False)
     rename = os.rename
@@ -228,9 +222,7 @@ def test_a_failed_second_rename_puts_the_old_data_back(
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
-def test_a_save_killed_in_the_middle_keeps_the_old_data_and_is_cleaned_up_by_the_next(
-    dataset: Any, tmp_path: Any
-) -> None:
+def test_a_save_killed_in_the_middle_keeps_the_old_data_and_is_cleaned_up_by_the_next(dataset: Any, tmp_path: Any) -> None:
     save_dataset([dataset("a", [1])], tmp_path / "target")
     dataset("b", [2])
     code = f"""

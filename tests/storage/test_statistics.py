@@ -35,9 +35,7 @@ VALUES: dict[ColumnType, Any] = {
 COLUMNS = st.sampled_from(list(VALUES)).flatmap(
     lambda kind: st.tuples(
         st.just(kind),
-        st.lists(VALUES[kind], min_size=1, max_size=6).flatmap(
-            lambda values: st.sampled_from([values, *sorted_forms(values)])
-        ),
+        st.lists(VALUES[kind], min_size=1, max_size=6).flatmap(lambda values: st.sampled_from([values, *sorted_forms(values)])),
     )
 )
 
@@ -90,9 +88,7 @@ def test_facts_of_one_array_are_true(column: tuple[ColumnType, list[Any]]) -> No
 
 
 @given(COLUMNS, st.integers(1, 5), st.integers(0, 2))
-def test_facts_from_batches_are_those_of_the_whole(
-    column: tuple[ColumnType, list[Any]], size: int, offset: int
-) -> None:
+def test_facts_from_batches_are_those_of_the_whole(column: tuple[ColumnType, list[Any]], size: int, offset: int) -> None:
     kind, values = column
     # Slices with an offset, as kernels produce them.
     array = pa.array([values[0]] * offset + values, kind.physical)[offset:]
@@ -162,9 +158,7 @@ def test_scalars_compare_as_sort_keys_do(pair: list[Any]) -> None:
 
 def test_facts_of_a_dataset_need_facts_of_every_segment() -> None:
     facts = (column_statistics(pa.array([1, 2]), INT),)
-    full = Manifest(
-        (INT,), (SegmentEntry("a", 0, 2, facts), SegmentEntry("b", 1, 0), SegmentEntry("c", 2, 2, facts)), "/"
-    )
+    full = Manifest((INT,), (SegmentEntry("a", 0, 2, facts), SegmentEntry("b", 1, 0), SegmentEntry("c", 2, 2, facts)), "/")
     assert dataset_statistics(full)[0].ascending is False
     assert dataset_statistics(full)[0].bounds_known
     partial = Manifest((INT,), (SegmentEntry("a", 0, 2, facts), SegmentEntry("b", 1, 2)), "/")

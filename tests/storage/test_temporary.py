@@ -84,9 +84,7 @@ def test_only_what_is_known_to_be_dead_is_removed(tmp_path: Any) -> None:
             (directory / OWNER_FILE).write_text(json.dumps(owner))
     (tmp_path / "unrelated").mkdir()
     store = TemporaryStore(str(tmp_path))
-    kept = {name.removeprefix(PREFIX) for name in os.listdir(tmp_path)} - {
-        os.path.basename(store.directory).removeprefix(PREFIX)
-    }
+    kept = {name.removeprefix(PREFIX) for name in os.listdir(tmp_path)} - {os.path.basename(store.directory).removeprefix(PREFIX)}
     assert kept == {"alive", "elsewhere", "unclaimed", "garbled", "unrelated"}
     assert not is_abandoned(store.directory)
 

@@ -78,9 +78,7 @@ def test_an_exception_removes_the_file(tmp_path: Any, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("step", ["write_table", "close"])
-def test_a_full_disk_is_told_with_what_to_do_and_leaves_nothing(
-    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, step: str
-) -> None:
+def test_a_full_disk_is_told_with_what_to_do_and_leaves_nothing(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     def full(*_: Any, **__: Any) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 

@@ -112,9 +112,7 @@ _ARRAY_KERNELS: dict[str, Callable[[Any, Any], Any]] = {
 def _compute_binary(name: str) -> Compute:
     sign = 1 if name == "add" else -1
 
-    def compute(
-        arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-    ) -> Any:
+    def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         left, right = arguments
         pair = (types[0], types[1])
         kinds = (types[0].kind, types[1].kind)
@@ -194,9 +192,7 @@ def _infer_unary(symbol: str) -> Infer:
 
 
 def _compute_unary(of_numbers: Callable[[Argument], Any], of_elements: Callable[[Any], Any]) -> Compute:
-    def compute(
-        arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-    ) -> Any:
+    def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         if types[0].kind == ARRAY_KIND:
             return map_array(array_of(arguments[0], rows), of_elements)
         return of_numbers(arguments[0])
@@ -217,18 +213,14 @@ def _infer_reverse_floor_divide(types: Sequence[ColumnType], parameters: tuple[A
     raise unsupported("//", types)
 
 
-def _compute_reverse_floor_divide(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> pa.Array:
+def _compute_reverse_floor_divide(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
     if tuple(types) == (INT, INT):
         return _floor_divide_ints(arguments[0], arguments[1], rows)
     quotients = pc.floor(pc.divide(float_of(arguments[0]), float_of(arguments[1])))
     return cast_array(array_of(quotients, rows), FLOAT, INT)
 
 
-def _build_reverse_floor_divide(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
-) -> Column | None:
+def _build_reverse_floor_divide(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     return columns_of.INT_COLUMNS["floor_divide"](*columns) if tuple(types) == (INT, INT) else None
 
 

@@ -17,9 +17,7 @@ from sframe_spark.values.from_arrow import list_from_lengths
 Elementwise = Callable[[Any, Any], Any]
 
 
-def combine_arrays(
-    left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], operation: Elementwise, rows: int
-) -> pa.Array:
+def combine_arrays(left: Argument, right: Argument, types: tuple[ColumnType, ColumnType], operation: Elementwise, rows: int) -> pa.Array:
     """Apply a numpy operation to the elements; a number goes with all of them, lengths that differ give missing."""
     lengths = _common_lengths(left, right, types, rows)
     first = _elements(array_of(left, rows), lengths, types[0])

@@ -73,9 +73,7 @@ def _infer_equality(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
     return INT
 
 
-def _compute_equal(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     left, right = arguments
     both_missing = pc.and_(pc.is_null(left), pc.is_null(right))
     if _are_on_one_scale(types):
@@ -99,9 +97,7 @@ def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], ro
     return pc.equal(texts[0], texts[1])
 
 
-def _compute_not_equal(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_not_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     return pc.subtract(1, _compute_equal(arguments, types, parameters, rows))
 
 
@@ -115,9 +111,7 @@ def _infer_ordering(name: str) -> Infer:
 
 
 def _compute_ordering(name: str) -> Compute:
-    def compute(
-        arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-    ) -> Any:
+    def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         first, second = _comparable(arguments, types)
         result = _KERNELS[name](first, second)
         if name.endswith("equal") and pa.types.is_float64(first.type):

@@ -26,9 +26,7 @@ def _infer_cast(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
     return cast_type(types[0], parameters[0])
 
 
-def _compute_cast(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_cast(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     target, undefined_on_failure = parameters
     result = cast_type(types[0], target)
     return cast_array(array_of(arguments[0], rows), types[0], result, undefined_on_failure)
@@ -78,9 +76,7 @@ def _infer_recode(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> C
     return parameters[0]
 
 
-def _compute_recode(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_recode(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     return recode(array_of(arguments[0], rows), types[0], parameters[0])
 
 
@@ -92,16 +88,12 @@ def _infer_literal(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
     return parameters[1]
 
 
-def _compute_literal(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> pa.Scalar:
+def _compute_literal(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Scalar:
     value, column_type = parameters
     return encode([value], column_type)[0]
 
 
-def _build_literal(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
-) -> Column | None:
+def _build_literal(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     from sframe_spark.operators.spark_columns import literal_column
 
     return literal_column(*parameters)

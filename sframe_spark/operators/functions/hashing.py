@@ -21,9 +21,7 @@ def _infer_hash(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
     return INT
 
 
-def _compute_hash(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> pa.Array:
+def _compute_hash(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
     """Parameter: the seed. Missing values have a hash too; NaN has one, and 0.0 that of -0.0."""
     values = array_of(arguments[0], rows)
     seed = np.uint64(parameters[0] & 0xFFFFFFFFFFFFFFFF) if parameters else np.uint64(0)

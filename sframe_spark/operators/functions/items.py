@@ -30,9 +30,7 @@ def _infer_length(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> C
     raise SchemaError(f"values of {types[0].kind} have no items to count: item_length takes list, array or dict")
 
 
-def _compute_length(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_length(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     values = array_of(arguments[0], rows)
     if pa.types.is_list(values.type):
         return pc.list_value_length(values)
@@ -56,9 +54,7 @@ def _infer_element(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
     raise unsupported("element_at", types)
 
 
-def _compute_element(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_element(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     """Find the element of each cell; one that is not there, or cannot be of the type wanted, is missing."""
     key, wanted = parameters
     cells = decode(array_of(arguments[0], rows), types[0])
@@ -87,9 +83,7 @@ def _infer_vector_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]
     raise unsupported("vector_slice", types)
 
 
-def _compute_vector_slice(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_vector_slice(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     start = int(parameters[0])
     end = start + 1 if parameters[1] is None else int(parameters[1])
     values = array_of(arguments[0], rows)
@@ -115,9 +109,7 @@ def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: in
         numbers = np.zeros(len(values))
         numbers[kept.to_numpy(zero_copy_only=False)] = elements.to_numpy(zero_copy_only=False)
         return pa.array(numbers, mask=~kept.to_numpy(zero_copy_only=False))
-    return list_from_lengths(
-        pc.if_else(kept, pa.scalar(width, pa.int32()), pa.scalar(None, pa.int32())), elements, values.type
-    )
+    return list_from_lengths(pc.if_else(kept, pa.scalar(width, pa.int32()), pa.scalar(None, pa.int32())), elements, values.type)
 
 
 def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
@@ -129,9 +121,7 @@ def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...
     raise SchemaError(f"values of {types[0].kind} have no slices: element_slice takes str, list or array")
 
 
-def _compute_element_slice(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     """Slice every cell as Python does; text by characters."""
     window = slice(*parameters)
     cells: list[Any] = decode(array_of(arguments[0], rows), types[0])

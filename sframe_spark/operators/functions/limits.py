@@ -45,9 +45,7 @@ def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
     return INT if types[0] == INT and not any(isinstance(value, float) for value in parameters) else FLOAT
 
 
-def _compute_clip(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     lower, upper = _bounds(parameters)
     if types[0].kind == ARRAY_KIND:
         return map_array(array_of(arguments[0], rows), lambda elements: _clip_elements(elements, lower, upper))

@@ -74,9 +74,7 @@ def _infer_truth(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     raise unsupported("truth", types)
 
 
-def _compute_truth(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_truth(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     return to_ints(truth_of(arguments[0], types[0]))
 
 
@@ -109,9 +107,7 @@ def _infer_connective(symbol: str) -> Infer:
 
 
 def _compute_connective(combine: Callable[[Any, Any], Any]) -> Compute:
-    def compute(
-        arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-    ) -> Any:
+    def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         left, right = (_known_truth(a, t) for a, t in zip(arguments, types, strict=True))
         return to_ints(combine(left, right))
 
@@ -135,9 +131,7 @@ def _refuse(symbol: str) -> Infer:
     return infer
 
 
-def _compute_nothing(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_nothing(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     return pa.scalar(None, pa.int64())
 
 
@@ -150,9 +144,7 @@ def _infer_if_else(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> 
     return common_encoding(first, second)
 
 
-def _compute_if_else(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_if_else(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     result = _infer_if_else(types, parameters)
     truth = truth_of(array_of(arguments[0], rows), types[0]).fill_null(False)
     first, second = (recode(array_of(a, rows), t, result) for a, t in zip(arguments[1:], types[1:], strict=True))
@@ -167,9 +159,7 @@ def choose_nested(truth: pa.Array, first: pa.Array, second: pa.Array, rows: int)
     return pa.concat_arrays([first, second]).take(places)
 
 
-def _build_if_else(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
-) -> Column | None:
+def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     from pyspark.sql import functions as F
 
     if types[1] != types[2]:

@@ -48,9 +48,7 @@ def _as_cell(value: Any, column_type: ColumnType) -> Any:
     return value if isinstance(value, column_type.python_class) else None
 
 
-def _compute_is_in(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     wanted, none_wanted = _wanted(types[0], parameters[0])
     values = array_of(arguments[0], rows)
     found = _find_numbers(values, wanted) if types[0].is_numeric else _find_cells(values, types[0], wanted)
@@ -105,9 +103,7 @@ def _infer_contains(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
     return INT
 
 
-def _compute_contains(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     values, item = array_of(arguments[0], rows), plain(parameters[0])
     if types[0].kind == STR_KIND:
         return to_ints(pc.match_substring(values, item)).fill_null(0)
@@ -118,9 +114,7 @@ def _compute_contains(
     return pa.array([int(cell is not None and any(canonical_value(i) == text for i in cell)) for cell in cells])
 
 
-def _build_contains(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
-) -> Column | None:
+def _build_contains(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     from pyspark.sql import functions as F
 
     if types[0].kind != STR_KIND:

@@ -38,27 +38,19 @@ def is_missing_column(column: Column, column_type: ColumnType) -> Column:
     return column.isNull() | F.isnan(column) if column_type.kind == FLOAT_KIND else column.isNull()
 
 
-def _compute_is_missing(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_is_missing(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     return to_ints(_is_missing(arguments[0], types[0]))
 
 
-def _compute_is_not_missing(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_is_not_missing(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     return to_ints(pc.invert(_is_missing(arguments[0], types[0])))
 
 
-def _build_is_missing(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
-) -> Column | None:
+def _build_is_missing(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     return is_missing_column(columns[0], types[0]).cast("bigint")
 
 
-def _build_is_not_missing(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
-) -> Column | None:
+def _build_is_not_missing(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     return (~is_missing_column(columns[0], types[0])).cast("bigint")
 
 
@@ -70,9 +62,7 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
             raise SchemaError("None fills nothing: pass a value")
         return construct_value(value, column_type.kind)
     except SFrameError as error:
-        raise UnsupportedOperationError(
-            f"missing values of a column of {column_type.kind} cannot be filled with {value!r:.60}: {error}"
-        ) from error
+        raise UnsupportedOperationError(f"missing values of a column of {column_type.kind} cannot be filled with {value!r:.60}: {error}") from error
 
 
 def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
@@ -88,9 +78,7 @@ def _infer_fill(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
     return common_encoding(types[0], _fill_type(types[0], value))
 
 
-def _compute_fill(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_fill(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     result = _infer_fill(types, parameters)
     values = recode(array_of(arguments[0], rows), types[0], result)
     fill = encode([_fill_value(types[0], parameters[0])], result)
@@ -122,17 +110,13 @@ def _infer_coalesce(types: Sequence[ColumnType], parameters: tuple[Any, ...]) ->
     return common_encoding(types[0], types[1])
 
 
-def _compute_coalesce(
-    arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-) -> Any:
+def _compute_coalesce(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     result = _infer_coalesce(types, parameters)
     first, second = (recode(array_of(a, rows), t, result) for a, t in zip(arguments, types, strict=True))
     return _pick(first, second, types[0], rows)
 
 
-def _build_coalesce(
-    columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]
-) -> Column | None:
+def _build_coalesce(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     from pyspark.sql import functions as F
 
     if types[0] != types[1]:

@@ -63,9 +63,7 @@ def define(
 
 
 def _finished(infer: Infer, compute: Compute) -> Kernel:
-    def kernel(
-        arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int
-    ) -> pa.Array:
+    def kernel(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
         physical = infer(types, parameters).physical
         result = compute(arguments, types, parameters, rows)
         if isinstance(result, pa.Scalar):
@@ -90,9 +88,7 @@ def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
     return column
 
 
-def spark_expression(
-    name: str, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()
-) -> Column | None:
+def spark_expression(name: str, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()) -> Column | None:
     """Return the function as a Spark expression, or None if for these types only the kernel in a UDF computes it."""
     build = _BUILDERS.get(name)
     return None if build is None else build(columns, types, parameters)

@@ -76,5 +76,3 @@ def project_below_filter(node: PlannerNode) -> PlannerNode | None:
     rows = child.inputs[0]
     positions = node.operator_parameters["positions"]
     return FilterRows().make_planner_node(project(rows, [*positions, rows.facts.width - 1]))
-
-

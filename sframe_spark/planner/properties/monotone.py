@@ -38,9 +38,7 @@ def revise(value: int, arguments: Sequence[int], effects: Sequence[Effect], stri
     value &= _value_outcomes(turned, effects, strict)
     turned = _narrow_nulls(value, turned)
     if value & ~NO_NULLS == 0:
-        turned = [
-            _narrow_argument(index, value, turned, effects, strict) & outcomes for index, outcomes in enumerate(turned)
-        ]
+        turned = [_narrow_argument(index, value, turned, effects, strict) & outcomes for index, outcomes in enumerate(turned)]
     return value, [negate(outcomes) if effect == "dec" else outcomes for outcomes, effect in zip(turned, effects, strict=True)]
 
 

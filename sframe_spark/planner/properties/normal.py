@@ -123,9 +123,7 @@ def _tidy(facts: Facts, constants: set[Column], not_null: set[Column]) -> Facts:
     return facts._replace(
         constants=tuple(column for column in facts.constants if column not in constants),
         orderings=_longest(_tidy_ordering(items, constants, not_null) for items in facts.orderings),
-        functional_dependencies=tuple(
-            FunctionalDependency(left, tuple(sorted(right, key=column_sort_key))) for left, right in dependencies.items()
-        ),
+        functional_dependencies=tuple(FunctionalDependency(left, tuple(sorted(right, key=column_sort_key))) for left, right in dependencies.items()),
         keys=_smallest_keys(tuple(sorted(set(key) - constants, key=column_sort_key)) for key in facts.keys),
         monotone=tuple(dict.fromkeys(map(_tidy_monotone, facts.monotone))),
         cases=tuple(

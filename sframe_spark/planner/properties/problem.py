@@ -201,9 +201,7 @@ class PairProblem:
         for column, effect in fact.arguments:
             column_class, sign = self.classes.find(column)
             arguments[column_class, effect if sign * value_sign > 0 else flip(effect)] = None
-        relation = RelationFact(
-            value, tuple(number for number, _ in arguments), tuple(effect for _, effect in arguments), fact.strict
-        )
+        relation = RelationFact(value, tuple(number for number, _ in arguments), tuple(effect for _, effect in arguments), fact.strict)
         number = self._add(relation, guards)
         for column_class in dict.fromkeys((*relation.arguments, value)):
             self._watch("relation", column_class, number)

@@ -164,12 +164,7 @@ def _join(operator: Any, inputs: Sequence[Table]) -> list[Row]:
             filled[a] = row[b]
         return (*filled, *[row[position] for position in values])
 
-    pairs = [
-        (i, j)
-        for i, a in enumerate(left)
-        for j, b in enumerate(right)
-        if _key(a, operator.left_keys) == _key(b, operator.right_keys)
-    ]
+    pairs = [(i, j) for i, a in enumerate(left) for j, b in enumerate(right) if _key(a, operator.left_keys) == _key(b, operator.right_keys)]
     found = [(i, j, (*left[i], *[right[j][position] for position in values])) for i, j in pairs]
     last = len(left)
     if operator.how in ("left", "outer"):

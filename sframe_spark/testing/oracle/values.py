@@ -87,6 +87,4 @@ def rows_equal(found: Sequence[Row], expected: Sequence[Row]) -> bool:
     """True if two sequences of rows are equal, row by row, in order."""
     if len(found) != len(expected):
         return False
-    return all(
-        len(a) == len(b) and all(map(value_equal, a, b)) for a, b in zip(found, expected, strict=True)
-    )
+    return all(len(a) == len(b) and all(map(value_equal, a, b)) for a, b in zip(found, expected, strict=True))

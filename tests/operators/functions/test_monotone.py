@@ -95,9 +95,7 @@ def test_promised_order_holds(name: str) -> None:
             continue
         checked += 1
         grid = [value for value in GRIDS[types[place]] if accepts(name, value, literals, types, place, parameters)]
-        arguments = [
-            encode(grid, types[i]) if i == place else encode([literals[i]], types[i])[0] for i in range(len(types))
-        ]
+        arguments = [encode(grid, types[i]) if i == place else encode([literals[i]], types[i])[0] for i in range(len(types))]
         result, result_type = evaluate(name, arguments, types, parameters, len(grid))
         ranks = [rank(value) for value in decode(result, result_type)]
         assert [value == (0, 0) for value in ranks] == [value is None for value in grid], (name, literals, types, ranks)

@@ -134,9 +134,7 @@ def results() -> tuple[pa.Table, list[Call], pa.Table]:
     frame = session.createDataFrame(source)
     chosen, expressions = [], []
     for call in calls():
-        expression = spark_expression(
-            call.function, [frame[name] for name in call.columns()], call.types, call.parameters
-        )
+        expression = spark_expression(call.function, [frame[name] for name in call.columns()], call.types, call.parameters)
         if expression is not None:
             expressions.append(expression.alias(f"x{len(chosen)}"))
             chosen.append(call)

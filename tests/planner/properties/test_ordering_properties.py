@@ -68,9 +68,7 @@ def test_a_projection_loses_nothing_that_follows_for_the_columns_kept(table: dic
 
 @given(property_sets(2, nulls=True), property_sets(2, nulls=True), orderings(2, nulls=True))
 @settings(max_examples=150, deadline=None, derandomize=True)
-def test_meet_has_the_facts_of_both_and_join_those_of_either(
-    left: dict[str, Any], right: dict[str, Any], requirement: list[list[str]]
-) -> None:
+def test_meet_has_the_facts_of_both_and_join_those_of_either(left: dict[str, Any], right: dict[str, Any], requirement: list[list[str]]) -> None:
     one, other = properties_of(left), properties_of(right)
     having = [(has_properties(rows, left), has_properties(rows, right), in_order(rows, requirement)) for rows in pairs_of_rows(2, nulls=True)]
     assert one.meet(other).satisfies(requirement) == all(met for first, second, met in having if first and second)

@@ -10,9 +10,7 @@ from sframe_spark.planner.properties.items import Facts, Ordering, merged, order
 from sframe_spark.planner.properties.ordering import OrderingProperties
 
 
-def append(
-    left: OrderingProperties, right: OrderingProperties, boundary: Iterable[Sequence[Any]] = (), strict: bool = False
-) -> OrderingProperties:
+def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterable[Sequence[Any]] = (), strict: bool = False) -> OrderingProperties:
     """Properties of all rows of one input, then all rows of the other, which has the same columns.
 
     Parameters

@@ -54,9 +54,7 @@ def _running_extreme(
     return properties.add(orderings=[[*among_equal, OrderingItem(column, towards, "nulls_first")]], not_null=not_null)
 
 
-def cumulative_sum(
-    properties: OrderingProperties, of: Column, column: Column, non_negative: bool, positive: bool = False
-) -> OrderingProperties:
+def cumulative_sum(properties: OrderingProperties, of: Column, column: Column, non_negative: bool, positive: bool = False) -> OrderingProperties:
     """Properties with an added running sum.
 
     Parameters
