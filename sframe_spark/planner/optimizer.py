@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 
 import attrs
 
@@ -44,6 +44,34 @@ class Trace:
 
 
 @attrs.frozen
+class StageLaws:
+    """The laws that take part in a stage, sorted once: by the operator at which they are tried, and those over the whole graph."""
+
+    stage: Stage
+    by_operator: Mapping[str, tuple[Law, ...]]
+    general: tuple[Law, ...]
+    whole_graph: tuple[Law, ...]
+
+    @classmethod
+    def of(cls, stage: Stage, laws: Iterable[Law]) -> StageLaws:
+        """Those of some laws that take part in a stage."""
+        active = [rule for rule in laws if rule.stage in (stage.name, *stage.also)]
+        local = [rule for rule in active if not rule.whole_graph]
+        general = tuple(rule for rule in local if not rule.operators)
+        operators = {operator for rule in local for operator in rule.operators}
+        by_operator = {operator: (*(rule for rule in local if operator in rule.operators), *general) for operator in operators}
+        return cls(stage, by_operator, general, tuple(rule for rule in active if rule.whole_graph))
+
+    def at(self, node: PlannerNode) -> tuple[Law, ...]:
+        """Laws to try at a node."""
+        return self.by_operator.get(node.operator.name, self.general)
+
+    def may_fire(self, operators: Set[str]) -> bool:
+        """True when some law is tried in a graph of these operators."""
+        return bool(self.general) or not operators.isdisjoint(self.by_operator)
+
+
+@attrs.frozen
 class Optimizer:
     """Runs the laws of each stage to a fixed point.
 
@@ -61,68 +89,83 @@ class Optimizer:
     laws: Sequence[Law]
     disabled: frozenset[str] = frozenset()
     check: bool = True
+    sorted_laws: Sequence[StageLaws] = attrs.field(init=False, eq=False, repr=False)
+
+    @sorted_laws.default
+    def _sorted_laws(self) -> Sequence[StageLaws]:
+        enabled = [rule for rule in self.laws if rule.equation not in self.disabled]
+        return tuple(StageLaws.of(stage, enabled) for stage in self.stages)
 
     def optimize(self, root: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
         """Equivalent plan after all stages, or after the stage named ``until``."""
         root = with_current_lengths(root)
         places = {stage.name: place for place, stage in enumerate(self.stages)}
+        # A stage that is returned to knows which nodes it has settled: laws are functions of what is below a node.
+        runs = [_StageRun(laws, self.check, trace) for laws in self.sorted_laws]
+        graph = _Graph.of(root)
         place = returns = 0
         while place < len(self.stages):
-            stage = self.stages[place]
-            before, root = root, self._run_stage(root, stage, trace)
+            stage, before = self.stages[place], graph
+            graph = runs[place].run(graph)
             if stage.name == until:
                 break
             place += 1
-            if stage.back_to is not None and root is not before and returns < MOST_RETURNS:
+            if stage.back_to is not None and graph is not before and returns < MOST_RETURNS:
                 place = places[stage.back_to]
                 returns += 1
-        return root
+        return graph.root
 
-    def _run_stage(self, root: PlannerNode, stage: Stage, trace: Trace | None) -> PlannerNode:
-        taking_part = (stage.name, *stage.also)
-        active = [rule for rule in self.laws if rule.stage in taking_part and rule.equation not in self.disabled]
-        local = [rule for rule in active if not rule.whole_graph]
-        root = _StageRun(stage, local, self.check, trace).run(root)
-        root = self._whole_graph(root, [rule for rule in active if rule.whole_graph], stage, trace)
-        if trace is not None:
-            trace.stages[stage.name] = root
-        return root
 
-    def _whole_graph(self, root: PlannerNode, laws: Sequence[Law], stage: Stage, trace: Trace | None) -> PlannerNode:
-        for rule in laws:
-            result = rule(root)
-            if result is None or result is root:
-                continue
-            if self.check:
-                check_same_rows(root.facts, result.facts, f"law {rule.equation!r}")
-            if trace is not None:
-                trace.firings.append(Firing(stage.name, rule.equation, root, result))
-            root = result
-        return root
+@attrs.frozen(eq=False)
+class _Graph:
+    """A root with what every stage asks of the graph below it."""
+
+    root: PlannerNode
+    nodes: int
+    operators: frozenset[str]
+
+    @classmethod
+    def of(cls, root: PlannerNode) -> _Graph:
+        names = [node.operator.name for node in postorder([root])]
+        return cls(root, len(names), frozenset(names))
+
+    def after(self, root: PlannerNode) -> _Graph:
+        """The graph of another root; this very one when it is the same."""
+        return self if root is self.root else _Graph.of(root)
 
 
 class _StageRun:
-    """One stage over one graph: a worklist that never recurses."""
+    """One stage over the graph: a worklist that never recurses."""
 
-    def __init__(self, stage: Stage, laws: Iterable[Law], check: bool, trace: Trace | None) -> None:
-        self.stage = stage
+    def __init__(self, laws: StageLaws, check: bool, trace: Trace | None) -> None:
+        self.laws = laws
+        self.stage = laws.stage
         self.check = check
         self.trace = trace
-        self.general = [rule for rule in laws if not rule.operators]
-        self.by_operator: dict[str, list[Law]] = {}
-        for rule in laws:
-            for operator in rule.operators:
-                self.by_operator.setdefault(operator, []).append(rule)
         self.done: dict[int, PlannerNode] = {}
         self.forward: dict[int, PlannerNode] = {}
         self.begun: set[int] = set()
         self.kept: list[PlannerNode] = []
         self.recent: list[str] = []
-        self.budget = FIRINGS_BASE
+        self.budget = 0
 
-    def run(self, root: PlannerNode) -> PlannerNode:
-        """The graph rewritten until no law of the stage applies."""
-        self.budget += FIRINGS_PER_NODE * sum(1 for _ in postorder([root]))
+    def run(self, graph: _Graph) -> _Graph:
+        """The graph rewritten until no law of the stage applies, then once by each law over the whole graph."""
+        if self.laws.may_fire(graph.operators):
+            self.budget = FIRINGS_BASE + FIRINGS_PER_NODE * graph.nodes
+            graph = graph.after(self._settle(graph.root))
+        for rule in self.laws.whole_graph:
+            root = rule(graph.root)
+            if root is not None and root is not graph.root:
+                self._record(rule, graph.root, root)
+                graph = graph.after(root)
+        if self.trace is not None:
+            self.trace.stages[self.stage.name] = graph.root
+        return graph
+
+    def _settle(self, root: PlannerNode) -> PlannerNode:
+        # Nodes are keyed by id, so every node seen must stay alive for the length of the optimization.
+        self.kept.append(root)
         stack = [root]
         while stack:
             node = stack[-1]
@@ -171,22 +214,24 @@ class _StageRun:
             self._follow(node, target, stack)
 
     def _fire(self, node: PlannerNode) -> PlannerNode | None:
-        for rule in (*self.by_operator.get(node.operator.name, ()), *self.general):
+        for rule in self.laws.at(node):
             result = rule(node)
             if result is None or result is node:
                 continue
             self._record(rule, node, result)
+            self._spend(rule)
             self.forward[id(node)] = result
             return result
         return None
 
     def _record(self, rule: Law, before: PlannerNode, after: PlannerNode) -> None:
-        # Nodes are keyed by id, so every node seen must stay alive for the length of the run.
         self.kept.extend((before, after))
         if self.check:
             check_same_rows(before.facts, after.facts, f"law {rule.equation!r}")
         if self.trace is not None:
             self.trace.firings.append(Firing(self.stage.name, rule.equation, before, after))
+
+    def _spend(self, rule: Law) -> None:
         self.recent.append(rule.equation)
         self.budget -= 1
         if self.budget <= 0:

@@ -210,6 +210,18 @@ def test_visits_grow_linearly(build: Callable[[int], PlannerNode], top_down: boo
     assert large <= 10 * small
 
 
+@pytest.mark.parametrize("top_down", [False, True])
+def test_a_stage_that_is_returned_to_tries_only_what_has_changed(top_down: bool) -> None:
+    visited: list[PlannerNode] = []
+    watch = law("watch", stage="first", on="sample_step")(visited.append)
+    stages = [Stage("first", "before", top_down=top_down), Stage("second", "after", back_to="first")]
+    root = step(chain(50), "last")
+    result = Optimizer(stages, [watch, relabel("last", "end", "second")]).optimize(root)
+    assert labels(result)[-1] == "end"
+    assert len(visited) == 52
+    assert {id(node) for node in visited} == {id(node) for node in postorder([root, result]) if node.inputs}
+
+
 def test_firings_of_the_built_in_laws_grow_linearly() -> None:
     from sframe_spark.testing.plan_text import read_plan
 
