@@ -137,7 +137,7 @@ class Executor:
         return [done.get(id(below), (below, placement)) for below, placement in children]
 
     def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
-        inner = Executor(attrs.evolve(self.options, directory=None, names=None), self.log)
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
         source = inner._run_tasks(node, placement) if self._needs_keys(node) else inner.run_section(node, placement)
         return source, Placement(True, base_rows=source.length.rows or 0)
 

@@ -8,7 +8,7 @@ theorem: a chain of preserving nodes above a preserving leaf has the partitions 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -43,6 +43,8 @@ SAYS_NOTHING = Preservation(None, None)
 # The assignment of rows to partitions depends neither on the execution nor on what is pushed into these leaves.
 _STABLE_LEAVES = ("RDDScan", "InMemoryTableScan", "Range")
 _TRANSPARENT = ("AdaptiveSparkPlan", "WholeStageCodegen", "InputAdapter", "ColumnarToRow", "RowToColumnar")
+# A task writes the rows of one partition as they come.
+_WRITES = ("WriteFiles", "Execute InsertIntoHadoopFsRelationCommand")
 _ROW_WISE = (
     "Project",
     "Filter",
@@ -65,7 +67,7 @@ _TWO_INPUTS = (*_BROADCAST_JOINS, "SortMergeJoin", "ShuffledHashJoin", "Cartesia
 # Coalesce concatenates neighbours, a limit without an exchange takes the first rows it meets and a union puts its inputs one after the other,
 # but only under conditions that a node's name does not show: nothing is said of their row order.
 NODE_PRESERVATION: dict[str, Preservation] = {
-    **dict.fromkeys((*_TRANSPARENT, *_ROW_WISE), KEEPS_ALL),
+    **dict.fromkeys((*_TRANSPARENT, *_WRITES, *_ROW_WISE), KEEPS_ALL),
     **dict.fromkeys(
         (
             "ShuffleExchange",
@@ -161,6 +163,25 @@ def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Pre
         result = here.then(result)
         node = node.inputs[0]
     return result if node.name in _STABLE_LEAVES else result.then(SAYS_NOTHING)
+
+
+def preservation_above(node: PlanNode, names: Collection[str]) -> Preservation | None:
+    """What the operations above the first node of certain names keep of its rows; None if the left edge has no such node.
+
+    Examples
+    --------
+    >>> preservation_above(plan_tree(["WriteFiles", "Project", "Sort", "ShuffleExchange", "RDDScan"]), SORTING_NODES)
+    Preservation(partitions=True, row_order=True)
+    >>> preservation_above(plan_tree(["Project", "RDDScan"]), SORTING_NODES) is None
+    True
+    """
+    result = KEEPS_ALL
+    while node.name not in names:
+        if not node.inputs:
+            return None
+        result = NODE_PRESERVATION.get(node.name, SAYS_NOTHING).then(result)
+        node = node.inputs[0]
+    return result
 
 
 def node_names(node: PlanNode) -> Iterable[str]:

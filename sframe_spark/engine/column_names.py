@@ -1,0 +1,192 @@
+"""What users call the columns of a plan's nodes, which know their columns by position only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import attrs
+
+from sframe_spark.operators.asof_join import AsofJoin
+from sframe_spark.operators.columns import Project
+from sframe_spark.operators.elementwise import RowWise, origins
+from sframe_spark.operators.groupby import GroupBy
+from sframe_spark.operators.join import Join
+from sframe_spark.operators.key_window import KeyWindow
+from sframe_spark.operators.sorted_join import SortedJoin
+from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.optimizer import Trace
+
+# Slot and position of the input column that an output column shows; None where it is computed.
+Origin = tuple[int, int] | None
+Names = tuple[str | None, ...]
+
+# The columns of these are those of each of their inputs (of the first one, if inputs differ), as far as they go.
+SAME_COLUMNS = frozenset(
+    {
+        *("append", "assign_intervals", "assume_order", "fill_intervals", "filter", "filter_rows", "map_cycles", "merge_sorted"),
+        *("reverse", "slice", "sort", "suffix_sort", "top_rows"),
+    }
+)
+
+
+def column_origins(node: PlannerNode) -> list[Origin]:
+    """For each column of a node the input column whose name it goes by, or None.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.columns import project, zip_columns
+    >>> from sframe_spark.operators.sources import range_source
+    >>> column_origins(project(zip_columns(range_source(0, 3), range_source(5, 3)), [1]))
+    [(0, 1)]
+    """
+    operator, inputs = node.operator, node.inputs
+    found: Sequence[Origin]
+    if isinstance(operator, Project):
+        found = _from_first(operator.positions)
+    elif isinstance(operator, RowWise):
+        places = _side_by_side(inputs)
+        program = operator.program(len(places))
+        found = [None if origin is None else places[origin] for origin in origins(program)]
+    elif node.operator_type == "zip":
+        found = _side_by_side(inputs)
+    elif node.operator_type in SAME_COLUMNS:
+        found = _from_first(range(inputs[0].facts.width))
+    else:
+        found = _of_keyed(operator, inputs)
+    return [found[position] if position < len(found) else None for position in range(node.facts.width)]
+
+
+def _of_keyed(operator: Operator, inputs: Sequence[PlannerNode]) -> Sequence[Origin]:
+    """Origins of columns of operators that group, join or look rows up by keys."""
+    match operator:
+        case GroupBy():
+            return _from_first(operator.keys)
+        case StreamingGroupBy():
+            return _from_first(operator.grouped)
+        case Join():
+            values = operator.right_values(inputs[1].facts.width)
+            return [*_from_first(range(inputs[0].facts.width)), *((1, position) for position in values)]
+        case SortedJoin():
+            return _of_keyed(operator.as_join(), inputs)
+        case AsofJoin():
+            return [*_from_first(operator.kept), *((1, position) for position in operator.values)]
+        case KeyWindow():
+            return _from_first(operator.kept)
+    return []
+
+
+def _from_first(positions: Iterable[int]) -> list[Origin]:
+    return [(0, position) for position in positions]
+
+
+def _side_by_side(inputs: Sequence[PlannerNode]) -> list[Origin]:
+    return [(slot, position) for slot, child in enumerate(inputs) for position in range(child.facts.width)]
+
+
+@attrs.define(eq=False)
+class ColumnNames:
+    """Names of columns by node, as far as they are known.
+
+    Parameters
+    ----------
+    known
+        Names of the columns of each node, keyed by ``id(node)``; the nodes must be kept alive by somebody else.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.columns import project, zip_columns
+    >>> from sframe_spark.operators.sources import range_source
+    >>> both = zip_columns(range_source(0, 3), range_source(5, 3))
+    >>> names = ColumnNames.of_plan(project(both, [1]), ["speed"])
+    >>> names.name(both, 1), names.name(both, 0), names.order(both, [(1, False)])
+    ('speed', 'column 0 of zip', 'speed (descending)')
+    """
+
+    known: dict[int, Names] = attrs.Factory(dict)
+
+    @classmethod
+    def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
+        """Names found from the columns of the result downwards, then from saved frames upwards.
+
+        Parameters
+        ----------
+        plan
+            The optimized plan.
+        top
+            Names of its columns.
+        trace
+            What the optimizer did: the nodes that it replaced get names too.
+        logical
+            The plan that it began with.
+        """
+        names = cls()
+        names._hand_down(plan, tuple(top))
+        if logical is not None:
+            names._hand_down(logical, tuple(top))
+        for firing in reversed(trace.firings if trace else []):
+            # A law changes no column of the node that it rewrites.
+            names._hand_down(firing.before, names.known.get(id(firing.after), ()))
+        replaced = [node for firing in (trace.firings if trace else []) for node in (firing.before, firing.after)]
+        names._hand_up([*replaced, *([] if logical is None else [logical]), plan])
+        return names
+
+    def name(self, node: PlannerNode, position: int) -> str:
+        """The name of a node's column, or which one it is where no name is known."""
+        found = self.known.get(id(node), ())
+        name = found[position] if position < len(found) else None
+        return f"column {position} of {node.operator_type}" if name is None else name
+
+    def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
+        """An order of a node's rows, given as pairs of column position and whether it ascends, in words."""
+        return ", ".join(self.name(node, position) + ("" if up else " (descending)") for position, up in by)
+
+    def listed(self, node: PlannerNode, positions: Iterable[int]) -> str:
+        """Columns of a node by name."""
+        return ", ".join(self.name(node, position) for position in positions)
+
+    def _hand_down(self, root: PlannerNode, names: Names) -> None:
+        """Give names to a node and to the columns below it that they come from; names known before stay."""
+        pending: list[tuple[PlannerNode, Names]] = [(root, names)]
+        while pending:
+            node, offered = pending.pop()
+            if not self._learn(node, offered):
+                continue
+            found = self.known[id(node)]
+            for slot, child in reversed(list(enumerate(node.inputs))):
+                below: list[str | None] = [None] * child.facts.width
+                for origin, name in _named_origins(node, found):
+                    if origin[0] == slot or node.operator_type in ("append", "merge_sorted"):
+                        below[origin[1]] = below[origin[1]] or name
+                pending.append((child, tuple(below)))
+
+    def _hand_up(self, roots: Iterable[PlannerNode]) -> None:
+        """Give the columns that have no name yet those of the saved frames that they come from."""
+        for node in postorder(roots):
+            if isinstance(node.operator, SegmentSource):
+                saved = node.operator.manifest.names
+                self._learn(node, tuple(saved[p] for p in node.operator.positions) if saved is not None else ())
+            elif node.inputs:
+                shown = column_origins(node)
+                self._learn(node, tuple(None if origin is None else self._known_name(node.inputs[origin[0]], origin[1]) for origin in shown))
+
+    def _known_name(self, node: PlannerNode, position: int) -> str | None:
+        found = self.known.get(id(node), ())
+        return found[position] if position < len(found) else None
+
+    def _learn(self, node: PlannerNode, offered: Names) -> bool:
+        """Add names of a node's columns; whether any was new."""
+        before = self.known.get(id(node), (None,) * node.facts.width)
+        after = tuple(old or (offered[place] if place < len(offered) else None) for place, old in enumerate(before))
+        self.known[id(node)] = after
+        return after != before
+
+
+def _named_origins(node: PlannerNode, names: Names) -> Iterator[tuple[tuple[int, int], str]]:
+    """Input columns that a node's named columns come from, with these names."""
+    for origin, name in zip(column_origins(node), names, strict=True):
+        if origin is not None and name is not None:
+            yield origin, name

@@ -1,0 +1,252 @@
+"""The physical plans that Spark really ran, after adaptive replanning; a diagnostic, for classic sessions only.
+
+Spark keeps the text of the plan of each of its last thousand executions, brought up to date whenever it is planned anew. Nothing here decides
+a result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sframe_spark.planner.properties.partitioning import PlanNode
+from sframe_spark.session import get_session, get_small_session, is_started
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NODE = re.compile(r"^(?P<indent>[ :|+-]*)(?P<codegen>\* )?(?P<name>[A-Za-z=][^(]*?) *(?:\((?P<number>\d+)\))?(?:, .*)?$")
+_DETAIL = re.compile(r"^\((\d+)\) ")
+_ATTRIBUTE_NUMBER = re.compile(r"#\d+L?")
+# Wrappers of other nodes that say nothing of the work.
+_WRAPPERS = ("AdaptiveSparkPlan", "== Final Plan ==", "ResultQueryStage", "ShuffleQueryStage", "BroadcastQueryStage", "TableCacheQueryStage")
+_FORMAT_SETTING = "spark.sql.ui.explainMode"
+
+
+@attrs.frozen
+class ExecutedPlan:
+    """A physical plan as it ran.
+
+    Parameters
+    ----------
+    root
+        Its nodes by name, without wrappers.
+    details
+        What Spark says of each node, by its place in a walk that visits a node before its inputs.
+    is_final
+        Adaptive planning came to its end, or took no part.
+    """
+
+    root: PlanNode
+    details: tuple[str, ...]
+    is_final: bool = True
+
+    def names(self) -> list[str]:
+        """Names of all nodes, each before its inputs."""
+        return [node.name for node, _ in walk(self.root)]
+
+    def count(self, *names: str) -> int:
+        """How many nodes have one of these names."""
+        return sum(name in names for name in self.names())
+
+    def lines(self) -> list[str]:
+        """The plan as text: a line for each node, indented below what reads it."""
+        return ["  " * depth + shown(node.name, detail) for (node, depth), detail in zip(walk(self.root), self.details, strict=True)]
+
+
+def walk(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
+    """Every node of a plan before its inputs, and its depth."""
+    pending = [(root, 0)]
+    while pending:
+        node, depth = pending.pop()
+        yield node, depth
+        pending.extend((child, depth + 1) for child in reversed(node.inputs))
+
+
+def shown(name: str, detail: str) -> str:
+    """A node in a few words.
+
+    Examples
+    --------
+    >>> shown("Exchange", "rangepartitioning(k0#4 ASC NULLS FIRST, 2), ENSURE_REQUIREMENTS, [plan_id=12]")
+    'Exchange rangepartitioning(k0 ASC NULLS FIRST, 2)'
+    >>> shown("Sort", "[k0#4 ASC NULLS FIRST], true, 0"), shown("Sort", "[k0#4 ASC NULLS FIRST], false, 0")
+    ('Sort of all rows [k0 ASC NULLS FIRST]', 'Sort within partitions [k0 ASC NULLS FIRST]')
+    """
+    text = _ATTRIBUTE_NUMBER.sub("", detail)
+    match name:
+        case "Exchange" | "BroadcastExchange":
+            return f"{name} {text.split(', ENSURE_REQUIREMENTS')[0].split(', [plan_id')[0]}"
+        case "Sort":
+            return f"Sort {'of all rows' if sorts_all_rows(detail) else 'within partitions'} {text.rsplit('],', 1)[0]}]"
+        case "AQEShuffleRead":
+            return f"{name} {text}"
+        case "TakeOrderedAndProject":
+            return f"{name} {text.rsplit(', [', 1)[0]}"
+    return name
+
+
+def sorts_all_rows(detail: str) -> bool:
+    """Whether the order of a sort holds across partitions, given what Spark says of it."""
+    return detail.endswith("], true, 0")
+
+
+def read_plan(text: str) -> ExecutedPlan:
+    """The plan that Spark's formatted description tells of.
+
+    Parameters
+    ----------
+    text
+        The description: a tree of numbered nodes, then what there is to say of each. Of an adaptive plan only the final one is read.
+
+    Raises
+    ------
+    ValueError
+        If there is no plan in the text.
+
+    Examples
+    --------
+    >>> plan = read_plan('''== Physical Plan ==
+    ... AdaptiveSparkPlan (3)
+    ... +- == Final Plan ==
+    ...    MapInArrow (2)
+    ...    +- * Range (1)
+    ... +- == Initial Plan ==
+    ...    Range (1)
+    ...
+    ...
+    ... (3) AdaptiveSparkPlan
+    ... Arguments: isFinalPlan=true
+    ... ''')
+    >>> plan.root.name, [node.name for node in plan.root.inputs], plan.is_final
+    ('MapInArrow', ['Range'], True)
+    """
+    lines = text.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith("== Physical Plan")), None)
+    if start is None:
+        raise ValueError(f"no physical plan in {text[:200]!r}")
+    arguments = _arguments(lines)
+    tree = [item for item in _tree_lines(lines[start + 1 :]) if item[1] not in _WRAPPERS]
+    if not tree:
+        raise ValueError(f"an empty physical plan in {text[:200]!r}")
+    details = tuple(arguments.get(number, "") for _, _, number in tree)
+    return ExecutedPlan(_plan_of(tree), details, "isFinalPlan=false" not in text)
+
+
+def _arguments(lines: list[str]) -> dict[str, str]:
+    """What is said of each node, by its number."""
+    found: dict[str, str] = {}
+    number = ""
+    for line in lines:
+        heading = _DETAIL.match(line)
+        if heading:
+            number = heading[1]
+        elif line.startswith("Arguments: ") and number:
+            found[number] = line.removeprefix("Arguments: ")
+    return found
+
+
+def _tree_lines(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """Indentation, name and number of the nodes of a tree, without plans that were made but not run."""
+    skipped_below: int | None = None
+    for line in lines:
+        match = _NODE.match(line)
+        if match is None:
+            break
+        depth, name = len(match["indent"]), match["name"].strip()
+        if skipped_below is not None and depth >= skipped_below:
+            continue
+        skipped_below = depth if name == "== Initial Plan ==" else None
+        if skipped_below is None:
+            yield depth, name, match["number"] or ""
+
+
+def _plan_of(tree: list[tuple[int, str, str]]) -> PlanNode:
+    """The plan whose nodes are given by depth and name, each before its inputs."""
+    waiting: list[tuple[int, PlanNode]] = []
+    for depth, name, _ in reversed(tree):
+        inputs = []
+        while waiting and waiting[-1][0] > depth:
+            inputs.append(waiting.pop()[1])
+        # The words after the name of a join say how it joins, which is no matter of partitions.
+        plain = name if name.startswith(("Execute", "Scan")) else name.split(" ")[0]
+        waiting.append((depth, PlanNode(plain, tuple(inputs))))
+    if len(waiting) != 1:
+        raise ValueError(f"nodes beside the plan: {[node.name for _, node in waiting]}")
+    return waiting[0][1]
+
+
+@contextlib.contextmanager
+def recorded_plans() -> Iterator[list[ExecutedPlan]]:
+    """A list that holds, after the block, the plans that this thread's actions in Spark ran in it, first things first."""
+    found: list[ExecutedPlan] = []
+    first = _next_execution(get_session()) if is_started() else 0
+    tag = f"sframe_spark-verify-{uuid.uuid4().hex}"
+    with _formatted_plans(), _tagged(tag):
+        yield found
+    if is_started():
+        found += _plans_since(get_session(), first, tag)
+
+
+@contextlib.contextmanager
+def _formatted_plans() -> Iterator[None]:
+    """Have Spark keep plans in the form that is read here."""
+    if not is_started():
+        # It is the form that a session begins with.
+        yield
+        return
+    before = [(session, session.conf.get(_FORMAT_SETTING)) for session in (get_session(), get_small_session())]
+    try:
+        for session, _ in before:
+            session.conf.set(_FORMAT_SETTING, "formatted")
+        yield
+    finally:
+        for session, mode in before:
+            session.conf.set(_FORMAT_SETTING, str(mode))
+
+
+@contextlib.contextmanager
+def _tagged(tag: str) -> Iterator[None]:
+    """Mark the jobs of this thread, and of those it starts, so that those of others are told from them."""
+    if not is_started():
+        yield
+        return
+    context = get_session().sparkContext
+    context.addJobTag(tag)
+    try:
+        yield
+    finally:
+        context.removeJobTag(tag)
+
+
+def _store(session: SparkSession) -> Any:
+    """Spark's own list of executions, once everything that happened so far has been entered in it."""
+    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
+    return session._jsparkSession.sharedState().statusStore()
+
+
+def _next_execution(session: SparkSession) -> int:
+    executions = _store(session).executionsList()
+    return max((executions.apply(place).executionId() for place in range(executions.size())), default=-1) + 1
+
+
+def _plans_since(session: SparkSession, first: int, tag: str) -> list[ExecutedPlan]:
+    executions = _store(session).executionsList()
+    ours = _jobs_with_tag(session, tag)
+    chosen = []
+    for place in range(executions.size()):
+        execution = executions.apply(place)
+        jobs = execution.jobs().keys().mkString(",")
+        is_ours = not jobs or not ours or not ours.isdisjoint(map(int, jobs.split(",")))
+        if execution.executionId() >= first and is_ours:
+            chosen.append((execution.executionId(), execution.physicalPlanDescription()))
+    return [read_plan(text) for _, text in sorted(chosen)]
+
+
+def _jobs_with_tag(session: SparkSession, tag: str) -> set[int]:
+    return set(session.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
