@@ -86,8 +86,11 @@ class GroupBy(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's hash aggregation; the key columns are the row key of the result."""
+        from pyspark.sql import functions as F
+
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        grouped = relation.df.groupBy(*[relation.df[f"c{position}"] for position in self.keys])
+        # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
+        grouped = relation.df.groupBy(*[relation.df[f"c{position}"] for position in self.keys] or [F.lit(True)])
         width = len(self.keys)
         columns = [aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)]
         df = grouped.agg(*columns) if columns else relation.df.select(*[f"c{p}" for p in self.keys]).distinct()

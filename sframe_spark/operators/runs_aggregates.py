@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 import numpy as np
@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.aggregates.extremes import ORDERED
-from sframe_spark.operators.runs import comparable, plain_numbers
+from sframe_spark.operators.runs import comparable, differs, plain_numbers
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
@@ -35,8 +35,14 @@ class PartialAggregate:
         Types of its arguments.
     width
         Number of columns of a partial result.
+
+    Class attributes
+    ----------------
+    holds_values
+        A partial result grows with the rows that it is of.
     """
 
+    holds_values: ClassVar[bool] = True
     aggregation: Aggregation
     types: tuple[ColumnType, ...]
     width: int
@@ -91,6 +97,8 @@ def totals(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
 class Counted(PartialAggregate):
     """Number of rows."""
 
+    holds_values: ClassVar[bool] = False
+
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """One for each row."""
         return [pa.array(np.ones(rows, dtype=np.int64))]
@@ -117,6 +125,8 @@ class Summed(Counted):
 class Averaged(PartialAggregate):
     """Mean of numbers: their count and sum."""
 
+    holds_values: ClassVar[bool] = False
+
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """One and the number, or zero and zero."""
         return [arrays[0].is_valid().cast(pa.int64()), pa.array(plain_numbers(arrays[0]).astype(np.float64))]
@@ -137,6 +147,8 @@ class Spread(PartialAggregate):
 
     Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979), for any number of parts.
     """
+
+    holds_values: ClassVar[bool] = False
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """A number is its own mean, without deviation."""
@@ -165,6 +177,8 @@ class Spread(PartialAggregate):
 class Extreme(PartialAggregate):
     """Smallest or largest number or date-time without offset; NaN if there is one."""
 
+    holds_values: ClassVar[bool] = False
+
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """The values."""
         return [arrays[0]]
@@ -191,6 +205,8 @@ class Extreme(PartialAggregate):
 @attrs.frozen
 class Chosen(PartialAggregate):
     """Arguments in one row of each group: the first (``select_one``), or the first where the first argument is extreme."""
+
+    holds_values: ClassVar[bool] = False
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """The arguments."""
@@ -247,6 +263,32 @@ class Distinct(PartialAggregate):
 
 
 @attrs.frozen
+class CountedRuns(PartialAggregate):
+    """Number of runs of equal values: their count in each part, and the values at both ends of the part."""
+
+    holds_values: ClassVar[bool] = False
+
+    def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
+        """A value is a run."""
+        return [pa.array(np.ones(rows, dtype=np.int64)), arrays[0], arrays[0]]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """Counts add up; a run that goes on in the next part is counted there."""
+        counts, firsts, lasts = partial
+        # The end of each part and the beginning of the next stand side by side.
+        places = np.stack([np.arange(len(counts) - 1), np.arange(len(counts) + 1, 2 * len(counts))], axis=1)
+        edges = pa.concat_arrays([lasts, firsts]).take(pa.array(places.ravel()))
+        goes_on = np.append(~differs(comparable(edges, self.types[0]))[::2], False)
+        ends = np.append(starts[1:], len(counts)) - 1
+        goes_on[ends] = False
+        return [pa.array(totals(plain_numbers(counts) - goes_on, starts)), firsts.take(pa.array(starts)), lasts.take(pa.array(ends))]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The counts."""
+        return partial[0]
+
+
+@attrs.frozen
 class Ranked(PartialAggregate):
     """Quantiles of numbers."""
 
@@ -285,6 +327,8 @@ def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggreg
     function = aggregation.function
     if function == "count":
         return Counted(aggregation, types, 1)
+    if function == "count_runs":
+        return CountedRuns(aggregation, types, 3)
     kind = types[0].kind
     if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
         form, width = {"sum": (Summed, 1), "mean": (Averaged, 2)}.get(function, (Spread, 3))

@@ -22,6 +22,7 @@ from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.program import Literal, Program, Register, Step
 from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.reverse import Reverse
 from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
@@ -161,6 +162,8 @@ IN_ORDER = (
     example("counts of all so far", Running((), (Aggregation("count"), Aggregation("max", (0,)))), ["float"]),
     example("ties of a column in order", SuffixSort(((0, True), (1, False)), 1), ["sorted", "float", "text"]),
     example("ties of a column in order, by text", SuffixSort(((0, True), (2, True), (1, True)), 1), ["sorted", "float", "text"]),
+    example("rows backwards", Reverse(), ["sorted", "text"]),
+    example("runs of a column, counted by key", StreamingGroupBy((0,), (Aggregation("count_runs", (1,)),)), ["runs", "float"]),
     example("rows in order", AssumeOrder(((0, True),)), ["sorted", "text"]),
     example("by time, with missing times", ExponentialSmoothing(0, 1, (), 2.0), ["float", "sorted"]),
     example("by rows of a key", ExponentialSmoothing(0, None, (1,), 1.5), ["int", "text"]),

@@ -21,6 +21,7 @@ from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.program import Literal, Operand, Program, Register, Step
 from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.reverse import Reverse
 from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.sort import Sort, TopRows
@@ -328,7 +329,7 @@ def _flat_map(described: OperatorText, declared: Declared) -> Operator:
     return FlatMap(function, described.stated_types())
 
 
-WITHOUT_PARAMETERS: dict[str, type[Operator]] = {item.name: item for item in (Zip, Filter, FilterRows, Append)}
+WITHOUT_PARAMETERS: dict[str, type[Operator]] = {item.name: item for item in (Zip, Filter, FilterRows, Append, Reverse)}
 
 NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "project": _project,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.operators import columns, cumulative, elementwise, flat_map, groupby, join, rolling, row_number, rows, sort
+from sframe_spark.operators import columns, cumulative, elementwise, flat_map, groupby, join, reverse, rolling, row_number, rows, sort
 from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.program import Literal
@@ -104,6 +104,13 @@ def slice_some(growth: Growth) -> PlannerNode | None:
     node = growth.any_node()
     assert node is not None
     return growth.add(random_slice(growth, node))
+
+
+def turn_round(growth: Growth) -> PlannerNode | None:
+    """All rows backwards."""
+    node = growth.any_node()
+    assert node is not None
+    return growth.add(reverse.reverse(node))
 
 
 def random_slice(growth: Growth, node: PlannerNode) -> PlannerNode:
@@ -246,13 +253,13 @@ def random_aggregation(growth: Growth, node: PlannerNode) -> Aggregation:
 
 
 def group_some(growth: Growth) -> PlannerNode | None:
-    """Groups by one or two columns with up to three aggregates."""
+    """Groups by one or two columns, seldom by none, with up to three aggregates."""
     node = growth.any_node(lambda node: bool(sort_keys(growth, node)))
     if node is None:
         return None
     keys = sort_keys(growth, node)
-    chosen = growth.choose.sample(keys, growth.choose.randint(1, min(2, len(keys))))
-    aggregations = [random_aggregation(growth, node) for _ in range(growth.choose.randint(0, 3))]
+    chosen = growth.choose.sample(keys, 0 if growth.choose.random() < 0.1 else growth.choose.randint(1, min(2, len(keys))))
+    aggregations = [random_aggregation(growth, node) for _ in range(growth.choose.randint(not chosen, 3))]
     return growth.add(groupby.group_by(node, chosen, aggregations))
 
 

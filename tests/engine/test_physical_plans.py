@@ -68,6 +68,7 @@ def places(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> dict[str, st
         "by_time": {"t": number // 3, "v": (number * 7919) % ROWS * 0.5, "k": number % 7},
         "by_key": {"t": np.arange(ROWS // 4) * 4, "w": np.arange(ROWS // 4) * 0.25},
         "unordered": {"t": (number * 7919) % ROWS, "u": number % 11},
+        "falling": {"t": (ROWS - number) // 3, "k": number // 3 * 5 % 7, "v": number * 0.5, "n": ROWS - number},
     }
     places = {}
     with tc.config.using(small_rows=0, default_segments=4):
@@ -75,6 +76,9 @@ def places(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> dict[str, st
             places[name] = str(directory / name)
             frame = tc.SFrame(columns)
             (frame[frame["t"] >= 0]).save(places[name])
+        tc.load_sframe(places["by_time"]).sort(["t", "k"]).save(str(directory / "by_both"))
+        tc.load_sframe(places["by_time"]).sort([("k", False), ("t", True)]).save(str(directory / "mixed"))
+    places.update({name: str(directory / name) for name in ("by_both", "mixed")})
     return places
 
 
@@ -127,6 +131,23 @@ CASES = [
 ]
 
 
+COUNTS = {"n": agg.COUNT_DISTINCT("t"), "s": agg.SUM("v")}
+# Frames in descending order of `t` (with ties) and `n`, in order of `t` and `k`, and in order of `k` (descending) and `t`.
+OTHER_ORDERS = [
+    Case("group-by on a descending order, groups turned round", lambda a, b, c: sums(a, "t"), 0, 0, 0),
+    Case("unique values of a descending column", lambda a, b, c: a["t"].unique(), 0, 0, 0),
+    Case("first row of each key, descending", lambda a, b, c: a.drop_duplicates("t"), 0, 0, 0),
+    Case("sort of rows in opposite order, read backwards", lambda a, b, c: a.sort("n"), 0, 0, 0),
+    Case("sort of rows in opposite order with ties", lambda a, b, c: a.sort(["t", "v"]), 0, 0, 0),
+    Case("head of a sort in opposite order", lambda a, b, c: a.sort("t").head(5), 0, 0, 0),
+    Case("group-by on two keys, one descending", lambda a, b, c: sums(c, ["k", "t"]), 0, 0, 0),
+    Case("group-by on a leading descending key, its groups summed", lambda a, b, c: sums(c, "k")["s"].sum(), 1, 1, 0),
+    Case("distinct values of a column in order", lambda a, b, c: b.groupby([], COUNTS), 0, 0, 0),
+    Case("distinct values within groups, both in order", lambda a, b, c: c.groupby("k", COUNTS), 0, 0, 0),
+    Case("distinct values of a column out of order", lambda a, b, c: b.groupby([], {"n": agg.COUNT_DISTINCT("v")}), 1, 2, 0),
+]
+
+
 def assigned(sf: tc.SFrame, name: str, column: Any) -> tc.SFrame:
     """The frame with one more column."""
     copy = sf.copy()
@@ -134,9 +155,12 @@ def assigned(sf: tc.SFrame, name: str, column: Any) -> tc.SFrame:
     return copy
 
 
-@pytest.mark.parametrize("case", CASES, ids=str)
-def test_what_spark_has_to_do(case: Case, places: dict[str, str], work: Work) -> None:
-    result = case.program(*[tc.load_sframe(places[name]) for name in ("by_time", "by_key", "unordered")])
+FRAMES = {False: ("by_time", "by_key", "unordered"), True: ("falling", "by_both", "mixed")}
+
+
+@pytest.mark.parametrize(("case", "other"), [*[(case, False) for case in CASES], *[(case, True) for case in OTHER_ORDERS]], ids=str)
+def test_what_spark_has_to_do(case: Case, other: bool, places: dict[str, str], work: Work) -> None:
+    result = case.program(*[tc.load_sframe(places[name]) for name in FRAMES[other]])
     if isinstance(result, (tc.SFrame, tc.SArray)):
         result.materialize()
     assert (work.queries, work.exchanges, work.sorts) == (case.queries, case.exchanges, case.sorts)

@@ -1,5 +1,5 @@
 """Aggregate functions: importing this package fills the table."""
 
-from sframe_spark.operators.aggregates import collected, extremes, numeric
+from sframe_spark.operators.aggregates import collected, extremes, numeric, runs
 
-__all__ = ["collected", "extremes", "numeric"]
+__all__ = ["collected", "extremes", "numeric", "runs"]

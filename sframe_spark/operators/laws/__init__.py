@@ -6,6 +6,7 @@ from functools import lru_cache
 
 from sframe_spark.operators.laws import (
     appends,
+    backwards,
     expansion,
     few_rows,
     filters,
@@ -35,7 +36,23 @@ STAGES: tuple[Stage, ...] = (
     Stage("unite", "subplans that have become equal on the way are one node, computed once", also=("share",), back_to="pushdown"),
 )
 
-MODULES = (appends, expansion, filters, fusion, lookups, narrowing, promises, pruning, recorded, sharing, slices, sorts, streaming, few_rows)
+MODULES = (
+    appends,
+    expansion,
+    filters,
+    fusion,
+    lookups,
+    narrowing,
+    promises,
+    pruning,
+    recorded,
+    sharing,
+    slices,
+    sorts,
+    streaming,
+    backwards,
+    few_rows,
+)
 
 
 def builtin_laws() -> list[Law]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from sframe_spark.config import config
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
-from sframe_spark.operators.laws.streaming import can_be_searched, one_value_per_group
+from sframe_spark.operators.laws.streaming import can_be_searched, in_runs, one_value_per_group
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.operators.sort import Sort, TopRows, sort_rows
 from sframe_spark.operators.sorted_join import SortedJoin
@@ -39,7 +39,7 @@ def group_by_of_few(node: PlannerNode) -> PlannerNode | None:
     if not operator.keys or not are_few(child, config.small_rows) or not one_value_per_group(child, operator.keys):
         return None
     ordered = sort_rows(child, [(key, True) for key in operator.keys])
-    return StreamingGroupBy(operator.keys, operator.aggregations).make_planner_node(ordered)
+    return StreamingGroupBy(operator.keys, in_runs(ordered, operator.keys, operator.aggregations)).make_planner_node(ordered)
 
 
 @law("join(x, y, k) = sorted_join(x, sort(y, k), k) where y has few rows", stage="pushdown", on="join")

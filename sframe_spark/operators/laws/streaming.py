@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.operators.groupby import GroupBy
+import attrs
+
+from sframe_spark.operators.groupby import Aggregation, GroupBy
 from sframe_spark.operators.join import Join
+from sframe_spark.operators.runs_aggregates import partial_aggregate
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.graph import runs_as_kernels
@@ -17,6 +20,8 @@ from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 # A sorted input of so many rows stays in memory however the keys of the other jump about in it.
 MOST_ROWS_TO_ROAM = 1_000_000
+# Types whose values are distinct exactly where neighbours of them differ.
+COMPARED_ALIKE = (INT, FLOAT, STR, DATETIME)
 
 
 @law("group_by(x, k) = streaming_group_by(x, k) where x ascends by k", stage="pushdown", on="group_by")
@@ -28,7 +33,20 @@ def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
         return None
     if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
-    return StreamingGroupBy(operator.keys, operator.aggregations).make_planner_node(child)
+    return StreamingGroupBy(operator.keys, in_runs(child, operator.keys, operator.aggregations)).make_planner_node(child)
+
+
+@law("group_by(x, ()) = streaming_group_by(x, ()) where partial results are small", stage="pushdown", on="group_by")
+def group_by_of_all(node: PlannerNode) -> PlannerNode | None:
+    """One group of all rows is put together from partial results of row ranges, unless they hold the values."""
+    assert isinstance(node.operator, GroupBy)
+    operator, child = node.operator, node.inputs[0]
+    if operator.keys or not runs_as_kernels(child):
+        return None
+    aggregations = in_runs(child, (), operator.aggregations)
+    if any(partial_aggregate(aggregation, child.schema).holds_values for aggregation in aggregations):
+        return None
+    return StreamingGroupBy((), aggregations).make_planner_node(child)
 
 
 @law("join(x, y, k) = sorted_join(x, y, k) where y ascends by k", stage="pushdown", on="join")
@@ -55,6 +73,19 @@ def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bo
         return False
     # Missing keys would match each other.
     return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
+
+
+def in_runs(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[Aggregation, ...]:
+    """Aggregates of groups whose rows are neighbours; where equal values are neighbours too, distinct ones are counted as runs."""
+    known = properties_of(node).order
+    return tuple(
+        attrs.evolve(aggregation, function="count_runs")
+        if aggregation.function == "count_distinct"
+        and node.schema[aggregation.positions[0]] in COMPARED_ALIKE
+        and known.satisfies_set({*keys, *aggregation.positions}) is not None
+        else aggregation
+        for aggregation in aggregations
+    )
 
 
 def one_value_per_group(node: PlannerNode, keys: Sequence[int]) -> bool:

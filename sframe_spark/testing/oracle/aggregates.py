@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from itertools import groupby
 from typing import Any
 
 from sframe_spark.testing.oracle.values import exact_sum, is_nan, token
@@ -121,6 +122,7 @@ AGGREGATES: dict[str, Aggregate] = {
     "argmax_row": lambda columns, parameters, kinds: value_at_extreme(columns[0], columns[1], True, True),
     "select_one": lambda columns, parameters, kinds: columns[0][0] if columns[0] else None,
     "count_missing": lambda columns, parameters, kinds: len(columns[0]) - len(present(columns[0])),
+    "count_runs": lambda columns, parameters, kinds: sum(1 for _ in groupby(columns[0], token)),
     "count_distinct": lambda columns, parameters, kinds: len(distinct(columns[0])),
     "distinct": lambda columns, parameters, kinds: distinct(columns[0]),
     "concat": lambda columns, parameters, kinds: present(columns[0]),

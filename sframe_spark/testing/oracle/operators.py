@@ -275,6 +275,7 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "append": _append,
     "sort": _sort,
     "suffix_sort": _sort,
+    "reverse": lambda operator, inputs: inputs[0].rows[::-1],
     "assume_order": lambda operator, inputs: list(inputs[0].rows),
     "top_rows": _top_rows,
     "group_by": _group_by,

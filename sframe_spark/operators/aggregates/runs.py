@@ -1,0 +1,44 @@
+"""Aggregates of rows whose equal values are next to each other."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
+from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, require
+from sframe_spark.operators.runs import run_starts
+from sframe_spark.types import INT, ColumnType
+
+COMPARED = ("int", "float", "str", "datetime")
+
+
+def infer_run_count(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """An int, of values that can be compared with their neighbours."""
+    require("count_runs", types[0], COMPARED)
+    return INT
+
+
+def reduce_run_count(arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+    """Number of runs of equal values, missing included: of values in order the number of distinct ones.
+
+    Examples
+    --------
+    >>> reduce_run_count([pa.array([None, 1, 1, 3])], [INT], ())
+    3
+    """
+    return len(run_starts(arrays, types, len(arrays[0])))
+
+
+register_aggregate(
+    AggregateFunction(
+        "count_runs",
+        infer_run_count,
+        collect_rows,
+        reduce_run_count,
+        order_sensitive=True,
+        finish=ReduceCollected(infer_run_count, reduce_run_count),
+    )
+)
