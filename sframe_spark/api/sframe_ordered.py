@@ -92,22 +92,25 @@ class Ordered(Relational):
         found = asof_join(project(self._node, [left_on, *left_by]), other._node, join)
         return self._new(zip_columns(self._node, found), joined_names(self._names, [other._names[p] for p in values], None))
 
-    def merge_sorted(self, other: SFrame, on: str) -> SFrame:
-        """All rows of two frames in ascending order of a column by which both are sorted already; of equal rows those of this frame come first.
+    def merge_sorted(self, other: SFrame, on: Any, ascending: bool = True) -> SFrame:
+        """All rows of two frames in the order of columns by which both are sorted already; of equal rows those of this frame come first.
 
         Parameters
         ----------
         other
             A frame with the same columns (in any order).
         on
-            Name of an int, float, str or datetime column. Both frames are in ascending order of it, missing values first and NaN last.
+            What :meth:`sort` takes: the name of an int, float, str or datetime column, a list of names, or a list of (name, ascending) pairs. Both
+            frames are in this order as :meth:`sort` gives it: missing values before all others and NaN after them, the other way round if descending.
+        ascending
+            Direction of names given without one.
 
         Raises
         ------
         KeyError
             If there is no such column.
         TypeError
-            If the column has no order.
+            If a column has no order, or the names are not names.
         RuntimeError
             If the frames have different columns.
         ValueError
@@ -122,16 +125,14 @@ class Ordered(Relational):
         """
         if not isinstance(other, Relational):
             raise SchemaError(f"merge_sorted takes an SFrame, got {type(other).__name__}")
-        if not isinstance(on, str):
-            raise SchemaError(f"on is the name of a column, got {on!r}")
-        position = self._position(on)
-        self._check_sortable(position)
+        by = self._order(on, ascending)
+        columns = [self._names[position] for position, _ in by]
         both = self._with_same_columns(other)
         for side, node in zip(SIDES, both, strict=True):
-            row = first_row_out_of_order(node, position)
+            row = first_row_out_of_order(node, *by[0])
             if row is not None:
-                raise InvalidArgumentError(unsorted_message(on, side, row))
-        return self._new(merge_sorted(*both, position, on), self._names)
+                raise InvalidArgumentError(unsorted_message(columns, [up for _, up in by], side, row))
+        return self._new(merge_sorted(*both, by, columns), self._names)
 
     def window(self, on: str, aggregates: Any, before: Any = None, after: Any = None, by: Any = None) -> SFrame:
         """Each row with aggregates over all rows whose key is near its own: from ``before`` below it to ``after`` above it, both included.

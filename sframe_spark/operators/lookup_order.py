@@ -31,19 +31,22 @@ def ascending_by(node: PlannerNode, position: int) -> PlannerNode:
     return node if known_ascending(node, position) else sort_rows(node, [(position, True)])
 
 
-def first_row_out_of_order(node: PlannerNode, position: int) -> int | None:
-    """Return the number of the first row whose value is below the one before it, if the rows are in a source known not to be in order."""
+def first_row_out_of_order(node: PlannerNode, position: int, ascending: bool = True) -> int | None:
+    """Return the number of the first row whose value comes before the one above it, if the rows are in a source known not to be in order."""
     while isinstance(operator := node.operator, (Project, Zip)):
         if isinstance(operator, Project):
             node, position = node.inputs[0], operator.positions[position]
         else:
             node, position = part_of_zip(node, position)
-    if not isinstance(operator, Source) or source_statistics(operator)[position].ascending is not False:
+    if not isinstance(operator, Source):
+        return None
+    recorded = source_statistics(operator)[position]
+    if (recorded.ascending if ascending else recorded.descending) is not False:
         return None
     lookup = Lookup.of(operator)
     for start, stop in pairwise(lookup.starts.tolist()):
         before = max(start - 1, 0)
-        place = first_descent(lookup.read(before, stop, [position]).columns[0], node.schema[position])
+        place = first_descent(lookup.read(before, stop, [position]).columns, [node.schema[position]], [ascending])
         if place is not None:
             return int(before + place)
     return None

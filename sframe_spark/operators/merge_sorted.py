@@ -13,15 +13,16 @@ import pyarrow.compute as pc
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Positions
-from sframe_spark.operators.order_check import column_steps
+from sframe_spark.operators.order_check import steps
 from sframe_spark.operators.rows import append_relations
 from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.suffix_sort import sort_parts
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties import derive
-from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.properties.relation import RelationProperties, requirement
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.storage.manifest import Scalar
@@ -34,16 +35,16 @@ SIDES = ("first", "second")
 @register
 @attrs.frozen
 class MergeSorted(Operator):
-    """All rows of two inputs in ascending order of a column, of equal rows those of the first input first.
+    """All rows of two inputs in the order of some columns, of equal rows those of the first input first.
 
-    Both inputs are in that order (missing first, NaN last); each pair of neighbours is checked when it is read.
+    Both inputs are in that order (ascending: missing first, NaN last); each pair of neighbours is checked when it is read.
 
     Parameters
     ----------
-    on
-        Position of the column.
-    column
-        What users call the column, for messages.
+    by
+        Pairs of column position and whether it ascends.
+    columns
+        What users call these columns, for messages.
     """
 
     name: ClassVar[str] = "merge_sorted"
@@ -51,8 +52,13 @@ class MergeSorted(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
-    on: int
-    column: str
+    by: tuple[tuple[int, bool], ...]
+    columns: tuple[str, ...]
+
+    @property
+    def positions(self) -> list[int]:
+        """Positions of the columns that decide."""
+        return [position for position, _ in self.by]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The common types.
@@ -76,7 +82,7 @@ class MergeSorted(Operator):
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of a merge of rows in this order: others do not get through."""
-        by = [(self.on, "asc")]
+        by = requirement(self.by)
         first, second = (rows.order.add(orderings=[by]) for rows in inputs)
         return RelationProperties(derive.merge_sorted(first, second, by))
 
@@ -91,11 +97,11 @@ class MergeSorted(Operator):
 
     def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """Output rows ``start..stop``: the rows of both inputs between two cuts."""
-        kind = facts[0].schema[self.on]
+        schema = facts[0].schema
         firsts, lasts = self._cut(inputs, start), self._cut(inputs, max(start, stop))
-        parts = [self._rows(side, inputs[side], firsts[side], lasts[side], kind) for side in range(2)]
-        both = concatenate(parts, facts[0].schema)
-        order = sorted_places(both.columns[self.on], kind)
+        parts = [self._rows(side, inputs[side], firsts[side], lasts[side]) for side in range(2)]
+        both = concatenate(parts, schema)
+        order = sorted_places([both.columns[p] for p in self.positions], [schema[p] for p in self.positions], [up for _, up in self.by])
         return both if order is None else Chunk(tuple(column.take(pa.array(order)) for column in both.columns), both.rows)
 
     def _cut(self, inputs: Sequence[Lookup], rows: int) -> tuple[int, int]:
@@ -110,7 +116,7 @@ class MergeSorted(Operator):
             low, high = max(0, rows - second.rows), min(rows, first.rows)
             while low < high:
                 middle = (low + high) // 2
-                if compare_scalars(self._key(first, middle), self._key(second, rows - middle - 1)) <= 0:
+                if self._comes_first(self._key(first, middle), self._key(second, rows - middle - 1)):
                     low = middle + 1
                 else:
                     high = middle
@@ -119,25 +125,43 @@ class MergeSorted(Operator):
             known[rows] = (low, rows - low)
         return known[rows]
 
-    def _key(self, side: Lookup, row: int) -> Scalar:
-        return scalar(side.read(row, row + 1, [self.on]).columns[0], side.schema[self.on])
+    def _key(self, side: Lookup, row: int) -> list[Scalar]:
+        chunk = side.read(row, row + 1, self.positions)
+        return [scalar(column, side.schema[position]) for column, position in zip(chunk.columns, self.positions, strict=True)]
 
-    def _rows(self, number: int, side: Lookup, first: int, last: int, kind: ColumnType) -> Chunk:
+    def _comes_first(self, first: Sequence[Scalar], second: Sequence[Scalar]) -> bool:
+        """True when a key of the first input is not after one of the second."""
+        for left, right, (_, ascending) in zip(first, second, self.by, strict=True):
+            comparison = compare_scalars(left, right)
+            if comparison:
+                return (comparison < 0) == ascending
+        return True
+
+    def _rows(self, number: int, side: Lookup, first: int, last: int) -> Chunk:
         """Rows of one input, after a look at each and the one before it."""
         before = max(first - 1, 0) if first < last else first
-        bad = first_descent(side.read(before, last, [self.on]).columns[0], kind)
+        keys = side.read(before, last, self.positions)
+        bad = first_descent(keys.columns, [side.schema[p] for p in self.positions], [up for _, up in self.by])
         if bad is not None:
-            raise InvalidArgumentError(unsorted_message(self.column, SIDES[number], before + bad))
+            raise InvalidArgumentError(unsorted_message(self.columns, [up for _, up in self.by], SIDES[number], before + bad))
         return side.read(first, last)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A stable sort of one input after the other."""
-        return Sort(((self.on, True),)).plan_to_operator([append_relations(inputs)], context)
+        return Sort(self.by).plan_to_operator([append_relations(inputs)], context)
 
 
-def unsorted_message(column: str, side: str, row: int) -> str:
-    """What to tell about the first row that is out of order."""
-    return f"merge_sorted: row {row} of the {side} frame is out of order, its {column!r} is below that of the row before it: use sort({column!r})"
+def unsorted_message(columns: Sequence[str], directions: Sequence[bool], side: str, row: int) -> str:
+    """What to tell about the first row that is out of order.
+
+    Examples
+    --------
+    >>> unsorted_message(["t", "id"], [True, True], "first", 3)
+    "merge_sorted: row 3 of the first frame is out of order, it comes before the row above it: use sort(['t', 'id'])"
+    """
+    pairs = list(zip(columns, directions, strict=True))
+    wanted = pairs if not all(directions) else list(columns) if len(columns) > 1 else columns[0]
+    return f"merge_sorted: row {row} of the {side} frame is out of order, it comes before the row above it: use sort({wanted!r})"
 
 
 def scalar(column: pa.Array, column_type: ColumnType) -> Scalar:
@@ -153,8 +177,25 @@ def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
     return column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
-def sorted_places(column: pa.Array, column_type: ColumnType) -> Positions | None:
-    """Places of the values in ascending order, equal ones as they stand; None when they are in order."""
+def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], directions: Sequence[bool]) -> Positions | None:
+    """Places of the rows in order, equal ones as they stand; None when they are in order.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> sorted_places([pa.array([1, 1, 1]), pa.array([5, None, 7])], [INT, INT], [True, False]).tolist()
+    [2, 0, 1]
+    """
+    if len(columns) == 1 and directions[0]:
+        return ascending_places(columns[0], types[0])
+    if first_descent(columns, types, directions) is None:
+        return None
+    parts = [part for column, kind, up in zip(columns, types, directions, strict=True) for part in sort_parts(column, kind, up)]
+    return np.lexsort(parts[::-1])
+
+
+def ascending_places(column: pa.Array, column_type: ColumnType) -> Positions | None:
+    """Places of the values of one column in ascending order, equal ones as they stand; None when they are in order."""
     column = comparable(column, column_type)
     if pa.types.is_string(column.type):
         # Arrow's sort is stable and puts missing values last.
@@ -166,19 +207,20 @@ def sorted_places(column: pa.Array, column_type: ColumnType) -> Positions | None
     return np.lexsort((numbers, column.is_valid().to_numpy(zero_copy_only=False)))
 
 
-def first_descent(column: pa.Array, column_type: ColumnType) -> int | None:
-    """Number of the first value that is below the one before it, None when there is none.
+def first_descent(columns: Sequence[pa.Array], types: Sequence[ColumnType], directions: Sequence[bool]) -> int | None:
+    """Number of the first row that comes before the row above it, None when there is none.
 
     Examples
     --------
     >>> from sframe_spark.types import FLOAT
-    >>> first_descent(pa.array([None, 1.0, float("nan"), 2.0]), FLOAT)
+    >>> first_descent([pa.array([None, 1.0, float("nan"), 2.0])], [FLOAT], [True])
     3
     """
-    down = np.flatnonzero(column_steps(column, column_type) < 0)
+    rows = Chunk(tuple(columns), len(columns[0]))
+    down = np.flatnonzero(steps(rows, tuple(types), list(enumerate(directions))) < 0)
     return int(down[0]) + 1 if len(down) else None
 
 
-def merge_sorted(first: PlannerNode, second: PlannerNode, on: int, column: str) -> PlannerNode:
-    """Rows of two nodes in the order of a column by which both are sorted."""
-    return MergeSorted(on, column).make_planner_node(first, second)
+def merge_sorted(first: PlannerNode, second: PlannerNode, by: Sequence[tuple[int, bool]], columns: Sequence[str]) -> PlannerNode:
+    """Rows of two nodes in the order of columns by which both are sorted."""
+    return MergeSorted(tuple(by), tuple(columns)).make_planner_node(first, second)

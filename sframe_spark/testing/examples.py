@@ -178,7 +178,8 @@ IN_ORDER = (
     example("the row after in its group, not too far", AsofJoin(0, (1,), (1,), "forward", 3), ["int", "text"], ["sorted", "text"]),
     example("rows with a key near", KeyWindow(0, (), 2, 1, AGGREGATIONS, (1, 0)), ["int", "mask"], ["sorted", "int"]),
     example("rows of the same text", KeyWindow(0, (1,), 3, 0, (Aggregation("concat", (0,)),)), ["int", "text"], ["sorted", "text"]),
-    example("rows of two tables in one order", MergeSorted(0, "key"), ["sorted", "text"], ["labels", "runs"]),
+    example("rows of two tables in one order", MergeSorted(((0, True),), ("key",)), ["sorted", "text"], ["labels", "runs"]),
+    example("in the order of two columns", MergeSorted(((1, True), (0, True)), ("b", "a")), ["sorted", "labels"], ["sorted", "whole"]),
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),
 )
 

@@ -59,4 +59,4 @@ def merge_some(growth: Growth) -> PlannerNode | None:
     second = growth.partner(lambda node: node.schema == first.schema)
     rows = numbered(first)
     other = rows if second is None or second is first else numbered(second)
-    return growth.add(merge_sorted(rows, other, first.facts.width, "number"))
+    return growth.add(merge_sorted(rows, other, [(first.facts.width, True)], ["number"]))

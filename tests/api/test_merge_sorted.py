@@ -58,12 +58,38 @@ def test_what_is_computed_is_checked_on_the_way() -> None:
 
 @pytest.mark.parametrize(
     ("on", "error", "words"),
-    [("nope", KeyError, "nope"), (["t"], TypeError, "name of a column"), ("list", TypeError, "has no order")],
+    [
+        ("nope", KeyError, "nope"),
+        (["t", 5], ValueError, "all names"),
+        (["t", "t"], RuntimeError, "named twice"),
+        (5, TypeError, "list of names"),
+        ("list", TypeError, "has no order"),
+    ],
 )
 def test_what_cannot_be_asked_is_refused_at_once(on: Any, error: type[Exception], words: str) -> None:
     frame = SFrame({"t": [1], "list": [["a"]]})
     with pytest.raises(error, match=words):
         frame.merge_sorted(frame, on=on)
+
+
+def test_several_columns_in_any_direction_and_texts() -> None:
+    first = SFrame({"k": ["b", "b", "a", None], "t": [1, 3, 2, 9], "side": ["x"] * 4})
+    second = SFrame({"k": ["c", "b", "b", "a"], "t": [5, 2, 3, 2], "side": ["y"] * 4})
+    merged = first.merge_sorted(second, on=[("k", False), ("t", True)])
+    assert [(row["k"], row["t"], row["side"]) for row in merged] == [
+        *[("c", 5, "y"), ("b", 1, "x"), ("b", 2, "y"), ("b", 3, "x"), ("b", 3, "y"), ("a", 2, "x"), ("a", 2, "y"), (None, 9, "x")]
+    ]
+    assert merged.is_sorted([("k", False), ("t", True)])
+    falling = SFrame({"t": [float("nan"), 4.0, None]})
+    assert repr(list(falling.merge_sorted(falling, on=["t"], ascending=False)["t"])) == "[nan, nan, 4.0, 4.0, None, None]"
+
+
+def test_rows_out_of_a_composite_order_are_named() -> None:
+    first, second = SFrame({"a": [1, 1, 2], "b": [1, 0, 5]}), SFrame({"a": [1], "b": [1]})
+    with pytest.raises(ValueError, match=r"row 1 of the second frame.*sort\(\['a', 'b'\]\)"):
+        second.merge_sorted(first, on=["a", "b"]).materialize()
+    with pytest.raises(ValueError, match=r"row 2 of the first frame.*sort\(\[\('a', False\)\]\)"):
+        first.merge_sorted(second, on="a", ascending=False)
 
 
 def test_other_columns_and_other_things_are_refused() -> None:
@@ -80,6 +106,22 @@ def run(frame: SFrame, **options: Any) -> tuple[list[Any], list[str]]:
     source = executor.execute(frame._node if options.get("naive") else optimize(frame._node))
     chunk = source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
     return [column.to_pylist() for column in chunk.columns], executor.log
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("by", [[("k", True), ("t", False)], [("t", False), ("k", False)], [("k", False)]], ids=str)
+def test_several_columns_on_spark(everything_on_spark: None, tmp_path: Path, by: Any) -> None:
+    rows = [("abc"[i * 5 % 3] if i % 7 else None, None if i % 5 == 0 else i * 11 % 6 - 2.5, i) for i in range(40)]
+    whole = SFrame({"k": [row[0] for row in rows], "t": [row[1] for row in rows], "v": [row[2] for row in rows]})[["k", "t", "v"]]
+    parts = whole[whole["v"] % 3 == 1].sort(by), whole[whole["v"] % 3 != 1].sort(by)
+    for number, part in enumerate(parts):
+        part.save(str(tmp_path / str(number)))
+    merged = load_sframe(str(tmp_path / "0")).merge_sorted(load_sframe(str(tmp_path / "1")), on=by)
+    expected = run(parts[0].append(parts[1]).sort(by), naive=True)[0]
+    assert run(merged, naive=True)[0] == expected
+    for segments in (1, 7):
+        found, log = run(merged, segments=segments)
+        assert (found, [line.split(":")[0] for line in log]) == (expected, ["segments"])
 
 
 @pytest.mark.spark

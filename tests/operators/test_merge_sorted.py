@@ -44,13 +44,44 @@ def test_rows_come_as_a_stable_sort_puts_them(data: st.DataObject, block: int, b
     kind = data.draw(st.sampled_from([INT, FLOAT, STR]))
     first, second = (sorted(data.draw(st.lists(KEYS[kind], max_size=9)), key=rank) for _ in range(2))
     named = [(key, f"a{number}") for number, key in enumerate(first)] + [(key, f"b{number}") for number, key in enumerate(second)]
-    node = merge_sorted(rows_of(first, kind, "a"), rows_of(second, kind, "b"), 0, "t")
+    node = merge_sorted(rows_of(first, kind, "a"), rows_of(second, kind, "b"), [(0, True)], ["t"])
     assert node.length.rows == len(named)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(lookup_module, "BLOCK_ROWS", block)
         chunks = list(PlanRunner(FlatPlan.of(node)).stream(0, len(named), batch))
     found = [row for chunk in chunks for row in zip(*[column.to_pylist() for column in chunk.columns], strict=True)]
     assert repr(found) == repr(sorted(named, key=lambda row: rank(row[0])))
+
+
+ORDERS = [[(0, False)], [(0, True), (1, True)], [(1, False), (0, True)], [(2, True), (0, False), (1, True)], [(1, True), (2, False)]]
+TYPES = (INT, FLOAT, STR)
+
+
+@settings(max_examples=150, deadline=None)
+@given(data=st.data(), by=st.sampled_from(ORDERS), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 2, 3, 100]))
+def test_rows_in_the_order_of_several_columns(data: st.DataObject, by: list[tuple[int, bool]], block: int, batch: int) -> None:
+    few = {INT: st.sampled_from([None, -1, 2]), FLOAT: st.sampled_from([None, math.nan, -0.0, 0.0, 1.5]), STR: st.sampled_from([None, "", "a"])}
+    sides = []
+    for side in "ab":
+        rows = data.draw(st.lists(st.tuples(*[few[kind] for kind in TYPES]), max_size=9))
+        sides.append([(*row, f"{side}{number}") for number, row in enumerate(by_hand(rows, by))])
+    columns = [[pa.array([row[i] for row in rows], kind.physical, from_pandas=False) for i, kind in enumerate((*TYPES, STR))] for rows in sides]
+    sources = [memory_source(arrays, [*TYPES, STR], len(rows)) for arrays, rows in zip(columns, sides, strict=True)]
+    node = merge_sorted(*sources, by, [f"c{position}" for position, _ in by])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(lookup_module, "BLOCK_ROWS", block)
+        chunks = list(PlanRunner(FlatPlan.of(node)).stream(0, len(sides[0]) + len(sides[1]), batch))
+    found = [row for chunk in chunks for row in zip(*[column.to_pylist() for column in chunk.columns], strict=True)]
+    assert repr(found) == repr(by_hand([*sides[0], *sides[1]], by))
+
+
+def by_hand(rows: list[Any], by: list[tuple[int, bool]]) -> list[Any]:
+    """Rows in the order of some columns, ties as they stand."""
+    for position, ascending in reversed(by):
+        rows = rows if ascending else rows[::-1]
+        rows = sorted(rows, key=lambda row, place=position: rank(row[place]))  # type: ignore[misc]
+        rows = rows if ascending else rows[::-1]
+    return rows
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
@@ -60,6 +91,6 @@ def test_rows_come_as_a_stable_sort_puts_them(data: st.DataObject, block: int, b
 )
 def test_the_first_row_out_of_order_is_named(first: list[Any], second: list[Any], side: str, row: int, batch: int) -> None:
     kind = FLOAT if isinstance(first[0], float) else INT
-    node = merge_sorted(rows_of(first, kind, "a"), rows_of(second, kind, "b"), 0, "time")
-    with pytest.raises(InvalidArgumentError, match=rf"row {row} of the {side} frame.*'time'"):
+    node = merge_sorted(rows_of(first, kind, "a"), rows_of(second, kind, "b"), [(0, True)], ["time"])
+    with pytest.raises(InvalidArgumentError, match=rf"row {row} of the {side} frame.*sort\('time'\)"):
         list(PlanRunner(FlatPlan.of(node)).stream(0, len(first) + len(second), batch))

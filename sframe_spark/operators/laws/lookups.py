@@ -96,9 +96,10 @@ def project_below_merge_sorted(node: PlannerNode) -> PlannerNode | None:
     merge = child.operator
     if not isinstance(merge, MergeSorted) or not can_narrow(child, positions):
         return None
-    kept = sorted({*positions, merge.on})
+    kept = sorted({*positions, *merge.positions})
     place = {old: new for new, old in enumerate(kept)}
     # One projection per distinct input, so that a frame merged with itself stays one node.
     below = {id(item): project(item, kept) for item in child.inputs}
-    rows = attrs.evolve(merge, on=place[merge.on]).make_planner_node(*[below[id(item)] for item in child.inputs])
+    moved_by = tuple((place[position], up) for position, up in merge.by)
+    rows = attrs.evolve(merge, by=moved_by).make_planner_node(*[below[id(item)] for item in child.inputs])
     return project(rows, [place[position] for position in positions])

@@ -65,7 +65,7 @@ def takes_projection(node: PlannerNode, used: Sequence[int]) -> bool:
     if isinstance(node.operator, (GroupBy, StreamingGroupBy)):
         return any(position not in used for position in range(len(group_columns(node.operator)), node.facts.width))
     if isinstance(node.operator, MergeSorted):
-        return len({*used, node.operator.on}) < node.facts.width
+        return len({*used, *node.operator.positions}) < node.facts.width
     if isinstance(node.operator, Join):
         return len({*used, *node.operator.left_keys}) < node.facts.width
     return True

@@ -74,8 +74,13 @@ def aggregated(aggregation: Any, table: Table, rows: Sequence[Row]) -> Any:
 
 
 def merge_sorted(operator: Any, inputs: Sequence[Table]) -> list[Row]:
-    """All rows in the order of the column."""
-    return sorted([*inputs[0].rows, *inputs[1].rows], key=lambda row: rank(row[operator.on]))
+    """All rows in the order of the columns."""
+    rows = [*inputs[0].rows, *inputs[1].rows]
+    for position, ascending in reversed(operator.by):
+        # Reversed before and after, ties keep their order in a descending pass too.
+        rows = sorted(rows if ascending else rows[::-1], key=lambda row, place=position: rank(row[place]))  # type: ignore[misc]
+        rows = rows if ascending else rows[::-1]
+    return rows
 
 
 LOOKUPS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
