@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.reasons import order_reasons
+from sframe_spark.engine.verification import require_classic_session, verification
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.laws import STAGES
 from sframe_spark.planner.explain import plan_text, trace_text
@@ -14,17 +15,21 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
 
-def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool) -> str:
+def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool, verify: bool = False) -> str:
     """Plan text of a node; see :meth:`sframe_spark.SFrame.explain`.
 
     Raises
     ------
     ValueError
         If there is no such stage.
+    UnsupportedOperationError
+        If ``verify`` is asked for and the session is one of Spark Connect.
     """
     stages = ["logical", *[item.name for item in STAGES]]
     if stage is not None and stage not in stages:
         raise InvalidArgumentError(f"there is no stage {stage!r}: choose one of {', '.join(stages)}")
+    if verify:
+        require_classic_session()
     columns = "columns: " + ", ".join(f"c{i}={name}" for i, name in enumerate(names))
     if stage == "logical":
         return f"{columns}\n{plan_text(node)}"
@@ -39,4 +44,6 @@ def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, tra
         parts += ["-- laws that fired", trace_text(record)]
     if why:
         parts += ["-- order", *order_reasons(plan, record)]
+    if verify:
+        parts += ["-- verification", *verification(node, names)]
     return "\n".join(parts)

@@ -272,11 +272,11 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         """True when the rows have been computed."""
         return is_materialized(self._node)
 
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False) -> str:
+    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False) -> str:
         """The plan as text; see :meth:`SFrame.explain`."""
         from sframe_spark.api.explain import explain_node
 
-        return explain_node(self._node, ["value"], stage, trace, why)
+        return explain_node(self._node, ["value"], stage, trace, why, verify)
 
     def save(self, filename: str, format: str | None = None) -> None:
         """Save as a directory that :class:`SArray` opens again, or as text (``format="text"``), whole or not at all."""

@@ -196,7 +196,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         """True when the rows have been computed."""
         return is_materialized(self._node)
 
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False) -> str:
+    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False) -> str:
         """The plan as text.
 
         Parameters
@@ -206,11 +206,21 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         trace
             Also list the laws that fired.
         why
-            Also give the reason for each sort and exchange that is there or was left out.
+            Also give the reason for each sort, exchange and gather that is there or was left out.
+        verify
+            Also run the plan and compare what was claimed of it with Spark's plans as they ran, and with the rows and segments that came of them.
+            The result is thrown away: the frame stays as lazy as it was. Rows that were known to be in order are computed once more to be looked at.
+
+        Raises
+        ------
+        ValueError
+            If there is no such stage.
+        RuntimeError
+            If ``verify`` is asked for and queries go to a Spark Connect server, which does not tell how it ran them.
         """
         from sframe_spark.api.explain import explain_node
 
-        return explain_node(self._node, self._names, stage, trace, why)
+        return explain_node(self._node, self._names, stage, trace, why, verify)
 
     def copy(self) -> SFrame:
         """A frame of the same columns; assigning to one does not change the other."""

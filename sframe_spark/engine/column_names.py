@@ -134,6 +134,11 @@ class ColumnNames:
         names._hand_up([*replaced, *([] if logical is None else [logical]), plan])
         return names
 
+    def add(self, root: PlannerNode, top: Names) -> None:
+        """Take a further plan, with names of its columns as far as they are known, to the plans whose columns have names."""
+        self._hand_down(root, top)
+        self._hand_up([root])
+
     def name(self, node: PlannerNode, position: int) -> str:
         """The name of a node's column, or which one it is where no name is known."""
         found = self.known.get(id(node), ())

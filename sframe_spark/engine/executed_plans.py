@@ -54,6 +54,11 @@ class ExecutedPlan:
         """How many nodes have one of these names."""
         return sum(name in names for name in self.names())
 
+    def full_sorts(self) -> set[int]:
+        """``id`` of the nodes that put all rows in order, across partitions."""
+        places = zip(walk(self.root), self.details, strict=True)
+        return {id(node) for (node, _), detail in places if node.name == "TakeOrderedAndProject" or (node.name == "Sort" and sorts_all_rows(detail))}
+
     def lines(self) -> list[str]:
         """The plan as text: a line for each node, indented below what reads it."""
         return ["  " * depth + shown(node.name, detail) for (node, depth), detail in zip(walk(self.root), self.details, strict=True)]

@@ -8,7 +8,7 @@ theorem: a chain of preserving nodes above a preserving leaf has the partitions 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 
@@ -165,18 +165,19 @@ def plan_preservation(node: PlanNode, unmatched_rows_added: bool = False) -> Pre
     return result if node.name in _STABLE_LEAVES else result.then(SAYS_NOTHING)
 
 
-def preservation_above(node: PlanNode, names: Collection[str]) -> Preservation | None:
-    """What the operations above the first node of certain names keep of its rows; None if the left edge has no such node.
+def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Preservation | None:
+    """What the operations above a certain node keep of its rows; None if there is no such node on the left edge.
 
     Examples
     --------
-    >>> preservation_above(plan_tree(["WriteFiles", "Project", "Sort", "ShuffleExchange", "RDDScan"]), SORTING_NODES)
+    >>> plan = plan_tree(["WriteFiles", "Project", "Sort", "ShuffleExchange", "RDDScan"])
+    >>> preservation_above(plan, lambda node: node.name == "Sort")
     Preservation(partitions=True, row_order=True)
-    >>> preservation_above(plan_tree(["Project", "RDDScan"]), SORTING_NODES) is None
+    >>> preservation_above(plan, lambda node: node.name == "Window") is None
     True
     """
     result = KEEPS_ALL
-    while node.name not in names:
+    while not is_end(node):
         if not node.inputs:
             return None
         result = NODE_PRESERVATION.get(node.name, SAYS_NOTHING).then(result)
