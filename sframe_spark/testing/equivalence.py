@@ -41,8 +41,8 @@ class NotEquivalent(AssertionError):
 class Runner(Protocol):
     """A way of running plans."""
 
-    def rows(self, node: PlannerNode) -> Rows:
-        """Rows of a node; the node is left as it is."""
+    def run(self, node: PlannerNode) -> tuple[Rows, PlannerNode]:
+        """Rows of a node, and its optimized plan; the node is left as it is."""
 
     def materialize(self, node: PlannerNode) -> None:
         """Run a node and splice the result into its place."""
@@ -74,16 +74,16 @@ class LawRunner:
     meanings: Mapping[str, Meaning] = attrs.Factory(dict)
     settled: bool = True
 
-    def rows(self, node: PlannerNode) -> Rows:
+    def run(self, node: PlannerNode) -> tuple[Rows, PlannerNode]:
         """Rows of the optimized plan, which must be one that the laws leave alone."""
         plan = self.optimizer.optimize(node)
         if self.settled:
             check_settled(plan, self.optimizer)
-        return Oracle(self.meanings).rows(plan)
+        return Oracle(self.meanings).rows(plan), plan
 
     def materialize(self, node: PlannerNode) -> None:
         """Splice a source of the optimized plan's rows."""
-        rows = self.rows(node)
+        rows, _ = self.run(node)
         columns = [list(column) for column in zip(*rows, strict=True)] or [[] for _ in node.schema]
         node.splice(table_source(columns, node.schema, len(rows)))
 
@@ -111,6 +111,10 @@ class EngineRunner:
         if chunk.rows != source.length.rows:
             raise NotEquivalent(f"a source of {source.length.rows} rows gave {chunk.rows}")
         return rows_of(chunk.columns, node.schema) if node.schema else [()] * chunk.rows
+
+    def run(self, node: PlannerNode) -> tuple[Rows, PlannerNode]:
+        """Rows of the executed plan, and the plan."""
+        return self.rows(node), builtin_optimizer().optimize(node)
 
     def materialize(self, node: PlannerNode) -> None:
         """Execute and splice."""
@@ -193,34 +197,54 @@ def check_program(program: RandomProgram, runner: Runner, history: random.Random
     NotEquivalent
         If a node has other rows than the oracle says, or claims what is not true.
     """
+    # Bounds that were found in a result hold for its floats to the last digit, not for the oracle's.
+    check_facts(*check_rows(program, runner, history))
+
+
+def check_rows(program: RandomProgram, runner: Runner, history: random.Random | None = None) -> tuple[RandomProgram, list[PlannerNode]]:
+    """Check the rows of every node, after a random history if one is given; the program as it was run, with the rows found, and the plans.
+
+    Raises
+    ------
+    NotEquivalent
+        If a node has other rows than the oracle says.
+    """
     original, program = program, program.copy()
     done = [] if history is None else random_history(len(program.nodes), history)
     for number in done:
         runner.materialize(program.nodes[number])
     rows: list[Rows] = []
+    plans: list[PlannerNode] = []
     for place, (node, expected) in enumerate(zip(program.nodes, program.expected, strict=True)):
-        found = runner.rows(node)
+        found, plan = runner.run(node)
         rows.append(found)
+        plans.append(plan)
         if not rows_equal(found, expected):
             raise NotEquivalent(
                 f"node {place} of {len(program.nodes)}, after materialising nodes {done}:\n"
                 f"found    {found}\nexpected {expected}\n{runner.explain(node_as_it_ran(original, runner, done, place))}"
             )
-    # Bounds that were found in a result hold for its floats to the last digit, not for the oracle's.
-    check_facts(RandomProgram(program.nodes, tuple(rows)))
+    return RandomProgram(program.nodes, tuple(rows)), plans
 
 
-def check_facts(program: RandomProgram) -> None:
+def check_facts(program: RandomProgram, plans: Sequence[PlannerNode] | None = None) -> None:
     """Check what the nodes of a program claim against the rows they have: types, row counts, bounds, equal lengths.
+
+    Parameters
+    ----------
+    program
+        The nodes and their rows.
+    plans
+        Optimized plans of the nodes, whose claims are checked too; made here when not given.
 
     Raises
     ------
     NotEquivalent
         If a claim is false.
     """
-    for node, rows in zip(program.nodes, program.expected, strict=True):
+    for place, (node, rows) in enumerate(zip(program.nodes, program.expected, strict=True)):
         check_types(node, rows)
-        for plan in (node, builtin_optimizer().optimize(node)):
+        for plan in (node, builtin_optimizer().optimize(node) if plans is None else plans[place]):
             wrong_claims = false_claims(properties_of(plan), rows)
             if wrong_claims:
                 raise NotEquivalent(f"{node} claims more than is true: {'; '.join(wrong_claims)}\nrows {rows}\nplan:\n{plan_text(plan)}")
@@ -229,11 +253,23 @@ def check_facts(program: RandomProgram) -> None:
             wrong = (length.rows is not None and length.rows != len(rows)) or (length.at_most is not None and length.at_most < len(rows))
             if wrong:
                 raise NotEquivalent(f"{node} claims {length} rows and has {len(rows)}")
-    for place, (node, rows) in enumerate(zip(program.nodes, program.expected, strict=True)):
-        for other, others in zip(program.nodes[:place], program.expected[:place], strict=True):
+    check_equal_lengths(program)
+
+
+def check_equal_lengths(program: RandomProgram) -> None:
+    """Check for every two nodes whether they have equally many rows, where the planner claims to know it.
+
+    Raises
+    ------
+    NotEquivalent
+        If a claim is false.
+    """
+    counts = [len(rows) for rows in program.expected]
+    for place, node in enumerate(program.nodes):
+        for other, count in zip(program.nodes[:place], counts, strict=False):
             claim = prove_equal_length(node, other)
-            if claim is not None and claim != (len(rows) == len(others)):
-                raise NotEquivalent(f"{node} and {other} are said to have {'equal' if claim else 'different'} lengths: {len(rows)}, {len(others)}")
+            if claim is not None and claim != (counts[place] == count):
+                raise NotEquivalent(f"{node} and {other} are said to have {'equal' if claim else 'different'} lengths: {counts[place]}, {count}")
 
 
 def check_types(node: PlannerNode, rows: Rows) -> None:
@@ -270,8 +306,10 @@ __all__ = [
     "LawRunner",
     "NotEquivalent",
     "Runner",
+    "check_equal_lengths",
     "check_facts",
     "check_program",
+    "check_rows",
     "check_settled",
     "check_types",
     "random_history",

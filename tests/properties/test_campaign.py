@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sframe_spark.config import config
 from sframe_spark.testing.equivalence import EngineRunner, LawRunner, check_program, spark_layout
 from sframe_spark.testing.plans import DRIVER_STEPS, random_program
 from tests.properties.test_spark import LAYOUTS
@@ -20,7 +21,8 @@ FIRST = int(os.environ.get("SFRAME_SPARK_CAMPAIGN_SEED", "1000000"))
 def test_laws(block: int) -> None:
     for seed in range(FIRST + 500 * block, FIRST + 500 * (block + 1)):
         choose = random.Random(seed)
-        check_program(random_program(choose, most_steps=choose.choice((6, 12, 25))), LawRunner(), choose)
+        with config.using(small_rows=choose.choice((config.small_rows, 0))):
+            check_program(random_program(choose, most_steps=choose.choice((6, 12, 25))), LawRunner(), choose)
 
 
 @pytest.mark.campaign

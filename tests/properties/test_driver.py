@@ -11,12 +11,13 @@ from sframe_spark.config import config
 from sframe_spark.session import is_started
 from sframe_spark.testing.equivalence import EngineRunner, check_program
 from sframe_spark.testing.plans import DRIVER_STEPS, RandomProgram, programs
+from tests.properties.counts import DRIVER, SMALL_BATCHES
 
 DRIVER_PROGRAMS = programs(tuple(DRIVER_STEPS))
 HISTORIES = st.randoms(use_true_random=False)
 
 
-@settings(max_examples=200)
+@settings(max_examples=DRIVER)
 @given(DRIVER_PROGRAMS, HISTORIES)
 def test_every_node_after_a_random_history(program: RandomProgram, history: random.Random) -> None:
     started = is_started()
@@ -24,7 +25,7 @@ def test_every_node_after_a_random_history(program: RandomProgram, history: rand
     assert is_started() == started
 
 
-@settings(max_examples=60)
+@settings(max_examples=SMALL_BATCHES)
 @given(DRIVER_PROGRAMS, HISTORIES, st.sampled_from([1, 2, 3]))
 def test_rows_do_not_depend_on_the_size_of_batches(program: RandomProgram, history: random.Random, rows: int) -> None:
     with config.using(batch_rows=rows):

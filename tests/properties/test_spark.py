@@ -10,6 +10,7 @@ import pytest
 
 from sframe_spark.testing.equivalence import EngineRunner, check_program, spark_layout
 from sframe_spark.testing.plans import EXCHANGE_STEPS, random_program
+from tests.properties.counts import IN_EACH_LAYOUT
 
 LAYOUTS = tuple(itertools.product((1, 2, 7), (True, False)))
 
@@ -17,9 +18,9 @@ LAYOUTS = tuple(itertools.product((1, 2, 7), (True, False)))
 @pytest.mark.spark
 @pytest.mark.parametrize(("partitions", "adaptive"), LAYOUTS)
 def test_programs(spark: Any, partitions: int, adaptive: bool) -> None:
-    first = 1_000 + 4 * LAYOUTS.index((partitions, adaptive))
+    first = 1_000 + IN_EACH_LAYOUT * LAYOUTS.index((partitions, adaptive))
     with spark_layout(partitions, adaptive) as options:
-        for seed in range(first, first + 4):
+        for seed in range(first, first + IN_EACH_LAYOUT):
             check_program(random_program(random.Random(seed), most_steps=4), EngineRunner(options), random.Random(seed))
 
 

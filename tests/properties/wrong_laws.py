@@ -12,7 +12,7 @@ from sframe_spark.operators.join import Join
 from sframe_spark.operators.laws.filters import filters_merged
 from sframe_spark.operators.rows import Filter, SliceRows, slice_rows
 from sframe_spark.operators.sort import Sort, TopRows
-from sframe_spark.planner.law import law
+from sframe_spark.planner.law import Law, law
 from sframe_spark.planner.node import PlannerNode
 
 
@@ -104,9 +104,11 @@ def group_by_another_column(node: PlannerNode) -> PlannerNode | None:
     """A position that was not moved with its column."""
     operator = node.operator
     assert isinstance(operator, GroupBy)
+    if len(operator.keys) != 1:
+        return None
     schema = node.inputs[0].schema
     key = schema.index(schema[operator.keys[0]])
-    if len(operator.keys) != 1 or key == operator.keys[0]:
+    if key == operator.keys[0]:
         return None
     return attrs.evolve(operator, keys=(key,)).make_planner_node(*node.inputs)
 
@@ -122,15 +124,16 @@ def project_of_another_column(node: PlannerNode) -> PlannerNode | None:
     return Project(positions).make_planner_node(child)
 
 
-WRONG_LAWS = (
-    sort_lost_below_filter,
-    append_swapped,
-    top_rows_of_the_wrong_end,
-    slice_of_slice_beyond_its_end,
-    zip_of_other_orders,
-    filter_below_running,
-    filters_merged_by_or,
-    join_swapped,
-    group_by_another_column,
-    project_of_another_column,
-)
+# With each the operators of programs in which it shows soon: those it names, and what makes lengths unknown or columns alike.
+WRONG_LAWS: dict[Law, tuple[str, ...]] = {
+    sort_lost_below_filter: ("sort", "filter"),
+    append_swapped: ("append", "filter"),
+    top_rows_of_the_wrong_end: ("sort", "slice"),
+    slice_of_slice_beyond_its_end: ("slice", "join"),
+    zip_of_other_orders: ("sort", "zip"),
+    filter_below_running: ("cumulative", "filter"),
+    filters_merged_by_or: ("filter", "transform"),
+    join_swapped: ("join", "slice"),
+    group_by_another_column: ("group_by", "project"),
+    project_of_another_column: ("project", "zip"),
+}

@@ -1,0 +1,16 @@
+"""How many random programs each suite of the normal run holds; `test_campaign.py` has the long run."""
+
+from __future__ import annotations
+
+# Laws; the oracle computes the rows of every node.
+LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = 170, 30, 30, 30, 40
+
+# The engine's path on the driver.
+DRIVER, SMALL_BATCHES = 130, 40
+
+# Queries and tasks on Spark: of these programs in each of six layouts, and one more in all six.
+IN_EACH_LAYOUT = 4
+
+# Two sets of kinds in the suite with few kinds.
+WITHOUT_SPARK = LAWS + LARGE + 2 * FEW_KINDS + CLAIMS + RIGHT_LAWS + DRIVER + SMALL_BATCHES
+ON_SPARK = 6 * IN_EACH_LAYOUT + 6
