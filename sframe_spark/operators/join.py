@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from sframe_spark.operators.join_properties import joined_properties
+from sframe_spark.operators.streaming_groupby import comparable_column
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.types import DICT_KIND, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -72,10 +74,11 @@ class Join(Operator):
         left, right = inputs[0].rekeyed("l"), inputs[1].rekeyed("r")
         names = {name: f"d{index}" for index, name in enumerate(right.columns)}
         other = right.df.select(*[right.df[old].alias(new) for old, new in names.items()], *[c.name for c in right.key])
-        df = left.df.join(other, self._condition(left, right, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
+        df, other = with_texts(left, left.df, self.left_keys, "c"), with_texts(right, other, self.right_keys, "d")
+        df = df.join(other, self._condition(left, right, df, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
         return self._select(df, left, right)
 
-    def _condition(self, left: Relation, right: Relation, other: DataFrame) -> Column:
+    def _condition(self, left: Relation, right: Relation, df: DataFrame, other: DataFrame) -> Column:
         from functools import reduce
         from operator import and_
 
@@ -83,7 +86,8 @@ class Join(Operator):
         for a, b in zip(self.left_keys, self.right_keys, strict=True):
             # Plain equality lets Spark hash the key itself; it differs from the null-safe one only where both are missing.
             plain = a in left.not_missing or b in right.not_missing
-            first, second = left.df[f"c{a}"], other[f"d{b}"]
+            compared = "text_of_" if has_text(left.schema[a]) else ""
+            first, second = df[f"{compared}c{a}"], other[f"{compared}d{b}"]
             conditions.append(first == second if plain else first.eqNullSafe(second))
         return reduce(and_, conditions)
 
@@ -121,6 +125,20 @@ class Join(Operator):
         """Kind and keys."""
         pairs = ", ".join(f"c{a} = c{b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
         return f"{self.how}; {pairs}"
+
+
+def has_text(column_type: ColumnType) -> bool:
+    """True for keys that are compared as text: dicts, which Spark does not compare, and lists kept as text, which may be written in two ways."""
+    return column_type.kind == DICT_KIND or column_type.is_encoded
+
+
+def with_texts(relation: Relation, df: DataFrame, keys: Sequence[int], prefix: str) -> DataFrame:
+    """Add the text of every key column that is compared as text."""
+    for key in keys:
+        name, column_type = f"{prefix}{key}", relation.schema[key]
+        if has_text(column_type):
+            df = df.withColumn(f"text_of_{name}", comparable_column(df[name], column_type))
+    return df
 
 
 def join(left: PlannerNode, right: PlannerNode, left_keys: Sequence[int], right_keys: Sequence[int], how: str) -> PlannerNode:

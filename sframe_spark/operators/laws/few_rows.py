@@ -7,7 +7,7 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.laws.streaming import can_be_searched, in_runs, one_value_per_group
 from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sort import Sort, TopRows, sort_rows
+from sframe_spark.operators.sort import SORTABLE, Sort, TopRows, sort_rows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import MOST_TIES, SuffixSort
@@ -50,6 +50,8 @@ def join_with_few(node: PlannerNode) -> PlannerNode | None:
     if len(operator.left_keys) != 1 or not are_few(node.inputs[1], MOST_TIES):
         return None
     left, right = node.inputs
+    if right.schema[operator.right_keys[0]].kind not in SORTABLE:
+        return None
     ordered = sort_rows(right, [(operator.right_keys[0], True)])
     if not can_be_searched(operator, left, ordered):
         return None
