@@ -69,8 +69,10 @@ class GroupBy(Operator):
         return Length.unknown(at_most=inputs[0].length.at_most)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """The keys are a key, and the rows ascend by them."""
-        groups = derive.group_any_order(inputs[0].order, self.keys).project(dict(enumerate(self.keys)))
+        """The keys are a key, and the rows ascend by them; one instant at two offsets is two groups that tie."""
+        zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
+        groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
+        groups = groups.project(dict(enumerate(self.keys)))
         order = derive.sort(groups, [(place, "asc") for place in range(len(self.keys))], stable=True)
         bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.keys) if key in inputs[0].bounds}
         return RelationProperties(order, bounds=bounds)
@@ -101,6 +103,8 @@ class GroupBy(Operator):
         selected = [df[name].alias(f"c{i}") for i, name in enumerate(names)]
         selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
         keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(df[name], schema[position])]
+        # One instant at several offsets makes several groups, which the offsets put in order.
+        keys += [df[name]["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
         selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
         not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
         key = tuple(KeyColumn(f"k{i}") for i in range(len(keys)))

@@ -19,6 +19,7 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.storage.footers import column_chunks, footer_of
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.paths import join
+from sframe_spark.storage.physical import order_column
 
 # Rows of a block of a source that is not stored in row groups.
 BLOCK_ROWS = 131_072
@@ -294,7 +295,7 @@ def group_starts(manifest: Manifest, entry: SegmentEntry, offset: int) -> list[i
 def stored_starts(source: Source, column: int, blocks: int) -> list[tuple[bool, Any]]:
     """For each block of a source sorted by a column: whether statistics tell its first key, and the key (None: missing)."""
     unknown = [(False, None)] * blocks
-    if not isinstance(source, SegmentSource) or source.infer_type(())[column].is_zoned:
+    if not isinstance(source, SegmentSource):
         return unknown
     found: list[tuple[bool, Any]] = []
     for entry, offset in entries(source):
@@ -312,7 +313,7 @@ def group_firsts(manifest: Manifest, entry: SegmentEntry, position: int) -> list
         return [(False, None)] * (len(group_starts(manifest, entry, 0)))
     footer = footer_of(join(manifest.directory, entry.file), entry.size)
     found: list[tuple[bool, Any]] = []
-    for statistics in column_chunks(footer.metadata, manifest.file_name(position)):
+    for statistics in column_chunks(footer.metadata, order_column(manifest.file_name(position), manifest.types[position])):
         if statistics is None or not statistics.has_null_count:
             found.append((False, None))
         elif statistics.null_count:

@@ -48,7 +48,7 @@ def compared_with_constant(step: Step) -> tuple[int, str, Literal] | None:
 
 
 def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
-    """True when a column compares with a constant as their values do: same kind, no rounding, no time zone, nothing missing, no NaN."""
+    """True when a column compares with a constant as their values do: same kind, no rounding, date-times by instants, nothing missing, no NaN."""
     value = literal.value
     if value is None or value != value:
         return False
@@ -56,9 +56,7 @@ def compares_exactly(literal: Literal, column_type: ColumnType) -> bool:
         return literal.type == column_type or abs(value) < EXACT_IN_FLOAT
     if column_type.kind == STR_KIND:
         return literal.type.kind == STR_KIND
-    if column_type.kind == DATETIME_KIND and isinstance(value, datetime):
-        return not column_type.is_zoned and not literal.type.is_zoned
-    return False
+    return column_type.kind == DATETIME_KIND and isinstance(value, datetime)
 
 
 def without_missing(program: Program, register: int) -> list[int]:

@@ -16,6 +16,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
 from sframe_spark.storage.paths import filesystem_of, is_local
+from sframe_spark.storage.physical import order_column
 from sframe_spark.types import ColumnType
 
 REMEMBERED_FOOTERS = 1024
@@ -139,8 +140,10 @@ def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> 
     cut short.
     """
     field = footer.schema.field(name)
-    if field.type != column_type.physical or pa.types.is_nested(field.type) or column_type.is_encoded:
+    nested = pa.types.is_nested(field.type) and not column_type.is_zoned
+    if field.type != column_type.physical or nested or column_type.is_encoded:
         return UNKNOWN_STATISTICS
+    name = order_column(name, column_type)
     chunks = list(column_chunks(footer.metadata, name))
     missing = [chunk.null_count if chunk is not None and chunk.has_null_count else None for chunk in chunks]
     has_missing = None if None in missing else any(missing)

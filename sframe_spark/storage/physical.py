@@ -40,6 +40,18 @@ def file_column(position: int) -> str:
     return f"c{position}"
 
 
+def order_column(name: str, column_type: ColumnType) -> str:
+    """Return the path of the Parquet column that a column of numbers, text or date-times is compared by: of those with an offset the instant.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT, ZONED_DATETIME
+    >>> order_column("c0", INT), order_column("c0", ZONED_DATETIME)
+    ('c0', 'c0.instant')
+    """
+    return f"{name}.instant" if column_type.is_zoned else name
+
+
 def type_to_json(column_type: ColumnType) -> dict[str, str]:
     """Return a column type as a JSON object.
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from sframe_spark.storage.footers import column_chunks, footer_of
 from sframe_spark.storage.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
 from sframe_spark.storage.paths import join
+from sframe_spark.storage.physical import order_column
 
 Bounds = tuple[Scalar, Scalar]
 
@@ -23,7 +24,7 @@ def matching_rows(manifest: Manifest, column: int, wanted: Bounds, start: int, s
     manifest
         The dataset.
     column
-        Position of a column of numbers, text or date-times without offset.
+        Position of a column of numbers, text or date-times.
     wanted
         Smallest and largest wanted value (date-times in microseconds), None where there is no limit. Missing values and
         NaN are never wanted.
@@ -107,7 +108,7 @@ def _row_groups(manifest: Manifest, column: int, wanted: Bounds, entry: SegmentE
     if footer.schema.field(name).type != physical:
         return [(0, entry.rows, None)]
     found = []
-    for group, chunk in enumerate(column_chunks(footer.metadata, name)):
+    for group, chunk in enumerate(column_chunks(footer.metadata, order_column(name, manifest.types[column]))):
         bounds: Bounds | None = None
         # Texts may be cut short in a footer.
         if chunk is not None and chunk.has_min_max and chunk.physical_type != "BYTE_ARRAY":

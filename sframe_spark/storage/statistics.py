@@ -29,7 +29,7 @@ _MISSING_RANK, _VALUE_RANK, _NAN_RANK = 0, 1, 2
 
 
 def has_order_statistics(column_type: ColumnType) -> bool:
-    """Say whether order and bounds are tracked for a type: numbers, text and date-times without an offset.
+    """Say whether order and bounds are tracked for a type: numbers, text and date-times, those with an offset by their instants.
 
     Examples
     --------
@@ -37,7 +37,9 @@ def has_order_statistics(column_type: ColumnType) -> bool:
     >>> has_order_statistics(INT), has_order_statistics(ARRAY)
     (True, False)
     """
-    return not column_type.is_encoded and (column_type.physical in (pa.int64(), pa.float64(), pa.string(), pa.timestamp("us")))
+    return column_type.is_zoned or (
+        not column_type.is_encoded and column_type.physical in (pa.int64(), pa.float64(), pa.string(), pa.timestamp("us"))
+    )
 
 
 def compare_scalars(left: Scalar, right: Scalar) -> int:
@@ -103,6 +105,7 @@ class StatisticsCollector:
     def _add_chunk(self, chunk: pa.Array) -> None:
         self._has_missing = self._has_missing or chunk.null_count > 0
         if self._tracked:
+            chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
             # 64-bit integers behind date-times: as exact and faster to compare.
             chunk = chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
             with_nan = self._is_float and _any_nan(chunk)

@@ -24,7 +24,7 @@ from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import bounds_in_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, SegmentEntry
 from sframe_spark.storage.paths import filesystem_of, join, normalised
-from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns
+from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.statistics import StatisticsCollector, has_order_statistics
 from sframe_spark.types import ColumnType
 
@@ -169,7 +169,9 @@ class SegmentWriter:
             return tuple(UNKNOWN_STATISTICS for _ in self._types)
         footer = self._footers[0]
         return tuple(
-            collector.result(bounds_in_footer(footer, file_column(position)) if has_order_statistics(column_type) else None)
+            collector.result(
+                bounds_in_footer(footer, order_column(file_column(position), column_type)) if has_order_statistics(column_type) else None
+            )
             for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True))
         )
 

@@ -77,9 +77,9 @@ def false_claims(properties: RelationProperties, rows: Sequence[Row]) -> list[st
 
 
 def bound_scale(value: Any) -> Any:
-    """A value on the scale of recorded bounds: date-times as microseconds."""
+    """A value on the scale of recorded bounds: date-times as microseconds of their instants."""
     if isinstance(value, datetime):
-        elapsed = value - datetime(1970, 1, 1)
+        elapsed = (value.astimezone(UTC).replace(tzinfo=None) if value.tzinfo else value) - datetime(1970, 1, 1)
         return (elapsed.days * 86_400 + elapsed.seconds) * 1_000_000 + elapsed.microseconds
     return value
 

@@ -21,7 +21,7 @@ from sframe_spark.storage.statistics import (
     dataset_statistics,
     merge,
 )
-from sframe_spark.types import ARRAY, DATETIME, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import ARRAY, DATETIME, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -137,8 +137,6 @@ def test_unordered_kinds_know_only_about_missing_values() -> None:
     facts = column_statistics(pa.array([[1.0], None]), ARRAY)
     assert facts == ColumnStatistics(has_missing=True)
     assert column_statistics(pa.array(["[]"]), ENCODED_LIST) == ColumnStatistics(has_missing=False)
-    zoned = pa.array([{"instant": EPOCH, "offset": 0}], ZONED_DATETIME.physical)
-    assert column_statistics(zoned, ZONED_DATETIME).ascending is None
 
 
 def test_long_texts_are_not_kept() -> None:

@@ -53,6 +53,9 @@ def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, r
     facts = statistics[aggregation.positions[0]]
     if aggregation.function == "count_missing" and facts.has_missing is False:
         return 0
+    if schema[aggregation.positions[0]].is_zoned:
+        # Instants are recorded, not the offsets.
+        return UNANSWERED
     if aggregation.function == "select_one" and facts.edges_known:
         return facts.first
     if aggregation.function in (*SMALLEST, *LARGEST) and facts.bounds_known and facts.has_nan is False:
