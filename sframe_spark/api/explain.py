@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.reasons import order_reasons
@@ -43,7 +44,7 @@ def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, tra
     if trace:
         parts += ["-- laws that fired", trace_text(record)]
     if why:
-        parts += ["-- order", *order_reasons(plan, record)]
+        parts += ["-- order", *order_reasons(plan, record, ColumnNames.of_plan(plan, names, record, node))]
     if verify:
         parts += ["-- verification", *verification(node, names)]
     return "\n".join(parts)

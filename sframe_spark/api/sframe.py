@@ -217,6 +217,13 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
             If there is no such stage.
         RuntimeError
             If ``verify`` is asked for and queries go to a Spark Connect server, which does not tell how it ran them.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"day": [1, 1, 2], "price": [5.0, 4.0, 4.0]})
+        >>> print(frame.sort("day").explain(why=True).split("-- order")[1].strip())
+        left out sort by day: found in the rows in memory, or proved before they were computed
         """
         from sframe_spark.api.explain import explain_node
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import attrs
 
@@ -13,7 +13,7 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.sources import MemorySource, RangeSource, SegmentSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -100,10 +100,10 @@ class ColumnNames:
     --------
     >>> from sframe_spark.operators.columns import project, zip_columns
     >>> from sframe_spark.operators.sources import range_source
-    >>> both = zip_columns(range_source(0, 3), range_source(5, 3))
+    >>> both = zip_columns(range_source(7, 3), range_source(5, 3))
     >>> names = ColumnNames.of_plan(project(both, [1]), ["speed"])
     >>> names.name(both, 1), names.name(both, 0), names.order(both, [(1, False)])
-    ('speed', 'column 0 of zip', 'speed (descending)')
+    ('speed', 'column 0 of the zip', 'speed (descending)')
     """
 
     known: dict[int, Names] = attrs.Factory(dict)
@@ -143,7 +143,7 @@ class ColumnNames:
         """The name of a node's column, or which one it is where no name is known."""
         found = self.known.get(id(node), ())
         name = found[position] if position < len(found) else None
-        return f"column {position} of {node.operator_type}" if name is None else name
+        return f"column {position} of the {node.operator_type}" if name is None else name
 
     def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
         """An order of a node's rows, given as pairs of column position and whether it ascends, in words."""
@@ -169,14 +169,50 @@ class ColumnNames:
                 pending.append((child, tuple(below)))
 
     def _hand_up(self, roots: Iterable[PlannerNode]) -> None:
-        """Give the columns that have no name yet those of the saved frames that they come from."""
-        for node in postorder(roots):
-            if isinstance(node.operator, SegmentSource):
-                saved = node.operator.manifest.names
-                self._learn(node, tuple(saved[p] for p in node.operator.positions) if saved is not None else ())
-            elif node.inputs:
+        """Give the columns that have no name yet those of the saved frames that they come from, or of other uses of the same rows."""
+        nodes = list(postorder(roots))
+        stored = self._names_of_datasets(nodes)
+        for node in nodes:
+            if node.operator.is_source:
+                self._learn(node, tuple(stored.get((dataset_of(node), position)) for position in positions_of(node)))
+            else:
                 shown = column_origins(node)
                 self._learn(node, tuple(None if origin is None else self._known_name(node.inputs[origin[0]], origin[1]) for origin in shown))
+        for node in nodes:
+            for (slot, position), name in self._names_of_keys(node):
+                child = node.inputs[slot]
+                self._learn(child, tuple(name if place == position else None for place in range(child.facts.width)))
+
+    def _names_of_datasets(self, nodes: Iterable[PlannerNode]) -> dict[tuple[Hashable, int], str]:
+        """Names of stored columns: those that a result of the plan shows them under, else those saved with them."""
+        found: dict[tuple[Hashable, int], str] = {}
+        sources = [node for node in nodes if node.operator.is_source]
+        for node in sources:
+            for position, name in zip(positions_of(node), self.known.get(id(node), ()), strict=False):
+                if name is not None:
+                    found.setdefault((dataset_of(node), position), name)
+        for node in sources:
+            if isinstance(node.operator, SegmentSource) and node.operator.manifest.names is not None:
+                for position, name in enumerate(node.operator.manifest.names):
+                    found.setdefault((dataset_of(node), position), name)
+            elif isinstance(node.operator, RangeSource) and (node.operator.start, node.operator.step) == (0, 1):
+                found.setdefault((dataset_of(node), 0), "row number")
+        return found
+
+    def _names_of_keys(self, node: PlannerNode) -> Iterator[tuple[tuple[int, int], str]]:
+        """Names of keys that are not shown themselves, after the keys that they are matched with."""
+        operator = node.operator
+        pairs: list[tuple[int, int]] = []
+        if isinstance(operator, Join):
+            pairs = list(zip(operator.left_keys, operator.right_keys, strict=True))
+        elif isinstance(operator, SortedJoin):
+            pairs = [(operator.left_key, operator.right_key)]
+        elif isinstance(operator, AsofJoin):
+            pairs = list(enumerate((operator.on, *operator.by)))
+        for left, right in pairs:
+            name = self._known_name(node.inputs[0], left)
+            if name is not None:
+                yield (1, right), f"key {name}"
 
     def _known_name(self, node: PlannerNode, position: int) -> str | None:
         found = self.known.get(id(node), ())
@@ -188,6 +224,20 @@ class ColumnNames:
         after = tuple(old or (offered[place] if place < len(offered) else None) for place, old in enumerate(before))
         self.known[id(node)] = after
         return after != before
+
+
+def dataset_of(node: PlannerNode) -> Hashable:
+    """What is the same for all sources of the same stored rows."""
+    operator = node.operator
+    if isinstance(operator, SegmentSource):
+        return operator.manifest.identity
+    return ("memory", id(operator.data)) if isinstance(operator, MemorySource) else ("node", id(node))
+
+
+def positions_of(node: PlannerNode) -> Sequence[int]:
+    """Places of a source's columns among the stored ones."""
+    operator = node.operator
+    return operator.positions if isinstance(operator, (MemorySource, SegmentSource)) else range(node.facts.width)
 
 
 def _named_origins(node: PlannerNode, names: Names) -> Iterator[tuple[tuple[int, int], str]]:

@@ -4,16 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.operators.assumed_order import AssumeOrder
-from sframe_spark.operators.columns import Project, Zip
-from sframe_spark.operators.elementwise import RowWise, origins
-from sframe_spark.operators.rows import Filter, FilterRows, SliceRows
+from sframe_spark.engine.column_names import ColumnNames, column_origins
+from sframe_spark.operators.elementwise import RowWise
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties_of import is_in_order
+from sframe_spark.planner.properties_of import is_in_order, properties_of
 
 Order = Sequence[tuple[int, bool]]
 
+# Operators that leave the rows of an input in its order, as far as their columns are that input's.
+KEEPS_ORDER = frozenset(
+    {
+        *("project", "zip", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
+        *("join", "sorted_join", "asof_join", "key_window"),
+    }
+)
 # Why an operator's own rows are in an order.
 SOURCES_OF_ORDER = {
     "sort": "the rows are sorted so",
@@ -33,8 +38,36 @@ SOURCES_OF_ORDER = {
 }
 
 
-def origin_of_order(node: PlannerNode, by: Order) -> str:
-    """Where the knowledge comes from that a node's rows are in an order, in one line; the node must be known to be in it."""
+def origin_of_order(node: PlannerNode, by: Order, names: ColumnNames | None = None) -> str:
+    """Where the knowledge comes from that a node's rows are in an order, in one line; the node must be known to be in it.
+
+    Parameters
+    ----------
+    node
+        The node.
+    by
+        Pairs of column position and whether it ascends.
+    names
+        Names of its columns, if any are known.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.rows import slice_rows
+    >>> from sframe_spark.operators.sources import range_source
+    >>> origin_of_order(slice_rows(range_source(0, 9), 2, 5), [(0, True)])
+    'the numbers are consecutive; kept by slice'
+    """
+    known = properties_of(node).order
+    constant = [position for position, _ in by if known.is_constant(position)]
+    by = [item for item in by if item[0] not in constant]
+    parts = [_begin_of_order(node, by)] if by else []
+    if constant:
+        parts.append(f"{(names or ColumnNames()).listed(node, constant)} {'has' if len(constant) == 1 else 'have'} one value")
+    return "; ".join(parts)
+
+
+def _begin_of_order(node: PlannerNode, by: Order) -> str:
+    """Where an order begins, and what kept it on the way."""
     kept: list[str] = []
     while True:
         below = order_below(node, by)
@@ -44,41 +77,22 @@ def origin_of_order(node: PlannerNode, by: Order) -> str:
         node, by = below
     if isinstance(node.operator, SegmentSource):
         reason = f"recorded when {node.operator.manifest.directory} was written"
-    elif isinstance(node.operator, AssumeOrder):
-        reason = SOURCES_OF_ORDER["assume_order"]
     else:
         reason = SOURCES_OF_ORDER.get(node.operator_type, f"{node.operator_type} gives this order")
-    names = list(dict.fromkeys(reversed(kept)))
-    return reason + (f"; kept by {', '.join(names)}" if names else "")
+    passed = list(dict.fromkeys(reversed(kept)))
+    return reason + (f"; kept by {', '.join(passed)}" if passed else "")
 
 
 def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | None:
     """The input from which an operator has its order, and that order there; None when the order begins here."""
-    operator = node.operator
-    for place, origin in candidates(node, by):
-        child = node.inputs[place]
-        if is_in_order(child, origin):
-            return child, origin
-    if isinstance(operator, (Filter, FilterRows, SliceRows)) and is_in_order(node.inputs[0], by):
-        return node.inputs[0], by
+    if node.operator_type == "reverse":
+        return node.inputs[0], [(position, not up) for position, up in by]
+    if node.operator_type not in KEEPS_ORDER and not isinstance(node.operator, RowWise):
+        return None
+    origins = column_origins(node)
+    places = [(origins[position], up) for position, up in by]
+    for slot, child in enumerate(node.inputs):
+        below = [(origin[1], up) for origin, up in places if origin is not None and origin[0] == slot]
+        if len(below) == len(by) and is_in_order(child, below):
+            return child, below
     return None
-
-
-def candidates(node: PlannerNode, by: Order) -> list[tuple[int, Order]]:
-    """Inputs that hold all columns of an order as they are, and the order there."""
-    operator = node.operator
-    if isinstance(operator, Project):
-        return [(0, [(operator.positions[position], up) for position, up in by])]
-    if isinstance(operator, Zip):
-        result: list[tuple[int, Order]] = []
-        offset = 0
-        for place, child in enumerate(node.inputs):
-            if all(offset <= position < offset + child.facts.width for position, _ in by):
-                result.append((place, [(position - offset, up) for position, up in by]))
-            offset += child.facts.width
-        return result
-    if isinstance(operator, RowWise) and len(node.inputs) == 1:
-        found = origins(operator.program(node.inputs[0].facts.width))
-        moved = [(found[position], up) for position, up in by]
-        return [(0, [(origin, up) for origin, up in moved if origin is not None])] if all(o is not None for o, _ in moved) else []
-    return []

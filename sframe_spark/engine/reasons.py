@@ -1,38 +1,39 @@
-"""Why each sort and exchange is there, or is not."""
+"""Why each sort, exchange and gather is there, or is not: the property that decides it, in the names that users know."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from sframe_spark.config import config
+from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.known_order import origin_of_order
-from sframe_spark.operators.groupby import GroupBy
-from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
-from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
-from sframe_spark.operators.laws.sorts import sort_of_sorted, top_of_sorted, unobserved_sort
-from sframe_spark.operators.laws.streaming import group_by_of_sorted
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.placement import Placement, blocking_inputs, largest_row_count, place
+from sframe_spark.engine.reasons_left_out import reasons_of_firing
+from sframe_spark.engine.witnesses import not_known
+from sframe_spark.operators.asof_join import AsofJoin
+from sframe_spark.operators.groupby import GroupBy, Reduce
+from sframe_spark.operators.join import Join
+from sframe_spark.operators.key_window import KeyWindow
+from sframe_spark.operators.laws.streaming import MOST_ROWS_TO_ROAM, one_value_per_group
+from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sorted_join import SortedJoin
+from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import Need
-from sframe_spark.planner.optimizer import Firing, Trace
-from sframe_spark.planner.properties.relation import requirement
-from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.optimizer import Trace
+from sframe_spark.planner.properties_of import is_in_order, properties_of
+from sframe_spark.types import DATETIME, INT
 
-EXCHANGES = {
-    "sort": "exchange by key range and sort: its order is observed",
-    "top_rows": "no exchange of the data: only the first rows of each partition are compared",
-    "group_by": "exchange by hash of the keys, then the result is ordered by them if its order is observed",
-    "join": "exchange of both sides by hash of the keys (or broadcast of a small side)",
-    "reduce": "exchange of one partial result per partition",
-    "suffix_sort": "no exchange: the rows are in order up to ties, and only ties are sorted",
-    "streaming_group_by": "no exchange: equal keys are next to each other, runs that cross row ranges are put together from partial results",
-}
+Order = Sequence[tuple[int, bool]]
 
 
-def order_reasons(plan: PlannerNode, trace: Trace | None = None) -> list[str]:
-    """One line per node that orders or exchanges rows, per node whose order nobody observes, and per sort, exchange and scan that was left out.
+def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNames | None = None) -> list[str]:
+    """One line per node that orders, exchanges or aligns rows, then per sort, exchange and scan that was left out, then for the result.
 
     Parameters
     ----------
@@ -40,64 +41,209 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None) -> list[str]:
         The optimized plan.
     trace
         What the optimizer did to get it.
+    names
+        Names of columns.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.sort import sort_rows
+    >>> from sframe_spark.operators.sources import range_source
+    >>> plan = sort_rows(range_source(0, 3, -1), [(0, True)])
+    >>> print(*order_reasons(plan, names=ColumnNames.of_plan(plan, ["day"]))[0].split(": "), sep="\\n")
+    r1 sort by day
+    an exchange by key range and a sort, as the order is observed
+    nothing known rules out day = 1 before day = 0
     """
+    known = names or ColumnNames.of_plan(plan, ())
     observed = observed_nodes(plan)
-    lines = []
+    lines, unkeyed = [], []
+    first_to_compute = computed_first(plan)
     for number, node in enumerate(postorder([plan])):
-        if isinstance(node.operator, SuffixSort) and not node.operator.held:
-            lines.append(f"r{number} suffix_sort: no exchange: few rows are sorted in memory{why_needed(node)}")
-        elif node.operator_type in EXCHANGES:
-            lines.append(f"r{number} {node.operator_type}: {EXCHANGES[node.operator_type]}{why_needed(node)}")
-        elif any(node.operator.requires(slot) in (Need.ALIGNED, Need.DENSE, Need.SEQUENTIAL, Need.LOOKUP) for slot in range(len(node.inputs))):
-            lines.append(f"r{number} {node.operator_type}: no exchange: {gathers(node)}")
+        reason = reason_of_node(node, known, id(node) in observed)
+        if reason is not None:
+            blocked = [f"r{n}" for n in first_to_compute.get(id(node), ())]
+            before = f"; computed before it, so that its rows can be {how_read(node)}: {', '.join(blocked)}" if blocked else ""
+            lines.append(f"r{number} {reason}{before}")
         if id(node) not in observed:
-            lines.append(f"r{number} {node.operator_type}: row key left out, nobody observes the order of these rows")
-    left_out = [line for firing in (trace.firings if trace else ()) for line in reasons_of_firing(firing)]
-    return [*lines, *dict.fromkeys(left_out)] or ["no sort and no exchange: rows stay in their ranges"]
+            unkeyed.append(f"r{number}")
+    if unkeyed:
+        lines.append(f"left out the row key of {', '.join(unkeyed)}: nobody observes the order of these rows")
+    left_out = [line for firing in (trace.firings if trace else ()) for line in reasons_of_firing(firing, known)]
+    lines += dict.fromkeys(left_out)
+    return [*(lines or ["no sort and no exchange: rows stay in their ranges"]), *reason_of_result(plan)]
 
 
-def why_needed(node: PlannerNode) -> str:
-    """What is lacking for a sort or a group-by to be left out, as two rows that may occur."""
+def reason_of_node(node: PlannerNode, names: ColumnNames, is_observed: bool) -> str | None:
+    """What a node of the plan does about order and places of rows, and why; None where it does nothing."""
     operator = node.operator
-    if isinstance(operator, (Sort, SuffixSort, TopRows)):
-        wanted = requirement(operator.by)
-    elif isinstance(operator, GroupBy):
-        wanted = [(key, "asc") for key in operator.keys]
+    match operator:
+        case Sort() | TopRows() | SuffixSort():
+            return reason_of_sort(node, names)
+        case GroupBy():
+            return reason_of_group_by(node, operator, names, is_observed)
+        case StreamingGroupBy():
+            return reason_of_streaming(node, operator, names)
+        case Reduce():
+            return reason_of_reduce(node, operator)
+        case Join():
+            return reason_of_join(node, operator, names)
+        case SortedJoin():
+            searched = in_order(node, 1, [(operator.right_key, True)], names)
+            return f"sorted_join: no exchange: matches are searched in its second input, which is {searched}"
+        case AsofJoin() | KeyWindow():
+            searched = in_order(node, 1, [(operator.on, True)], names)
+            return f"{node.operator_type}: no exchange: rows are searched in its second input, block by block, as it is {searched}"
+        case MergeSorted():
+            return f"merge_sorted: no exchange: each range of the result is found by bisection in both inputs, {both_in_order(node, operator, names)}"
+    return reason_of_reader(node)
+
+
+def reason_of_sort(node: PlannerNode, names: ColumnNames) -> str:
+    """Why rows are sorted, and how."""
+    operator, child = node.operator, node.inputs[0]
+    assert isinstance(operator, (Sort, TopRows, SuffixSort))
+    title = f"{node.operator_type} by {names.order(node, operator.by)}"
+    lacking = not_known(child, operator.by, names)
+    if isinstance(operator, Sort):
+        return f"{title}: an exchange by key range and a sort, as the order is observed: {lacking}"
+    if isinstance(operator, TopRows):
+        return f"{title}: no exchange of all rows: each partition gives its first {operator.rows}, and these are compared: {lacking}"
+    if not operator.held:
+        return f"{title}: no exchange: few rows are sorted in memory: {lacking}"
+    held = operator.by[: operator.held]
+    return f"{title}: no exchange: rows are {in_order(node, 0, held, names)}, and only ties are sorted, where they are: {lacking}"
+
+
+def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames, is_observed: bool) -> str:
+    """Why rows are exchanged to be grouped."""
+    child, keys = node.inputs[0], names.listed(node, range(len(operator.keys)))
+    if not runs_as_kernels(child):
+        why = "its input is the result of a Spark query"
+    elif not one_value_per_group(child, operator.keys):
+        why = "keys that are equal may be different values (-0.0 and 0.0, or one instant at two offsets), so groups are not runs of one value"
     else:
-        return ""
-    witness = properties_of(node.inputs[0]).order.witness(wanted)
-    if witness is None:
-        return "; the rows are in that order, but an exchange comes before it anyway"
-    named = witness.named({column: f"c{column}" for column in range(node.inputs[0].facts.width)})
-    return "; " + " ".join(str(named).split())
+        why = not_known(child, [(key, True) for key in operator.keys], names)
+    after = (
+        "an exchange by key range and a sort of the groups, as their order is observed"
+        if is_observed
+        else "groups are not sorted, as nobody observes it"
+    )
+    return f"group_by on {keys}: an exchange of rows by hash of the keys, then {after}: {why}"
 
 
-def gathers(node: PlannerNode) -> str:
-    """How an operator that depends on row order gets along without gathering rows."""
+def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: ColumnNames) -> str:
+    """Why rows can be grouped where they are."""
+    keys = [(key, True) for key in operator.keys]
+    title = f"{node.operator_type} on {names.listed(node.inputs[0], operator.grouped)}"
+    if is_in_order(node.inputs[0], keys):
+        known = f"rows are {in_order(node, 0, keys, names)}, so equal keys are neighbours"
+    else:
+        known = "equal keys are neighbours"
+    return f"{title}: no exchange: {known}; groups that cross row ranges are put together from partial results"
+
+
+def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
+    """How a single row is made of all rows."""
+    child = node.inputs[0]
+    rows = largest_row_count(child)
+    if operator.has_whole_kernel and runs_as_kernels(child) and rows is not None and rows <= config.small_rows:
+        return f"reduce[{operator.describe()}]: no exchange: few rows (at most {rows}) are read in one place"
+    gathered = "rows meet in their order" if operator.order_sensitive else "the order of rows does not matter"
+    return f"reduce[{operator.describe()}]: an exchange of one partial result per partition: {gathered}"
+
+
+def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
+    """Why both inputs of a join are exchanged: what is lacking for a search in one of them."""
+    pairs = zip(operator.left_keys, operator.right_keys, strict=True)
+    on = ", ".join(f"{names.name(node.inputs[0], a)} = {names.name(node.inputs[1], b)}" for a, b in pairs)
+    title = f"{operator.how} join on {on}"
+    return f"{title}: an exchange of both sides by hash of the keys, or a broadcast of a small side: {why_not_searched(node, operator, names)}"
+
+
+def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
+    """The first condition of a search that a join does not meet."""
+    left, right = node.inputs
+    a, b = operator.left_keys[0], operator.right_keys[0]
+    if operator.how not in ("inner", "left"):
+        return (
+            f"a search finds the matches of the left rows only, and {'all right rows' if operator.how == 'right' else 'rows of both sides'} are kept"
+        )
+    if len(operator.left_keys) > 1:
+        return "a search takes one key"
+    if left.schema[a] not in (INT, DATETIME):
+        return f"a search takes whole numbers or date-times as keys, not {left.schema[a]}"
+    if not (runs_as_kernels(left) and runs_as_kernels(right)):
+        return "an input is the result of a Spark query"
+    if not (properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)):
+        return "keys may be missing on both sides, and missing keys match each other"
+    if not is_in_order(right, [(b, True)]):
+        return f"of the right side, {not_known(right, [(b, True)], names)}"
+    return f"the right side may have more than {MOST_ROWS_TO_ROAM} rows, and of the left side, {not_known(left, [(a, True)], names)}"
+
+
+def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str:
+    """That an input is in an order, and where this is known from."""
+    child = node.inputs[slot]
+    if not by:
+        return "in one run"
+    if not is_in_order(child, by):
+        return f"in order of {names.order(child, by)}"
+    return f"in order of {names.order(child, by)} ({origin_of_order(child, by, names)})"
+
+
+def both_in_order(node: PlannerNode, operator: MergeSorted, names: ColumnNames) -> str:
+    """That both inputs of a merge are in its order; where that is not known it is checked as they are read."""
+    unknown = [slot for slot, child in enumerate(node.inputs) if not is_in_order(child, operator.by)]
+    found = f"in order of {names.order(node, operator.by)}"
+    if unknown:
+        return f"{found}; not known of {' and '.join(('the first', 'the second')[slot] for slot in unknown)}, so checked as it is read"
+    return f"{found} ({'; '.join(dict.fromkeys(origin_of_order(child, operator.by, names) for child in node.inputs))})"
+
+
+def reason_of_reader(node: PlannerNode) -> str | None:
+    """How an operator that depends on the places of rows gets along without gathering them."""
     needs = [node.operator.requires(slot) for slot in range(len(node.inputs))]
-    if Need.LOOKUP in needs:
-        return "rows are looked up in the stored input by key, each range reads only the part that can match"
-    if Need.SEQUENTIAL in needs:
-        return "each range starts from partial results of the ranges before it"
+    title = f"{node.operator_type}: no exchange and no gather: "
     if Need.ALIGNED in needs:
-        return "the inputs have the same rows, or are read by row number"
-    return "rows are read by number, with those of neighbouring ranges where needed"
+        return title + "its inputs are co-partitioned: ranges of the same rows are read by row number"
+    if Need.SEQUENTIAL in needs:
+        return title + "each range starts from partial results of the ranges before it"
+    if Need.LOOKUP in needs:
+        return title + "rows are searched in a stored input, of which each range reads only the part that can match"
+    if node.operator_type == "reverse":
+        return title + "ranges of rows are read backwards, the last one first"
+    if Need.DENSE in needs:
+        return title + "rows are read by number, with those of neighbouring ranges where needed"
+    return None
 
 
-def reasons_of_firing(firing: Firing) -> Sequence[str]:
-    """What a law's firing left out, and why that is right."""
-    before = firing.before
-    operator = before.operator
-    if firing.equation in (sort_of_sorted.equation, top_of_sorted.equation) and isinstance(operator, (Sort, TopRows)):
-        return [f"left out {before.operator_type}[{operator.describe()}]: {origin_of_order(before.inputs[0], operator.by)}"]
-    if firing.equation == group_by_of_sorted.equation and isinstance(operator, GroupBy):
-        origin = origin_of_order(before.inputs[0], [(key, True) for key in operator.keys])
-        return [f"left out the exchange of group_by[{operator.describe()}]: {origin}"]
-    if firing.equation == unobserved_sort.equation:
-        return ["left out sorts: nobody observes their order"]
-    if firing.equation == filter_by_recorded_bounds.equation:
-        rows, kept = before.inputs[0].length, firing.after.inputs[0].length
-        return [f"left out the scan of other rows: recorded bounds leave {kept} of {rows} rows that can pass filter_rows"]
-    if firing.equation in (reduce_from_statistics.equation, count_is_length.equation):
-        return [f"left out the scan for reduce[{operator.describe()}]: recorded when the rows were written"]
-    return []
+def how_read(node: PlannerNode) -> str:
+    """What an operator does with the rows of an input that must be computed before it."""
+    return "searched" if any(node.operator.requires(slot) is Need.LOOKUP for slot in range(len(node.inputs))) else "counted and read by number"
+
+
+def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
+    """Numbers of the nodes that must be computed before each node can run over row ranges, keyed by ``id(node)``."""
+    numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
+    placed: dict[int, Placement] = {}
+    found: dict[int, list[int]] = {}
+    for node in postorder([plan]):
+        inputs = [placed[id(child)] for child in node.inputs]
+        slots = blocking_inputs(node, inputs) if node.operator.has_kernel else []
+        blocked = [slot for slot in slots if not node.inputs[slot].operator.is_source]
+        if blocked:
+            found[id(node)] = sorted({numbers[id(node.inputs[slot])] for slot in blocked})
+        stored = [Placement(True, base_rows=child.length.rows or 0) if slot in slots else inputs[slot] for slot, child in enumerate(node.inputs)]
+        placed[id(node)] = place(node, stored) or Placement(True)
+    return found
+
+
+def reason_of_result(plan: PlannerNode) -> Iterator[str]:
+    """Where the rows of the result are kept."""
+    limit = MaterializeOptions().in_memory
+    bound = plan.length.at_most
+    if not plan.operator.is_source:
+        where = (
+            f"in the driver's memory, as they are at most {bound}" if bound is not None and bound <= limit else "in segments on disk, not gathered"
+        )
+        yield f"rows of the result are kept {where}"
