@@ -1,0 +1,214 @@
+"""What the members of SFrame over ordered rows mean, written down once more from their documentation: lists of dicts, every pair of rows looked at."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import math
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from sframe_spark.testing.oracle.aggregates import AGGREGATES, mean, present, smallest, squared_deviations
+from sframe_spark.testing.oracle.values import exact_sum, is_nan, rank, token
+
+Row = dict[str, Any]
+Rows = list[Row]
+Wanted = Mapping[str, tuple[str, tuple[str, ...]]]
+"""Output name: name of the aggregate and of its columns."""
+
+KINDS = {"v": "float", "w": "int", "n": "int", "k": "str"}
+
+
+def is_key(value: Any) -> bool:
+    """True for a key that is somewhere: neither missing nor NaN."""
+    return value is not None and value == value
+
+
+def number(value: Any) -> Any:
+    """A key as an exact number; infinities stay floats."""
+    if isinstance(value, (datetime.datetime, datetime.timedelta)):
+        since = value - datetime.datetime(1970, 1, 1) if isinstance(value, datetime.datetime) else value
+        return Fraction(since // datetime.timedelta(microseconds=1))
+    return Fraction(value) if math.isfinite(value) else value
+
+
+def distance(first: Any, second: Any) -> Any:
+    """Distance between two keys."""
+    return 0 if first == second else abs(number(first) - number(second))
+
+
+def same(row: Row, other: Row, names: Sequence[str]) -> bool:
+    """True if two rows belong to one group."""
+    return all(token(row[name]) == token(other[name]) for name in names)
+
+
+def aggregated(rows: Rows, wanted: Wanted) -> Row:
+    """Aggregates of some rows."""
+    result: Row = {}
+    for name, (function, columns) in wanted.items():
+        values = [[row[column] for row in rows] for column in columns]
+        result[name] = len(rows) if function == "count" else AGGREGATES[function](values, (), [KINDS.get(column, "") for column in columns])
+    return result
+
+
+def groups(rows: Rows, names: Sequence[str]) -> list[Rows]:
+    """Rows of each group, groups in order of first appearance."""
+    found: dict[Any, Rows] = {}
+    for row in rows:
+        found.setdefault(tuple(token(row[name]) for name in names), []).append(row)
+    return list(found.values())
+
+
+def picked(row: Row, names: Sequence[str]) -> Row:
+    """Some columns of a row."""
+    return {name: row[name] for name in names}
+
+
+def ordered(rows: Rows, *by: tuple[str, bool]) -> Rows:
+    """Rows in an order, ties in their places: each pass is stable, so the first column decides."""
+    result = list(rows)
+    for name, ascending in reversed(by):
+        result = result if ascending else result[::-1]
+        result.sort(key=lambda row: rank(row[name]))
+        result = result if ascending else result[::-1]
+    return result
+
+
+def grouped(rows: Rows, names: Sequence[str], wanted: Wanted) -> Rows:
+    """One row per group, ascending by the keys."""
+    found = [{**picked(group[0], names), **aggregated(group, wanted)} for group in groups(rows, names)]
+    return ordered(found, *[(name, True) for name in names])
+
+
+def cycles(rows: Rows, on: str, by: Sequence[str], wanted: Wanted) -> Rows:
+    """One row per time and key: ascending by time, then in order of first appearance of the key."""
+    times = groups(ordered(rows, (on, True)), [on])
+    return [{**picked(group[0], [on, *by]), **aggregated(group, wanted)} for time in times for group in groups(time, by)]
+
+
+def by_cycle(rows: Rows, on: str, by: Sequence[str], name: str, function: Callable[[Rows], list[Any]]) -> Rows:
+    """Rows in their places with what a function makes of all rows of one time and key."""
+    added = {id(row): value for group in groups(rows, [on, *by]) for row, value in zip(group, function(group), strict=True)}
+    return [{**row, name: added[id(row)]} for row in rows]
+
+
+def runs(rows: Rows, names: Sequence[str], wanted: Wanted) -> Rows:
+    """One row per run of consecutive equal rows."""
+    found = [list(run) for _, run in itertools.groupby(rows, lambda row: [token(row[name]) for name in names])]
+    return [{**picked(run[0], names), **aggregated(run, wanted)} for run in found]
+
+
+def near(row: Row, others: Rows, on: str, by: Sequence[str], exact: bool) -> list[int]:
+    """Places of rows that an as-of join may find."""
+    if not is_key(row[on]) or any(row[name] is None for name in by):
+        return []
+    keyed = [place for place, other in enumerate(others) if is_key(other[on]) and same(row, other, by)]
+    return [place for place in keyed if exact or others[place][on] != row[on]]
+
+
+def asof(rows: Rows, others: Rows, found_as: Mapping[str, str], on: str = "t", by: Sequence[str] = (), **options: Any) -> Rows:
+    """Each row with some columns (output name to name) of the row that it finds."""
+    direction, tolerance = options.get("direction", "backward"), options.get("tolerance")
+    result = []
+    for row in rows:
+        places = near(row, others, on, by, options.get("exact", True))
+        before = max((place for place in places if others[place][on] <= row[on]), key=lambda place: (others[place][on], place), default=None)
+        after = min((place for place in places if others[place][on] >= row[on]), key=lambda place: (others[place][on], place), default=None)
+        sides = {"backward": [before], "forward": [after], "nearest": [before, after]}[direction]
+        ends = [place for place in sides if place is not None]
+        best = min(ends, key=lambda place: distance(others[place][on], row[on]), default=None)
+        if best is not None and tolerance is not None and distance(others[best][on], row[on]) > number(tolerance):
+            best = None
+        result.append({**row, **{new: None if best is None else others[best][name] for new, name in found_as.items()}})
+    return result
+
+
+def window(rows: Rows, wanted: Wanted, before: Any, after: Any, by: Sequence[str]) -> Rows:
+    """Each row with aggregates of the rows whose key is near its own, in the order of the key."""
+    result = []
+    for row in rows:
+        inside = []
+        for other in ordered(rows, ("t", True)) if is_key(row["t"]) else []:
+            if is_key(other["t"]) and same(row, other, by):
+                limit = before if other["t"] < row["t"] else after
+                inside += [other] * (distance(other["t"], row["t"]) <= number(limit))
+        result.append({**row, **aggregated(inside, wanted)})
+    return result
+
+
+def running(rows: Rows, wanted: Wanted, by: Sequence[str]) -> Rows:
+    """Each row with aggregates of the rows up to and including it."""
+    return [{**row, **aggregated([other for other in rows[: place + 1] if same(row, other, by)], wanted)} for place, row in enumerate(rows)]
+
+
+def statistic(kind: str, values: Sequence[Any]) -> Any:
+    """One statistic of the values that are not missing; missing when there is none."""
+    found = present(values)
+    if not found:
+        return None
+    if kind in ("std", "stdv"):
+        return math.sqrt(squared_deviations(found) / len(found))
+    functions: dict[str, Callable[[], Any]] = {
+        "sum": lambda: exact_sum(found),
+        "mean": lambda: mean(found),
+        "min": lambda: smallest(found, False, True),
+        "max": lambda: smallest(found, True, True),
+        "var": lambda: squared_deviations(found) / len(found),
+    }
+    return functions[kind]()
+
+
+def cumulative(values: Sequence[Any], kind: str) -> list[Any]:
+    """Statistics of the values up to and including each."""
+    return [statistic(kind, values[: place + 1]) for place in range(len(values))]
+
+
+def rolling(values: Sequence[Any], kind: str, first: int, last: int, least: int | None) -> list[Any]:
+    """Statistics of the values between two offsets from each."""
+    result: list[Any] = []
+    for place in range(len(values)):
+        found = present([values[other] for other in range(place + first, place + last + 1) if 0 <= other < len(values)])
+        if kind == "count":
+            result.append(len(found))
+        elif len(found) < (last - first + 1 if least is None else max(least, 1)):
+            result.append(None)
+        # As the reference has it: NaN wins where it comes first, and is passed over elsewhere.
+        elif kind in ("min", "max") and is_nan(found[0]):
+            result.append(math.nan)
+        else:
+            result.append(statistic(kind, found))
+    return result
+
+
+def shifted(values: Sequence[Any], count: int, fill: Any) -> list[Any]:
+    """Values moved by some rows."""
+    return [values[place - count] if 0 <= place - count < len(values) else fill for place in range(len(values))]
+
+
+def differences(values: Sequence[Any], count: int) -> list[Any]:
+    """Each value less that of an earlier row; of date-times in seconds."""
+    pairs = zip(values, shifted(values, count, None), strict=True)
+    found = [None if value is None or other is None else value - other for value, other in pairs]
+    return [item.total_seconds() if isinstance(item, datetime.timedelta) else item for item in found]
+
+
+def smoothed(rows: Rows, half_life: Any, on: str | None, by: Sequence[str]) -> list[Any]:
+    """Weighted means of the values ``v`` so far; a weight halves with every half-life."""
+    result: list[Any] = []
+    for here, row in enumerate(rows):
+        seen = [other for other in rows[: here + 1] if same(row, other, by)]
+        if on is not None and not is_key(row[on]):
+            result.append(None)
+            continue
+        gaps = [
+            len(seen) - 1 - place if on is None else distance(row[on], other[on])
+            for place, other in enumerate(seen)
+            if on is None or is_key(other[on])
+        ]
+        values = [other["v"] for other in seen if on is None or is_key(other[on])]
+        known = zip(gaps, values, strict=True)
+        weighed = [(0.5 ** (float(gap) / float(number(half_life))), value) for gap, value in known if value is not None]
+        total = sum(weight for weight, _ in weighed)
+        result.append(sum(weight * value for weight, value in weighed) / total if weighed else None)
+    return result

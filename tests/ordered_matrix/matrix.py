@@ -1,0 +1,63 @@
+"""The matrix: programs, shapes, forms and layouts, and how one entry of it is checked."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from itertools import product
+
+from sframe_spark.config import config
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.testing.equivalence import EngineRunner, spark_layout
+from sframe_spark.testing.oracle.values import rows_equal
+from tests.ordered_matrix import key_programs, order_programs, row_programs
+from tests.ordered_matrix.case import Case, Program
+from tests.ordered_matrix.shapes import FORMS, SHAPES
+
+PROGRAMS: dict[str, Program] = {**row_programs.PROGRAMS, **key_programs.PROGRAMS, **order_programs.PROGRAMS}
+PARTITIONS = (1, 2, 7, 64)
+LAYOUTS = tuple(product(PARTITIONS, (True, False)))
+
+
+def form_of(program: int, shape: int, layout: int) -> str:
+    """The form of an entry: every pair of a program and a shape meets all forms, one per layout; saved segments come twice as often."""
+    forms = [*FORMS, "segments", "filtered"]
+    return forms[(program + shape + layout) % len(forms)]
+
+
+def check(program: Program, case: Case, options: MaterializeOptions) -> None:
+    """Compare the rows of a program with what plain Python says.
+
+    Raises
+    ------
+    AssertionError
+        If they, or the names of the columns, are others.
+    """
+    expected = [tuple(row[name] for name in program.columns) for row in program.expect(case)]
+    frame = program.build(case)
+    assert tuple(frame.column_names()) == program.columns
+    found = EngineRunner(options).rows(frame._node)
+    if not rows_equal(found, expected):
+        lines = [f"{'  ' if rows_equal([a], [b]) else '! '}{a}\n  {b}" for a, b in zip(found, expected, strict=False)]
+        raise AssertionError(
+            f"{program.name} of {case.shape.name}, {case.form}: found {len(found)} and expected {len(expected)} rows (found above expected)\n"
+            + "\n".join(lines)
+        )
+
+
+def entries(layout: int) -> Iterator[tuple[str, str, str]]:
+    """Program, shape and form of every entry of a layout."""
+    for (p, program), (s, shape) in product(enumerate(PROGRAMS), enumerate(SHAPES)):
+        yield program, shape, form_of(p, s, layout)
+
+
+def failures(chosen: Iterator[tuple[str, str, str]], partitions: int, adaptive: bool) -> list[str]:
+    """Run entries in one layout, everything on Spark; what went wrong, one text per entry."""
+    found = []
+    with tempfile.TemporaryDirectory() as directory, spark_layout(partitions, adaptive) as options, config.using(default_segments=partitions):
+        for program, shape, form in chosen:
+            try:
+                check(PROGRAMS[program], Case(SHAPES[shape], form, directory), options)
+            except Exception as error:  # whatever it is, the other entries are run too
+                found.append(f"[{partitions} partitions, adaptive {adaptive}] {program} / {shape} / {form}: {type(error).__name__}: {error}")
+    return found

@@ -1,0 +1,189 @@
+"""Programs whose values depend on the rows before and after: cumulative, rolling, shift, running, smoothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from sframe_spark import SArray, SFrame, aggregate
+from tests.ordered_matrix.case import Case, Programs
+from tests.ordered_matrix.expected import Rows, cumulative, differences, ordered, rolling, running, shifted, smoothed
+from tests.ordered_matrix.shapes import NAMES
+
+STATISTICS = ("sum", "mean", "min", "max", "std", "var")
+ROLLING = ("sum", "mean", "min", "max", "stdv", "var")
+WINDOWS = ((-2, 0, None), (-1, 2, 2), (-7, -4, 0), (1, 3, 1))
+
+SMALL_STATES = {
+    "rows": ("count", ()),
+    "total": ("sum", ("v",)),
+    "middle": ("mean", ("v",)),
+    "low": ("min", ("v",)),
+    "high": ("max", ("w",)),
+    "spread": ("var", ("w",)),
+    "distinct": ("count_distinct", ("t",)),
+    "top": ("argmax", ("v", "n")),
+    "bottom": ("argmin", ("w", "n")),
+    "first": ("select_one", ("n",)),
+}
+ALL = {**SMALL_STATES, "held": ("concat", ("n",))}
+
+REQUESTS = {
+    "count": aggregate.COUNT,
+    "sum": aggregate.SUM,
+    "mean": aggregate.MEAN,
+    "min": aggregate.MIN,
+    "max": aggregate.MAX,
+    "var": aggregate.VAR,
+    "count_distinct": aggregate.COUNT_DISTINCT,
+    "argmax": aggregate.ARGMAX,
+    "argmin": aggregate.ARGMIN,
+    "select_one": aggregate.SELECT_ONE,
+    "concat": aggregate.CONCAT,
+}
+
+
+def operations(wanted: Mapping[str, tuple[str, tuple[str, ...]]]) -> dict[str, Any]:
+    """Aggregates as users write them."""
+    return {name: REQUESTS[function](*columns) for name, (function, columns) in wanted.items()}
+
+
+def with_columns(frame: SFrame, added: Mapping[str, SArray]) -> SFrame:
+    """The frame with new columns."""
+    for name, column in added.items():
+        frame[name] = column
+    return frame
+
+
+def with_values(rows: Rows, added: Mapping[str, Sequence[Any]]) -> Rows:
+    """Rows with new values."""
+    return [{**row, **{name: values[place] for name, values in added.items()}} for place, row in enumerate(rows)]
+
+
+def values(rows: Rows, name: str) -> list[Any]:
+    """Values of a column."""
+    return [row[name] for row in rows]
+
+
+def all_cumulative(frame: SFrame) -> SFrame:
+    """Every cumulative member of a column of floats and one of ints."""
+    return with_columns(frame, {f"{name} {kind}": getattr(frame[name], f"cumulative_{kind}")() for name in "vw" for kind in STATISTICS})
+
+
+def cumulative_rows(rows: Rows) -> Rows:
+    """What they give."""
+    return with_values(rows, {f"{name} {kind}": cumulative(values(rows, name), kind) for name in "vw" for kind in STATISTICS})
+
+
+CUMULATIVE_NAMES = [*NAMES, *[f"{name} {kind}" for name in "vw" for kind in STATISTICS]]
+
+
+def all_rolling(frame: SFrame, name: str) -> SFrame:
+    """Every rolling member of a column over some windows."""
+    found = {}
+    for first, last, least in WINDOWS:
+        found[f"count {first}"] = frame[name].rolling_count(first, last)
+        for kind in ROLLING:
+            found[f"{kind} {first}"] = getattr(frame[name], f"rolling_{kind}")(first, last, least)
+    return with_columns(frame, found)
+
+
+def rolling_rows(rows: Rows, name: str) -> Rows:
+    """What they give."""
+    return with_values(rows, {f"{kind} {w[0]}": rolling(values(rows, name), kind, *w) for w in WINDOWS for kind in ("count", *ROLLING)})
+
+
+ROLLING_NAMES = [*NAMES, *[f"{kind} {window[0]}" for window in WINDOWS for kind in ("count", *ROLLING)]]
+
+
+def all_shifts(frame: SFrame) -> SFrame:
+    """Shifts and differences of every type."""
+    moved = {f"{name} {n}": frame[name].shift(n) for name in "tkv" for n in (1, -2, 5, 0)}
+    filled = {"filled": frame["w"].shift(3, fill=7), "filled back": frame["k"].shift(-9, fill="z")}
+    return with_columns(frame, {**moved, **filled, "t diff": frame["t"].diff(), "w diff": frame["w"].diff(-2), "v diff": frame["v"].diff(4)})
+
+
+def shifted_rows(rows: Rows) -> Rows:
+    """What they give."""
+    moved = {f"{name} {n}": shifted(values(rows, name), n, None) for name in "tkv" for n in (1, -2, 5, 0)}
+    filled = {"filled": shifted(values(rows, "w"), 3, 7), "filled back": shifted(values(rows, "k"), -9, "z")}
+    steps = {"t diff": differences(values(rows, "t"), 1), "w diff": differences(values(rows, "w"), -2), "v diff": differences(values(rows, "v"), 4)}
+    return with_values(rows, {**moved, **filled, **steps})
+
+
+SHIFT_NAMES = [*NAMES, *[f"{name} {n}" for name in "tkv" for n in (1, -2, 5, 0)], "filled", "filled back", "t diff", "w diff", "v diff"]
+
+
+def all_smoothing(case: Case) -> SFrame:
+    """Smoothing by rows, by time, within groups."""
+    frame = case.frame.sort("t")
+    half = 2 * case.unit
+    return with_columns(
+        frame,
+        {
+            "by rows": frame.exponential_smoothing("v", half_life=2),
+            "by rows in groups": frame.exponential_smoothing("v", half_life=1.5, by="k"),
+            "by time": frame.exponential_smoothing("v", on="t", half_life=half),
+            "by time in groups": frame.exponential_smoothing("v", on="t", half_life=half, by="k"),
+        },
+    )
+
+
+def smoothed_rows(case: Case) -> Rows:
+    """What it gives."""
+    rows = ordered(case.rows, ("t", True))
+    half = 2 * case.unit
+    return with_values(
+        rows,
+        {
+            "by rows": smoothed(rows, 2, None, ()),
+            "by rows in groups": smoothed(rows, 1.5, None, ["k"]),
+            "by time": smoothed(rows, half, "t", ()),
+            "by time in groups": smoothed(rows, half, "t", ["k"]),
+        },
+    )
+
+
+def moved_keys(rows: Rows, by: Any) -> Rows:
+    """Rows with keys moved by a duration."""
+    return [{**row, "t": None if row["t"] is None else row["t"] + by} for row in rows]
+
+
+PROGRAMS = Programs()
+PROGRAMS.define("cumulative", lambda case: all_cumulative(case.frame), lambda case: cumulative_rows(case.rows), CUMULATIVE_NAMES)
+PROGRAMS.define(
+    "cumulative of rows sorted descending",
+    lambda case: all_cumulative(case.frame.sort("t", ascending=False)),
+    lambda case: cumulative_rows(ordered(case.rows, ("t", False))),
+    CUMULATIVE_NAMES,
+)
+for _column in ("v", "w"):
+    PROGRAMS.define(
+        f"rolling of {_column}", lambda case, c=_column: all_rolling(case.frame, c), lambda case, c=_column: rolling_rows(case.rows, c), ROLLING_NAMES
+    )
+PROGRAMS.define("shift and diff", lambda case: all_shifts(case.frame), lambda case: shifted_rows(case.rows), SHIFT_NAMES)
+PROGRAMS.define(
+    "shift and diff of appended rows",
+    lambda case: all_shifts(case.frame.append(case.other)),
+    lambda case: shifted_rows(case.rows + case.others),
+    SHIFT_NAMES,
+)
+for _by in ((), ("k",), ("t",), ("t", "k")):
+    PROGRAMS.define(
+        f"running by {', '.join(_by) or 'nothing'}",
+        lambda case, by=_by: case.frame.running(operations(SMALL_STATES), by=list(by) or None),
+        lambda case, by=_by: running(case.rows, SMALL_STATES, by),
+        [*NAMES, *SMALL_STATES],
+    )
+PROGRAMS.define(
+    "running list of values",
+    lambda case: case.frame.running(operations({"held": ALL["held"]}), by="k"),
+    lambda case: running(case.rows, {"held": ALL["held"]}, ["k"]),
+    [*NAMES, "held"],
+)
+PROGRAMS.define("exponential smoothing", all_smoothing, smoothed_rows, [*NAMES, "by rows", "by rows in groups", "by time", "by time in groups"])
+PROGRAMS.define(
+    "shift_time, then sort",
+    lambda case: case.frame.shift_time("t", 3 * case.unit).sort("t"),
+    lambda case: ordered(moved_keys(case.rows, 3 * case.unit), ("t", True)),
+)
