@@ -44,6 +44,17 @@ def spark() -> Iterator[Any]:
     yield get_session()
 
 
+@pytest.fixture(autouse=True)
+def no_java_unless_marked(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A test without the mark `spark` starts no JVM."""
+    from sframe_spark.session import is_started
+
+    before = is_started()
+    yield
+    if not any(map(request.node.get_closest_marker, ("spark", "cluster"))):
+        assert is_started() == before, "a test that starts Spark carries the mark `spark`"
+
+
 @pytest.fixture
 def everything_on_spark(spark: Any) -> Iterator[None]:
     """No query runs on the driver."""

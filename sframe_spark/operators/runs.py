@@ -84,7 +84,8 @@ def plain_numbers(values: pa.Array) -> np.ndarray:
     """Ints, floats or microseconds of a column of numbers or date-times, zero where missing."""
     if pa.types.is_timestamp(values.type):
         values = values.cast(pa.int64())
-    return pc.fill_null(values, pa.scalar(0, values.type)).to_numpy(zero_copy_only=False)
+    filled = pc.fill_null(values, pa.scalar(0, values.type)) if values.null_count else values
+    return filled.to_numpy(zero_copy_only=False)
 
 
 @attrs.frozen(eq=False)

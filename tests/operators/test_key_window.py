@@ -21,6 +21,7 @@ from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.sources import memory_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
+from tests.examples import examples
 
 INTS = st.one_of(st.none(), st.integers(-6, 9), st.sampled_from([-(2**63), 2**63 - 1]))
 FLOATS = st.one_of(st.none(), st.integers(-6, 9).map(float), st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 0.5]))
@@ -72,7 +73,7 @@ def same(first: Any, second: Any) -> bool:
     return repr(first) == repr(second)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 3, 100]))
 def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block: int, batch: int) -> None:
     keys, kind = data.draw(st.sampled_from([(INTS, INT), (FLOATS, FLOAT)]))

@@ -19,6 +19,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
 from sframe_spark.testing.oracle.values import rows_equal, token
+from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
 NAN = math.nan
@@ -83,7 +84,7 @@ def random_rows(choose: random.Random) -> list[tuple[Any, ...]]:
 
 
 def test_rows_so_far() -> None:
-    for seed in range(60):
+    for seed in range(examples(30)):
         choose = random.Random(seed)
         rows = random_rows(choose)
         keys = choose.sample(range(5), choose.randrange(3))

@@ -17,6 +17,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle.values import rows_equal, token
+from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
 UTC = datetime.UTC
@@ -62,7 +63,7 @@ def node_of(rows: Sequence[Row], by_key: bool, by_rows: bool, half_life: float) 
 @pytest.mark.parametrize("by_key", [False, True])
 @pytest.mark.parametrize("by_rows", [False, True])
 def test_weighted_means(by_key: bool, by_rows: bool) -> None:
-    for seed in range(120):
+    for seed in range(examples(60)):
         choose = random.Random(seed)
         rows = random_rows(choose)
         half_life = choose.choice([0.5, 3.0, 1000.0])

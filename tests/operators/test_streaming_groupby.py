@@ -34,6 +34,7 @@ from sframe_spark.testing.oracle.values import token
 from sframe_spark.types import FLOAT, INT, STR, ZONED_DATETIME, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
+from tests.examples import examples
 from tests.facts import same
 from tests.operators.ranges import run_in_ranges
 
@@ -133,7 +134,7 @@ def assert_same(found: list[tuple[Any, ...]], wanted: list[tuple[Any, ...]]) -> 
 KEYS = st.sampled_from([((0,), ()), ((1,), ()), ((0, 2), ()), ((5,), ()), ((), ()), ((0,), (2,)), ((1,), (5, 0)), ((), (1,))])
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(40))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
 def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cuts: list[int]) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
@@ -152,7 +153,7 @@ def test_kernel_agrees_with_plain_python_in_any_batches(rows: Any, keys: Any, cu
     assert_same(values_of(operator.kernel([whole], facts), node), expected(rows, operator))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(40))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4))
 def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
@@ -173,7 +174,7 @@ def test_states_of_ranges_combine(rows: Any, keys: Any, cuts: list[int]) -> None
     assert_same(values_of(concatenate(parts, node.schema), node), expected(rows, operator))
 
 
-@settings(deadline=None, max_examples=80)
+@settings(deadline=None, max_examples=examples(40))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), max_size=4), st.integers(1, 6))
 def test_ranges_of_a_plan_agree(rows: Any, keys: Any, cuts: list[int], batch_rows: int) -> None:
     node = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1]).make_planner_node(node_of(rows))
@@ -181,7 +182,7 @@ def test_ranges_of_a_plan_agree(rows: Any, keys: Any, cuts: list[int], batch_row
     assert_same(run_in_ranges(node, bounds, batch_rows), expected(rows, node.operator))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(50))
 @given(ROWS, st.lists(st.integers(0, 25), max_size=4), st.integers(1, 6))
 def test_ranges_of_a_filtered_plan_agree(rows: Any, cuts: list[int], batch_rows: int) -> None:
     mask = memory_source([encode([int(row[2] != "a") for row in rows], INT)], [INT])
@@ -190,7 +191,7 @@ def test_ranges_of_a_filtered_plan_agree(rows: Any, cuts: list[int], batch_rows:
     assert_same(run_in_ranges(node, bounds, batch_rows), expected([row for row in rows if row[2] != "a"], node.operator))
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(50))
 @given(ROWS, KEYS, st.lists(st.integers(0, 25), min_size=1, max_size=6), st.sampled_from([0, 200, 600]))
 def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts: list[int], most: int) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])

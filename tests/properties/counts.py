@@ -1,12 +1,17 @@
-"""How many random programs each suite of the normal run holds; `test_campaign.py` has the long run."""
+"""How many random programs each suite of the normal run holds.
+
+`test_campaign.py` has ten thousand, and ``SFRAME_SPARK_EXAMPLES=10`` makes the suites here ten times as large.
+"""
 
 from __future__ import annotations
 
+from tests.examples import examples
+
 # Laws; the oracle computes the rows of every node.
-LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = 170, 30, 30, 30, 40
+LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = map(examples, (170, 30, 30, 30, 40))
 
 # The engine's path on the driver.
-DRIVER, SMALL_BATCHES = 130, 40
+DRIVER, SMALL_BATCHES = map(examples, (130, 40))
 
 # Queries and tasks on Spark: of these programs in each of six layouts, and one more in all six.
 IN_EACH_LAYOUT = 4

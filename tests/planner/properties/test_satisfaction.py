@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.planner.properties import OrderingProperties
+from tests.examples import examples
 from tests.planner.properties.enumeration import PAIRS, PAIRS_WITH_NULL, has_properties, in_order, tables, tables_of_two_rows
 from tests.planner.properties.strategies import COLUMNS, columns, orderings, property_sets
 
@@ -46,13 +47,13 @@ def questions(draw: st.DrawFn, nulls: bool) -> tuple[dict[str, Any], list[list[s
 
 
 @given(questions(nulls=False))
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_satisfied_exactly_where_no_two_rows_break_it(question: tuple[dict[str, Any], list[list[str]], int]) -> None:
     check_satisfaction(*question, nulls=False)
 
 
 @given(questions(nulls=True))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_satisfied_exactly_where_no_two_rows_with_nulls_break_it(question: tuple[dict[str, Any], list[list[str]], int]) -> None:
     check_satisfaction(*question, nulls=True)
 
