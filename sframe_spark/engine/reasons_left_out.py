@@ -11,11 +11,12 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.laws.backwards import group_by_of_neighbours
 from sframe_spark.operators.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
-from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds, mask_bounds
+from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
 from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
 from sframe_spark.operators.laws.slices import head_of_sort
 from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_sort
 from sframe_spark.operators.laws.streaming import group_by_of_sorted, join_of_sorted
+from sframe_spark.operators.mask_ranges import mask_ranges
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.segment_scan import segments_in_range
 from sframe_spark.operators.sort import Sort, TopRows
@@ -23,6 +24,7 @@ from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.optimizer import Firing
 from sframe_spark.storage.pruning import Bounds
 
@@ -30,15 +32,15 @@ from sframe_spark.storage.pruning import Bounds
 def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
     """What a law's firing left out, and why that is right."""
     before, operator = firing.before, firing.before.operator
-    if isinstance(operator, (Sort, TopRows)):
+    if firing.equation == unobserved_sort.equation:
+        observed = observed_nodes(before)
+        for node in postorder([before]):
+            if isinstance(node.operator, (Sort, SuffixSort)) and id(node) not in observed:
+                yield f"left out sort by {names.order(node, node.operator.by)}: nobody observes the order of its rows"
+    elif isinstance(operator, (Sort, TopRows)):
         yield from reasons_of_sort(firing, names)
     elif isinstance(operator, (GroupBy, Join)):
         yield from reasons_of_grouping(firing, names)
-    elif firing.equation == unobserved_sort.equation:
-        left = {id(node) for node in postorder([firing.after])}
-        for node in postorder([before]):
-            if isinstance(node.operator, (Sort, SuffixSort)) and id(node) not in left:
-                yield f"left out sort by {names.order(node, node.operator.by)}: nobody observes the order of its rows"
     elif firing.equation == head_of_sort.equation:
         yield f"left out the sort of all rows by {sort_below(before, names)}: only the first rows are asked for"
     elif firing.equation == filter_by_recorded_bounds.equation:
@@ -97,7 +99,7 @@ def pruned(firing: Firing, names: ColumnNames) -> str:
     assert isinstance(transform.operator, GeneralizedTransform)
     below = transform.inputs[0]
     wanted: dict[str, Bounds] = {}
-    for column, (low, high) in mask_bounds(transform.operator.computation, below.schema):
+    for column, (low, high) in mask_ranges(transform.operator.computation, below.schema).items():
         before = wanted.get(names.name(below, column), (None, None))
         wanted[names.name(below, column)] = (before[0] if low is None else low, before[1] if high is None else high)
     sources = [node.operator for node in postorder([below]) if isinstance(node.operator, SegmentSource)]

@@ -16,10 +16,10 @@ from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.row_claims import RowClaim, first_wrong_rows
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.footers import footer_of
+from sframe_spark.storage.footers import footer_of, opened
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
 from sframe_spark.storage.paths import join
-from sframe_spark.storage.physical import KEY_SHIFT
+from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT
 from sframe_spark.storage.reader import read_rows
 from sframe_spark.storage.statistics import StatisticsCollector, compare_scalars
 
@@ -110,18 +110,28 @@ def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_
     stored = footer_of(join(manifest.directory, entry.file)).rows
     if stored != entry.rows:
         return [f"{entry.file} has {stored} rows, not {entry.rows}"]
+    problems = []
+    if manifest.has_key and not _keys_are_in_place(manifest, entry, batch_rows):
+        problems.append(f"{entry.file} has other row keys than its place says")
     collectors = [StatisticsCollector(manifest.types[column]) for column in columns]
-    first_key = (entry.number << KEY_SHIFT) + entry.first_position
-    wrong_keys = False
-    for start in range(0, entry.rows, batch_rows):
-        stop = min(start + batch_rows, entry.rows)
-        table = read_rows(manifest, columns, offset + start, offset + stop, with_key=manifest.has_key)
-        for collector, column in zip(collectors, table.columns, strict=False):
+    for start in range(offset, offset + entry.rows, batch_rows):
+        table = read_rows(manifest, columns, start, min(start + batch_rows, offset + entry.rows))
+        for collector, column in zip(collectors, table.columns, strict=True):
             collector.add(column)
-        if manifest.has_key:
-            wrong_keys = wrong_keys or bool((table.columns[-1].to_numpy() != first_key + np.arange(start, stop)).any())
-    problems = [f"{entry.file} has other row keys than its place says"] if wrong_keys else []
     return problems + list(_refuted_statistics(entry, columns, collectors))
+
+
+def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int) -> bool:
+    """Whether the row keys in a file are those that follow from the segment's number."""
+    location = join(manifest.directory, entry.file)
+    expected = (entry.number << KEY_SHIFT) + entry.first_position
+    with opened(location, footer_of(location)) as file:
+        for batch in file.iter_batches(batch_size=batch_rows, columns=[KEY_NAME]):
+            keys = batch.column(0).to_numpy()
+            if (keys != np.arange(expected, expected + len(keys))).any():
+                return False
+            expected += len(keys)
+    return True
 
 
 def _refuted_statistics(entry: SegmentEntry, columns: Sequence[int], collectors: Sequence[StatisticsCollector]) -> Iterator[str]:

@@ -1,0 +1,77 @@
+"""Columns below the top of a plan go by the names that users gave them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sframe_spark import SFrame, load_sframe
+from sframe_spark import aggregate as agg
+from sframe_spark.config import config
+from sframe_spark.engine.column_names import ColumnNames, column_origins
+from sframe_spark.engine.materialize import optimize
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.optimizer import Trace
+
+
+def names_in(frame: SFrame) -> dict[str, list[str]]:
+    """Names of the columns of each node of a frame's optimized plan, by operator; the last node of an operator counts."""
+    trace = Trace()
+    with config.using(small_rows=0):
+        plan = optimize(frame._node, None, trace)
+    names = ColumnNames.of_plan(plan, frame.column_names(), trace, frame._node)
+    return {node.operator_type: [names.name(node, position) for position in range(node.facts.width)] for node in postorder([plan])}
+
+
+def frame() -> SFrame:
+    """A frame that is in no order."""
+    return SFrame({"t": [2, 1, 3, 1], "v": [1.5, 2.5, 0.5, 1.0], "k": ["a", "b", "a", "b"]})
+
+
+def test_names_go_down_from_the_result() -> None:
+    found = names_in(frame().sort("v")[["k", "v"]])
+    assert found["sort"] == ["k", "v"]
+    assert names_in(frame().groupby("k", {"s": agg.SUM("v")}))["group_by"] == ["k", "s"]
+
+
+def test_a_column_that_the_result_does_not_show_is_described() -> None:
+    found = names_in(frame().sort("t")[["k"]])
+    assert sorted(found["sort"]) == ["column 1 of the sort", "k"]
+
+
+def test_a_column_that_is_not_shown_has_its_saved_name(tmp_path: Path) -> None:
+    frame().save(str(tmp_path / "saved"))
+    found = names_in(load_sframe(str(tmp_path / "saved")).sort("t")[["k"]])
+    assert sorted(found["sort"]) == ["k", "t"]
+
+
+def test_a_new_name_comes_before_the_saved_one(tmp_path: Path) -> None:
+    frame().save(str(tmp_path / "saved"))
+    assert names_in(load_sframe(str(tmp_path / "saved")).rename({"t": "time"}).sort("time"))["segment_source"] == ["k", "time", "v"]
+
+
+def test_names_pass_through_filters_joins_and_appended_frames() -> None:
+    other = SFrame({"t": [1, 1, 2, 0], "w": [5, 6, 7, 8]})
+    joined = frame().filter_by([1, 2], "t").join(other, on="t", how="outer")
+    assert names_in(joined)["join"] == ["k", "t", "v", "w"]
+    assert names_in(frame().append(frame()).sort("k"))["append"] == ["k", "t", "v"]
+
+
+def test_other_uses_of_the_same_rows_have_the_same_names() -> None:
+    rows = frame()
+    rows["total"] = rows["v"].cumulative_sum()
+    assert names_in(rows)["memory_source"] == ["v"]
+
+
+def test_a_key_that_is_not_shown_goes_by_the_key_it_is_matched_with() -> None:
+    other = SFrame({"t": [1, 2], "w": [5, 6]})
+    trace = Trace()
+    sf = frame().join(other, on="t")
+    plan = optimize(sf._node, None, trace)
+    names = ColumnNames.of_plan(plan, sf.column_names(), trace, sf._node)
+    right = plan.inputs[1]
+    assert [names.name(right, position) for position in range(right.facts.width)] == ["key t", "w"]
+
+
+def test_an_origin_is_given_for_each_column() -> None:
+    plan = optimize(frame().groupby("k", {"s": agg.SUM("v"), "n": agg.COUNT()})._node)
+    assert all(len(column_origins(node)) == node.facts.width for node in postorder([plan]))
