@@ -115,7 +115,7 @@ def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
     for plan in executed:
         text = tuple(plan.lines())
         counts[text] = counts.get(text, 0) + 1
-    return [[*([f"{count} times:"] if count > 1 else []), *text] for text, count in counts.items()]
+    return [[text[0] + (f" (ran {count} times)" if count > 1 else ""), *text[1:]] for text, count in counts.items()]
 
 
 def section_findings(section: Section, names: ColumnNames) -> list[Finding]:
