@@ -32,19 +32,25 @@ def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, tra
     if verify:
         require_classic_session()
     columns = "columns: " + ", ".join(f"c{i}={name}" for i, name in enumerate(names))
+    parts = [columns]
     if stage == "logical":
-        return f"{columns}\n{plan_text(node)}"
+        parts.append(plan_text(node))
+    else:
+        parts += optimized_parts(node, names, stage, trace, why)
+    if verify:
+        parts += ["-- verification", *verification(node, names)]
+    return "\n".join(parts)
+
+
+def optimized_parts(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool) -> list[str]:
+    """The plan after a stage (None: before all and after all), and what was asked for beside it."""
     record = Trace()
     with GRAPH_LOCK:
         plan = optimize(node, stage, record)
-    parts = [columns]
-    if stage is None:
-        parts += ["-- logical plan", plan_text(node), "-- optimized plan"]
+    parts = ["-- logical plan", plan_text(node), "-- optimized plan"] if stage is None else []
     parts.append(plan_text(plan))
     if trace:
         parts += ["-- laws that fired", trace_text(record)]
     if why:
         parts += ["-- order", *order_reasons(plan, record, ColumnNames.of_plan(plan, names, record, node))]
-    if verify:
-        parts += ["-- verification", *verification(node, names)]
-    return "\n".join(parts)
+    return parts

@@ -136,11 +136,13 @@ def read_plan(text: str) -> ExecutedPlan:
     if start is None:
         raise ValueError(f"no physical plan in {text[:200]!r}")
     arguments = _arguments(lines)
-    tree = [item for item in _tree_lines(lines[start + 1 :]) if item[1] not in _WRAPPERS]
+    nodes = list(_tree_lines(lines[start + 1 :]))
+    is_final = not any(name == "AdaptiveSparkPlan" and arguments.get(number) == "isFinalPlan=false" for _, name, number in nodes)
+    tree = [item for item in nodes if item[1] not in _WRAPPERS]
     if not tree:
         raise ValueError(f"an empty physical plan in {text[:200]!r}")
     details = tuple(arguments.get(number, "") for _, _, number in tree)
-    return ExecutedPlan(_plan_of(tree), details, "isFinalPlan=false" not in text)
+    return ExecutedPlan(_plan_of(tree), details, is_final)
 
 
 def _arguments(lines: list[str]) -> dict[str, str]:

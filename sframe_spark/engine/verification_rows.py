@@ -14,7 +14,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.executor import run_range_works
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.row_claims import RowClaim, first_wrong_rows
-from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.sources import MemorySource, SegmentSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.footers import footer_of, opened
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
@@ -45,13 +45,14 @@ class BrokenClaim:
 def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClaim]:
     """Each claim about a materialised node's rows with the first row that contradicts it.
 
-    Few rows are looked at on the driver, more by one task for each segment or range; a range begins with the last row of the one before.
+    Few rows, and those in memory, are looked at on the driver, more by one task for each segment or range, which begins with the row before.
     """
     if not claims:
         return []
     plan = FlatPlan.of(node)
     works = [partial(wrong_rows, plan, tuple(claims), start, stop, config.batch_rows) for start, stop in row_ranges(node)]
-    found = run_works(works, node.length.rows or 0, "comparing rows with what is known of them")
+    rows = 0 if isinstance(node.operator, MemorySource) else node.length.rows or 0
+    found = run_works(works, rows, "comparing rows with what is known of them")
     firsts = [min((row for row in rows if row is not None), default=None) for rows in zip(*found, strict=True)]
     return [BrokenClaim(claim, row) for claim, row in zip(claims, firsts or [None] * len(claims), strict=True)]
 
