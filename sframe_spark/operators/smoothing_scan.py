@@ -26,6 +26,8 @@ def decayed_together(first: Components, second: Components, half_life: float) ->
     if gap.dtype.kind == "i" and (gap < 0).any():
         # Ints far apart wrap around.
         gap = np.where(gap >= 0, gap, second[0].astype(np.float64) - first[0].astype(np.float64))
+    # Between two equal infinities no time passes, but their difference is NaN.
+    gap = np.where(first[0] == second[0], 0, gap)
     weight = np.where(second[4], np.where(first[4], np.exp2(-gap / half_life), 0.0), 1.0)
     times = np.where(second[4], second[0], first[0])
     return (times, first[1] * weight + second[1], first[2] * weight + second[2], first[3] + second[3], first[4] | second[4])

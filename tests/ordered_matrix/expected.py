@@ -198,17 +198,13 @@ def smoothed(rows: Rows, half_life: Any, on: str | None, by: Sequence[str]) -> l
     result: list[Any] = []
     for here, row in enumerate(rows):
         seen = [other for other in rows[: here + 1] if same(row, other, by)]
-        if on is not None and not is_key(row[on]):
+        known = [(place, other) for place, other in enumerate(seen) if other["v"] is not None and (on is None or is_key(other[on]))]
+        if not known or (on is not None and not is_key(row[on])):
             result.append(None)
             continue
-        gaps = [
-            len(seen) - 1 - place if on is None else distance(row[on], other[on])
-            for place, other in enumerate(seen)
-            if on is None or is_key(other[on])
-        ]
-        values = [other["v"] for other in seen if on is None or is_key(other[on])]
-        known = zip(gaps, values, strict=True)
-        weighed = [(0.5 ** (float(gap) / float(number(half_life))), value) for gap, value in known if value is not None]
-        total = sum(weight for weight, _ in weighed)
-        result.append(sum(weight * value for weight, value in weighed) / total if weighed else None)
+        # Relative to the last value, which only multiplies all weights: so they are numbers where a key is infinite.
+        at, last = known[-1]
+        gaps = [at - place if on is None else distance(last[on], other[on]) for place, other in known]
+        weights = [0.5 ** (float(gap) / float(number(half_life))) for gap in gaps]
+        result.append(sum(weight * other["v"] for weight, (_, other) in zip(weights, known, strict=True)) / sum(weights))
     return result

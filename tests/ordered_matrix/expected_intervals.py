@@ -35,22 +35,23 @@ def label_of(key: Any, every: Any, ticks: Sequence[Any] | None, closed: str, lab
 
 
 def labelled(rows: Rows, every: Any = None, ticks: Sequence[Any] | None = None, closed: str = "left", label: str = "left") -> Rows:
-    """Rows that lie in an interval, with its label for a key."""
-    found = [{**row, "t": label_of(row["t"], every, ticks, closed, label)} for row in rows]
-    return [row for row in found if row["t"] is not None]
+    """Rows that lie in an interval, in order of time, with its label beside them."""
+    found = [{**row, "label": label_of(row["t"], every, ticks, closed, label)} for row in ordered(rows, ("t", True))]
+    return [row for row in found if row["label"] is not None]
 
 
 def intervals(rows: Rows, by: Sequence[str], wanted: Wanted, **options: Any) -> Rows:
     """One row per interval and key, ascending by interval, then in order of first appearance of the key."""
-    times = groups(ordered(labelled(rows, **options), ("t", True)), ["t"])
-    return [{**picked(group[0], ["t", *by]), **aggregated(group, wanted)} for time in times for group in groups(time, by)]
+    times = groups(labelled(rows, **options), ["label"])
+    parts = [group for time in times for group in groups(time, by)]
+    return [{"t": part[0]["label"], **picked(part[0], by), **aggregated(part, wanted)} for part in parts]
 
 
 def resampled(rows: Rows, every: Any, by: Sequence[str], wanted: Wanted, forward: bool) -> Rows:
     """One row per interval from the first to the last of each key, ascending by interval, then by key."""
     result: Rows = []
     for group in groups(labelled(rows, every), by):
-        known = {time[0]["t"]: aggregated(time, wanted) for time in groups(group, ["t"])}
+        known = {time[0]["label"]: aggregated(time, wanted) for time in groups(group, ["label"])}
         label, last = min(known), max(known)
         before: Row = {}
         while label <= last:

@@ -134,7 +134,7 @@ for _reverse in (False, True):
     PROGRAMS.define(
         f"topk, reverse {_reverse}",
         lambda case, r=_reverse: case.frame.topk("t", k=4, reverse=r),
-        lambda case, r=_reverse: ordered([row for row in case.rows if row["t"] is not None], ("t", r))[:4],
+        lambda case, r=_reverse: ordered([row for row in case.rows if is_key(row["t"])], ("t", r))[:4],
     )
 
 
@@ -174,7 +174,7 @@ def filtered_and_sorted(case: Case, mask: Any) -> SFrame:
 PROGRAMS.define(
     "rows with and without keys",
     lambda case: case.frame.dropna("t").append(case.frame[case.frame["t"] == None]),  # noqa: E711  # a column is compared
-    lambda case: [row for row in case.rows if row["t"] is not None] + [row for row in case.rows if row["t"] is None],
+    lambda case: [row for row in case.rows if is_key(row["t"])] + [row for row in case.rows if row["t"] is None],
 )
 
 

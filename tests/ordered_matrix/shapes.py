@@ -13,7 +13,7 @@ import attrs
 from sframe_spark import SFrame
 from sframe_spark.operators.sources import segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.manifest import SegmentEntry
+from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.testing.oracle.values import rank
 from sframe_spark.testing.tables import segments_source, table_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
@@ -134,7 +134,10 @@ def with_empty_segments(shape: Shape) -> PlannerNode:
     node = source_of(shape, shape.rows, shape.cuts)
     manifest, handle = node.operator.manifest, node.operator.handle  # type: ignore[attr-defined]
     full = iter(manifest.segments)
-    entries = [next(full) if rows else SegmentEntry(f"gone-{number}.parquet", number, 0) for number, rows in enumerate(shape.cuts)]
+    entries = []
+    for number, rows in enumerate(shape.cuts):
+        with SegmentWriter(manifest.directory, number, shape.types) as writer:
+            entries.append(next(full) if rows else writer.close())
     return segment_source(attrs.evolve(manifest, segments=tuple(entries)), handle)
 
 
