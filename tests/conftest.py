@@ -9,12 +9,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.examples import examples
+
 # Many small queries: a JVM that compiles quickly beats one that compiles well.
 os.environ.setdefault("SFRAME_SPARK_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
 
 # Random examples are the same ones in every run: a failure seen once is seen again.
 settings.register_profile(
     "deterministic",
+    max_examples=examples(50),
     derandomize=True,
     database=None,
     deadline=None,

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame
 from sframe_spark.api.csv_writer import nested_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from tests.examples import examples
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "csv_export_facts.json").read_text())
 TEXTS = {
@@ -105,7 +106,7 @@ def with_lists(value: Any) -> Any:
     return {key: with_lists(item) for key, item in value.items()} if isinstance(value, dict) else value
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.lists(
         st.tuples(VALUES, st.integers(-(2**63) + 1, 2**63 - 1), st.floats(), LISTS, DICTS),

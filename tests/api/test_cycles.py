@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.errors import ColumnNotFoundError, UserFunctionError
 from sframe_spark.session import is_started
+from tests.examples import examples
 
 NAN = float("nan")
 TIMES = [3, 1, 1, None, 2, 3, 3, None, 1, 2, 2, 2, 2, 2, 2]
@@ -136,7 +137,7 @@ def test_bad_arguments_are_refused_before_work() -> None:
         sf.add_columns_by_cycle(3, "x", "t")  # type: ignore[arg-type]
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.tuples(st.sampled_from([None, 0, 1, 2]), st.sampled_from("ab"), st.integers(0, 9)), min_size=1), st.integers(1, 5))
 def test_rows_in_time_order_need_no_spark(rows: list[tuple[Any, Any, Any]], batch_rows: int) -> None:
     rows = sorted(rows, key=lambda row: (row[0] is not None, row[0] or 0))
@@ -156,7 +157,7 @@ def test_rows_in_time_order_need_no_spark(rows: list[tuple[Any, Any, Any]], batc
     assert is_started() == started
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.tuples(st.sampled_from(["a", "b", None]), st.one_of(st.none(), st.integers(-9, 9))), max_size=12))
 def test_runs_agree_with_plain_python(rows: list[tuple[Any, Any]]) -> None:
     sf = SFrame({"k": [key for key, _ in rows] or ["x"], "v": [value for _, value in rows] or [1]})[: len(rows)]

@@ -15,6 +15,7 @@ from sframe_spark import SArray, SFrame, aggregate, config, uniform_clock
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.intervals import Grid, clock_labels, grid_labels
 from sframe_spark.session import is_started
+from tests.examples import examples
 
 NAN, INF = float("nan"), float("inf")
 UTC = datetime.UTC
@@ -138,7 +139,7 @@ def test_a_gap_of_too_many_intervals_is_refused(spark: Any) -> None:
         SFrame({"t": [0, 10**12]}).resample("t", 1).materialize()
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=examples(50))
 @given(st.lists(st.integers(-30, 30), min_size=1, max_size=12).map(sorted), st.integers(1, 9), st.integers(1, 4))
 def test_rows_in_time_order_need_no_spark(times: list[int], every: int, batch_rows: int) -> None:
     sf = SFrame({"t": times})

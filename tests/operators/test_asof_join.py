@@ -25,6 +25,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from tests.examples import examples
 
 INTS = st.one_of(st.none(), st.integers(-6, 9), st.sampled_from([-(2**63), 2**63 - 1]))
 FLOATS = st.one_of(st.none(), st.integers(-6, 9).map(float), st.sampled_from([math.nan, math.inf, -math.inf, -0.0, 0.5]))
@@ -94,7 +95,7 @@ def cases(draw: st.DrawFn) -> tuple[list[Any], list[Any], list[ColumnType], Asof
     return left, right, [kind, *[group for _, group in groups]], join
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(case=cases(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 3, 100]))
 def test_every_row_gets_the_row_that_a_search_finds(case: Any, block: int, batch: int) -> None:
     left, right, types, join = case
@@ -107,7 +108,7 @@ def test_every_row_gets_the_row_that_a_search_finds(case: Any, block: int, batch
     assert found == [nearest_row(row, right, join) for row in left]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(case=cases(), cuts=st.lists(st.integers(1, 15), max_size=4), clip=st.integers(0, 3))
 def test_segments_of_any_size(case: Any, cuts: list[int], clip: int, tmp_path_factory: pytest.TempPathFactory) -> None:
     left, right, types, join = case

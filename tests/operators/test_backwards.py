@@ -31,6 +31,7 @@ from sframe_spark.testing.oracle.operators import sorted_rows
 from sframe_spark.testing.tables import segments_source
 from sframe_spark.types import FLOAT, INT, STR
 from sframe_spark.values.decode import decode
+from tests.examples import examples
 from tests.facts import same
 from tests.operators.ranges import run_in_ranges
 
@@ -76,7 +77,7 @@ def changed(rule: Law, node: PlannerNode) -> PlannerNode:
     return result
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(ROWS, CUTS, st.lists(st.integers(0, 20), max_size=3), st.integers(1, 6))
 def test_ranges_of_rows_backwards_agree(rows: list[Row], segments: list[int], cuts: list[int], batch_rows: int) -> None:
     node = reverse(table(rows, segments))
@@ -84,7 +85,7 @@ def test_ranges_of_rows_backwards_agree(rows: list[Row], segments: list[int], cu
     assert_same(run_in_ranges(node, bounds, batch_rows), rows[::-1])
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(60))
 @given(ROWS, ORDERS, CUTS, st.integers(1, 3))
 def test_a_sort_of_rows_in_opposite_order(rows: list[Row], by: By, cuts: list[int], length: int) -> None:
     ordered = sorted_rows(rows, by)
@@ -94,7 +95,7 @@ def test_a_sort_of_rows_in_opposite_order(rows: list[Row], by: By, cuts: list[in
     assert_same(values(Executor(MaterializeOptions()).execute(plan)), sorted_rows(ordered, wanted))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(st.sets(st.integers(-9, 9), max_size=12), CUTS, st.integers(0, 5))
 def test_keys_in_opposite_order_are_read_backwards(keys: set[int], cuts: list[int], count: int) -> None:
     rows = [(key, f"v{key}", None) for key in sorted(keys, reverse=True)]
@@ -119,7 +120,7 @@ def groups_of(rows: Sequence[Row], keys: Sequence[int]) -> list[Row]:
     return sorted_rows(groups, [(place, True) for place in range(len(keys))])
 
 
-@settings(max_examples=120)
+@settings(max_examples=examples(60))
 @given(ROWS, ORDERS, CUTS, st.sampled_from([(0,), (1,), (0, 1), (1, 0)]))
 def test_groups_of_neighbours_come_in_ascending_order(rows: list[Row], by: By, cuts: list[int], keys: tuple[int, ...]) -> None:
     ordered = sorted_rows(rows, by)

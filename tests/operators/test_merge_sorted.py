@@ -17,6 +17,7 @@ from sframe_spark.operators.merge_sorted import merge_sorted
 from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from tests.examples import examples
 
 KEYS = {
     INT: st.one_of(st.none(), st.integers(-3, 3), st.sampled_from([-(2**63), 2**63 - 1])),
@@ -38,7 +39,7 @@ def rows_of(keys: list[Any], kind: ColumnType, side: str) -> PlannerNode:
     return memory_source([pa.array(keys, kind.physical), pa.array(names, pa.string())], [kind, STR], len(keys))
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data(), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 2, 3, 100]))
 def test_rows_come_as_a_stable_sort_puts_them(data: st.DataObject, block: int, batch: int) -> None:
     kind = data.draw(st.sampled_from([INT, FLOAT, STR]))
@@ -57,7 +58,7 @@ ORDERS = [[(0, False)], [(0, True), (1, True)], [(1, False), (0, True)], [(2, Tr
 TYPES = (INT, FLOAT, STR)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 @given(data=st.data(), by=st.sampled_from(ORDERS), block=st.sampled_from([1, 2, 5, 100]), batch=st.sampled_from([1, 2, 3, 100]))
 def test_rows_in_the_order_of_several_columns(data: st.DataObject, by: list[tuple[int, bool]], block: int, batch: int) -> None:
     few = {INT: st.sampled_from([None, -1, 2]), FLOAT: st.sampled_from([None, math.nan, -0.0, 0.0, 1.5]), STR: st.sampled_from([None, "", "a"])}

@@ -19,6 +19,7 @@ from sframe_spark.testing.oracle import Oracle
 from sframe_spark.testing.oracle.sources import rows_of
 from sframe_spark.testing.tables import segments_source, table_source
 from sframe_spark.types import INT
+from tests.examples import examples
 
 KEYS = st.lists(st.integers(-3, 6), max_size=25)
 
@@ -28,7 +29,7 @@ def rows(sf: tc.SFrame) -> list[tuple[Any, ...]]:
     return [tuple(row[name] for name in sf.column_names()) for row in sf]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(
     st.lists(st.one_of(st.none(), st.integers(-3, 6)), max_size=20),
     KEYS.map(sorted),

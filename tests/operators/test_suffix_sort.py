@@ -21,13 +21,14 @@ from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.testing.oracle.sources import rows_of
 from sframe_spark.testing.tables import table_source
 from sframe_spark.types import FLOAT, INT, STR
+from tests.examples import examples
 
 FLOATS = st.one_of(st.none(), st.sampled_from([0.0, -0.0, 1.5, -2.0, math.nan, math.inf]))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "é", "aa"]))
 INTS = st.one_of(st.none(), st.sampled_from([-(2**63), 0, 1, 2**63 - 1]))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(
     st.lists(st.tuples(st.integers(0, 3), FLOATS, TEXTS, INTS), max_size=30).map(lambda rows: sorted(rows, key=lambda row: row[0])),
     st.permutations([1, 2, 3]),

@@ -32,6 +32,7 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
+from tests.examples import examples
 
 INTEGERS = st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)
@@ -71,7 +72,7 @@ def write(directory: str, types: Sequence[ColumnType], segments: Sequence[Sequen
     return publish(directory, types, reversed(entries), durable=False)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(datasets(), st.integers(1, 4), st.integers(0, 20), st.integers(0, 20), st.integers(1, 5))
 def test_any_range_of_any_dataset_is_read_as_written(
     sample: tuple[list[ColumnType], list[list[list[Any]]]], batch: int, start: int, stop: int, size: int

@@ -44,9 +44,10 @@ def normal_form(raw: Facts) -> tuple[Facts, PairState | None]:
     """
     if raw == Facts():
         return raw, None
+    raw = _with_merged_arguments(raw)
     state = PairState(PairProblem(raw))
     while raw.cases and (lifted := _decide_cases(raw, state)) != raw:
-        raw = lifted
+        raw = _with_merged_arguments(lifted)
         state = PairState(PairProblem(raw))
     representative, groups = _representatives(raw.equivalences)
     named = rename_facts(raw._replace(equivalences=()), lambda column: representative.get(column, column))
@@ -61,6 +62,18 @@ def normal_form(raw: Facts) -> tuple[Facts, PairState | None]:
         return _sorted(facts), state
     # Without some of the hidden columns less may be known: equal properties must give equal answers.
     return _sorted(number_hidden(without_useless_hidden(facts))), None
+
+
+def _with_merged_arguments(facts: Facts) -> Facts:
+    """Functions of columns that are equal are functions of one of them: of a single argument more follows than of several."""
+    if not facts.equivalences or all(len(function.arguments) < 2 for function in facts.monotone):
+        return facts
+    representative, _ = _representatives(facts.equivalences)
+    functions = []
+    for function in facts.monotone:
+        arguments = tuple(dict.fromkeys((representative.get(column, column), effect) for column, effect in function.arguments))
+        functions.append(function._replace(arguments=arguments))
+    return facts._replace(monotone=tuple(functions))
 
 
 def _decide_cases(facts: Facts, state: PairState) -> Facts:

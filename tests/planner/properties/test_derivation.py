@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.testing.order_cases import properties_of_table, replay
 from sframe_spark.testing.order_operators import derive_output
+from tests.examples import examples
 from tests.planner.properties.enumeration import Row, has_properties, tables
 from tests.planner.properties.operators_by_hand import outputs
 
@@ -229,7 +230,7 @@ def check_tree(tree: tuple[list[dict[str, Any]], list[dict[str, Any]], Case]) ->
             assert all(is_sorted(rows, case["requirement"]) for rows in outputs(case["operator"], pair, case["columns"]))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(trees())
 def test_promises_about_operators_over_two_changed_inputs_hold(tree: tuple[list[dict[str, Any]], list[dict[str, Any]], Case]) -> None:
     check_tree(tree)
@@ -242,7 +243,7 @@ def test_campaign_of_random_trees(tree: tuple[list[dict[str, Any]], list[dict[st
     check_tree(tree)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(chains())
 def test_promises_about_chains_of_operators_hold(chain: tuple[Case, list[dict[str, Any]]]) -> None:
     check_chain(chain)

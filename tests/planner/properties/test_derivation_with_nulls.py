@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.planner.properties import OrderingProperties, derive
 from sframe_spark.testing.order_cases import properties_of_table
+from tests.examples import examples
 from tests.planner.properties.enumeration import Row, entry_key, has_properties, in_order, tables
 
 VALUES = (None, 0, 1)
@@ -70,7 +71,7 @@ RUNNING: dict[str, tuple[Callable[[OrderingProperties], OrderingProperties], Cal
 
 
 @pytest.mark.parametrize("name", RUNNING)
-@settings(max_examples=40, deadline=None, derandomize=True)
+@settings(max_examples=examples(20), deadline=None, derandomize=True)
 @given(table=inputs(LEFT), requirement=items((*LEFT, "m"), 3))
 def test_promises_about_running_columns_hold(name: str, table: Table, requirement: Items) -> None:
     promise, compute = RUNNING[name]
@@ -81,7 +82,7 @@ def test_promises_about_running_columns_hold(name: str, table: Table, requiremen
         assert in_order([{**row, "m": value} for row, value in zip(rows, added, strict=True)], requirement)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(table=inputs(LEFT), requirement=items((*LEFT, "m"), 3), largest=st.booleans())
 def test_promises_about_running_extremes_of_groups_hold(table: Table, requirement: Items, largest: bool) -> None:
     function = derive.cumulative_max if largest else derive.cumulative_min
@@ -93,7 +94,7 @@ def test_promises_about_running_extremes_of_groups_hold(table: Table, requiremen
         assert in_order([{**row, "m": value} for row, value in zip(rows, added, strict=True)], requirement)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(table=inputs(LEFT), by=items(LEFT), requirement=items(LEFT, 3), stable=st.booleans())
 def test_promises_about_sorts_hold_exactly(table: Table, by: Items, requirement: Items, stable: bool) -> None:
     promised = derive.sort(known_of(table), by, stable).satisfies(requirement)
@@ -106,7 +107,7 @@ def test_promises_about_sorts_hold_exactly(table: Table, by: Items, requirement:
     assert promised == all(in_order(result, requirement) for rows in rows_of(table, 2) for result in results(rows))
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(left=inputs(LEFT), right=inputs(LEFT), boundary=items(LEFT), strict=st.booleans(), requirement=items(LEFT, 3))
 def test_promises_about_appends_hold(left: Table, right: Table, boundary: Items, strict: bool, requirement: Items) -> None:
     if not derive.append(known_of(left), known_of(right), boundary, strict).satisfies(requirement):
@@ -120,7 +121,7 @@ def test_promises_about_appends_hold(left: Table, right: Table, boundary: Items,
         assert in_order([*first, *second], requirement)
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 @given(left=inputs(LEFT), right=inputs(RIGHT), requirement=items((*LEFT, *RIGHT), 3), outer=st.booleans(), nulls_match=st.booleans())
 def test_promises_about_joins_hold(left: Table, right: Table, requirement: Items, outer: bool, nulls_match: bool) -> None:
     join = derive.join_left if outer else derive.join_inner
@@ -164,7 +165,7 @@ def long_rights() -> tuple[tuple[Row, ...], ...]:
     return tuple(tables(RIGHT, 2, (None, 0, 1, 2)))
 
 
-@settings(max_examples=80, deadline=None, derandomize=True)
+@settings(max_examples=examples(40), deadline=None, derandomize=True)
 @given(
     left=inputs(LEFT),
     right=inputs(RIGHT),

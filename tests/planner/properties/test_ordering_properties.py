@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.planner.properties import Hidden, Monotone, OrderingItem, OrderingProperties, derive
 from sframe_spark.planner.properties.rename import columns_of
+from tests.examples import examples
 from tests.planner.properties.enumeration import PAIRS, PAIRS_WITH_NULL, Row, has_properties, in_order, tables_of_two_rows
 from tests.planner.properties.strategies import COLUMNS, orderings, property_sets
 from tests.planner.properties.test_satisfaction import properties_of
@@ -22,7 +23,7 @@ def pairs_of_rows(width: int, nulls: bool) -> list[tuple[Row, Row]]:
 
 
 @given(property_sets(4, nulls=True))
-@settings(max_examples=200, deadline=None, derandomize=True)
+@settings(max_examples=examples(100), deadline=None, derandomize=True)
 def test_the_normal_form_repeats_nothing(table: dict[str, Any]) -> None:
     known = properties_of(table)
     equal = {column: group[0] for group in known.equivalences for column in group[1:]}
@@ -40,7 +41,7 @@ def test_the_normal_form_repeats_nothing(table: dict[str, Any]) -> None:
 
 
 @given(property_sets(3, nulls=True), st.randoms(use_true_random=False))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 def test_the_order_in_which_facts_are_written_does_not_matter(table: dict[str, Any], random: Any) -> None:
     shuffled = {name: random.sample(facts, len(facts)) for name, facts in table.items()}
     shuffled["equivalences"] = [group[::-1] for group in shuffled["equivalences"]]
@@ -49,7 +50,7 @@ def test_the_order_in_which_facts_are_written_does_not_matter(table: dict[str, A
 
 
 @given(property_sets(3, nulls=True), orderings(3, nulls=True))
-@settings(max_examples=100, deadline=None, derandomize=True)
+@settings(max_examples=examples(50), deadline=None, derandomize=True)
 def test_the_reverse_holds_of_rows_turned_round(table: dict[str, Any], requirement: list[list[str]]) -> None:
     promised = properties_of(table).reverse().satisfies(requirement)
     broken = any(has_properties(rows, table) and not in_order(rows[::-1], requirement) for rows in pairs_of_rows(3, nulls=True))
@@ -58,7 +59,7 @@ def test_the_reverse_holds_of_rows_turned_round(table: dict[str, Any], requireme
 
 
 @given(property_sets(3, nulls=True), orderings(2, nulls=True))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(75), deadline=None, derandomize=True)
 def test_a_projection_loses_nothing_that_follows_for_the_columns_kept(table: dict[str, Any], requirement: list[list[str]]) -> None:
     projected = properties_of(table).project({"a": "c", "b": "a", "other": None})
     shown = [({"a": x["c"], "b": x["a"]}, {"a": y["c"], "b": y["a"]}) for x, y in pairs_of_rows(3, nulls=True) if has_properties((x, y), table)]
@@ -67,7 +68,7 @@ def test_a_projection_loses_nothing_that_follows_for_the_columns_kept(table: dic
 
 
 @given(property_sets(2, nulls=True), property_sets(2, nulls=True), orderings(2, nulls=True))
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(max_examples=examples(75), deadline=None, derandomize=True)
 def test_meet_has_the_facts_of_both_and_join_those_of_either(left: dict[str, Any], right: dict[str, Any], requirement: list[list[str]]) -> None:
     one, other = properties_of(left), properties_of(right)
     having = [(has_properties(rows, left), has_properties(rows, right), in_order(rows, requirement)) for rows in pairs_of_rows(2, nulls=True)]
@@ -76,7 +77,7 @@ def test_meet_has_the_facts_of_both_and_join_those_of_either(left: dict[str, Any
 
 
 @given(property_sets(3, nulls=True), orderings(3, nulls=True, length=3))
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=examples(30), deadline=None, derandomize=True)
 def test_a_satisfied_length_is_that_of_the_longest_satisfied_beginning(table: dict[str, Any], requirement: list[list[str]]) -> None:
     known = properties_of(table)
     length = known.satisfied_length(requirement)

@@ -66,14 +66,14 @@ def test_campaign_of_random_property_sets(question: tuple[tuple[dict[str, Any], 
 
 
 @given(property_sets(2, nulls=False), orderings(2, nulls=False))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 def test_two_rows_decide_for_tables_of_three(table: dict[str, Any], requirement: list[list[str]]) -> None:
     broken = any(has_properties(rows, table) and not in_order(rows, requirement) for rows in tables(COLUMNS[:2], 3, (0, 1, 2)))
     assert properties_of(table).satisfies(requirement) == (not broken)
 
 
 @given(property_sets(3, nulls=True), st.lists(columns(3), max_size=3, unique=True))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(75), deadline=None)
 def test_keys_and_constants_follow_exactly_where_no_two_rows_contradict(table: dict[str, Any], chosen: list[str]) -> None:
     known = properties_of(table)
     having = [rows for rows in tables_of_two_rows(COLUMNS[:3], PAIRS_WITH_NULL) if has_properties(rows, table)]
@@ -83,7 +83,7 @@ def test_keys_and_constants_follow_exactly_where_no_two_rows_contradict(table: d
 
 
 @given(property_sets(3, nulls=True), st.lists(columns(3), min_size=1, max_size=3, unique=True))
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 def test_where_columns_lead_equal_rows_are_neighbours(table: dict[str, Any], chosen: list[str]) -> None:
     order = properties_of(table).satisfies_set(chosen)
     if order is None:
