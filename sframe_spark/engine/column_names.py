@@ -141,9 +141,12 @@ class ColumnNames:
 
     def name(self, node: PlannerNode, position: int) -> str:
         """The name of a node's column, or which one it is where no name is known."""
-        found = self.known.get(id(node), ())
-        name = found[position] if position < len(found) else None
+        name = self._known_name(node, position)
         return f"column {position} of the {node.operator_type}" if name is None else name
+
+    def is_named(self, node: PlannerNode, position: int) -> bool:
+        """Whether a name is known of a node's column."""
+        return self._known_name(node, position) is not None
 
     def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
         """An order of a node's rows, given as pairs of column position and whether it ascends, in words."""

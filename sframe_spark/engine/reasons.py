@@ -137,8 +137,10 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
     title = f"{node.operator_type} on {names.listed(node.inputs[0], operator.grouped)}"
     if is_in_order(node.inputs[0], keys):
         known = f"rows are {in_order(node, 0, keys, names)}, so equal keys are neighbours"
+    elif properties_of(node.inputs[0]).order.satisfies_set(operator.keys) is not None:
+        known = "rows are in another order of these columns, so equal keys are neighbours"
     else:
-        known = "equal keys are neighbours"
+        known = "groups are runs of rows with equal keys, wherever these come again"
     return f"{title}: no exchange: {known}; groups that cross row ranges are put together from partial results"
 
 

@@ -63,7 +63,7 @@ def reasons_of_sort(firing: Firing, names: ColumnNames) -> Iterator[str]:
     elif firing.equation in (sort_of_few.equation, top_of_few.equation):
         yield f"left out the exchange of {before.operator_type} by {names.order(before, operator.by)}: there are at most {child.length.at_most} rows"
     elif after.operator_type == "reverse" or (after.operator_type == "slice" and after.inputs[0].operator_type == "reverse"):
-        yield f"{title}: rows are read backwards, which are in order of {names.order(child, turned)}: {origin_of_order(child, turned, names)}"
+        yield f"{title}: rows in order of {names.order(child, turned)} ({origin_of_order(child, turned, names)}) are read backwards"
 
 
 def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:

@@ -26,7 +26,7 @@ def not_known(node: PlannerNode, by: Sequence[tuple[int, bool]], names: ColumnNa
     if witness is None:
         return "rows are in that order, but something before takes it from them"
     telling = [position for position, _ in by]
-    telling += [item.column for items in order.orderings for item in items if isinstance(item.column, int)]
+    telling += [c for items in order.orderings for item in items if isinstance(c := item.column, int) and names.is_named(node, c)]
     shown = [column for column in dict.fromkeys(telling) if column in witness.columns][:MOST_COLUMNS_SHOWN]
     earlier, later = (dict(zip(witness.columns, row, strict=True)) for row in (witness.earlier, witness.later))
     rows = [", ".join(_shown(names.name(node, column), row[column]) for column in shown) for row in (earlier, later)]

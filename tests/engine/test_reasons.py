@@ -91,6 +91,12 @@ CASES: list[tuple[str, Callable[[SFrame], SFrame | tc.SArray], list[str]]] = [
         lambda a: a.sort("v").head(5),
         ["top_rows by v: no exchange of all rows", "left out the sort of all rows by v", "as they are at most 5"],
     ),
+    (
+        "backwards",
+        lambda a: other().sort("t", ascending=False),
+        ["left out sort by t (descending): rows in order of t (found in", "are read backwards"],
+    ),
+    ("runs", lambda a: a.groupby_runs(["k"], {"n": agg.COUNT()}), ["streaming_group_by on k: no exchange: groups are runs of rows with equal keys"]),
     ("head", lambda a: a.sort("t").head(5), ["left out sort by t: recorded when"]),
     (
         "slice of filter",
