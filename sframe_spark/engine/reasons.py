@@ -19,6 +19,7 @@ from sframe_spark.operators.laws.streaming import MOST_ROWS_TO_ROAM, one_value_p
 from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sorted_join import SortedJoin
+from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.graph import postorder, runs_as_kernels
@@ -95,6 +96,8 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, is_observed: bool) -> 
             return f"{node.operator_type}: no exchange: rows are searched in its second input, block by block, as it is {searched}"
         case MergeSorted():
             return f"merge_sorted: no exchange: each range of the result is found by bisection in both inputs, {both_in_order(node, operator, names)}"
+        case SparkSource() if is_observed:
+            return "spark_source: a snapshot without an exchange: the order of rows is observed, and a DataFrame has none that stays"
     return reason_of_reader(node)
 
 

@@ -152,6 +152,18 @@ def test_segments_in_another_order_than_recorded_are_found(saved: str) -> None:
 
 @pytest.mark.spark
 @pytest.mark.usefixtures("on_spark")
+def test_nothing_is_claimed_of_the_plan_of_a_users_dataframe(spark: Any) -> None:
+    frame = SFrame(spark.range(20).selectExpr("id % 3 as k", "id as v").repartition(3, "k"))
+    lines = verified(frame.groupby("k", {"s": agg.SUM("v")}))
+    assert any(line.startswith("  exchanges: ") and line.endswith("ran: not claimed") for line in lines), "\n".join(lines)
+    assert "  rows leave Spark in the order of their row key: agrees" in lines
+    assert "spark_source: a snapshot without an exchange" in frame.sort("v").explain(why=True)
+    lines = verified(frame.sort("v"))
+    assert "  order in which rows leave Spark: not claimed" in lines and lines[-1].endswith("all agree"), "\n".join(lines)
+
+
+@pytest.mark.spark
+@pytest.mark.usefixtures("on_spark")
 def test_the_frame_answers_as_before(saved: str) -> None:
     frame = tc.load_sframe(saved).sort("v")
     frame.explain(verify=True, why=True, trace=True)
