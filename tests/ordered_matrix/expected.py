@@ -1,4 +1,4 @@
-"""What the members of SFrame over ordered rows mean, written down once more from their documentation: lists of dicts, every pair of rows looked at."""
+"""What the members of SFrame over ordered rows mean, written down once more: lists of dicts, every pair of rows looked at."""
 
 from __future__ import annotations
 

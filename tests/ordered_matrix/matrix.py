@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import product
 
 from sframe_spark.config import config
@@ -17,6 +17,8 @@ from tests.ordered_matrix.shapes import FORMS, SHAPES
 PROGRAMS: dict[str, Program] = {**row_programs.PROGRAMS, **key_programs.PROGRAMS, **order_programs.PROGRAMS}
 PARTITIONS = (1, 2, 7, 64)
 LAYOUTS = tuple(product(PARTITIONS, (True, False)))
+Entry = tuple[str, str, str]
+"""Names of a program, a shape and a form."""
 
 
 def form_of(program: int, shape: int, layout: int) -> str:
@@ -45,13 +47,22 @@ def check(program: Program, case: Case, options: MaterializeOptions) -> None:
         )
 
 
-def entries(layout: int) -> Iterator[tuple[str, str, str]]:
+def entries(layout: int) -> Iterator[Entry]:
     """Program, shape and form of every entry of a layout."""
     for (p, program), (s, shape) in product(enumerate(PROGRAMS), enumerate(SHAPES)):
         yield program, shape, form_of(p, s, layout)
 
 
-def failures(chosen: Iterator[tuple[str, str, str]], partitions: int, adaptive: bool) -> list[str]:
+def covering(layout: int) -> list[Entry]:
+    """A few entries of a layout: over all layouts every program once, and in each layout every shape."""
+    programs, shapes = list(PROGRAMS), list(SHAPES)
+    own = programs[layout :: len(LAYOUTS)]
+    count = max(len(own), len(shapes))
+    # The layout is added so that neighbouring programs, which are alike, do not meet one shape in all layouts.
+    return [(own[place % len(own)], shapes[(place + 5 * layout) % len(shapes)], form_of(place % len(own), place, layout)) for place in range(count)]
+
+
+def failures(chosen: Iterable[Entry], partitions: int, adaptive: bool) -> list[str]:
     """Run entries in one layout, everything on Spark; what went wrong, one text per entry."""
     found = []
     with tempfile.TemporaryDirectory() as directory, spark_layout(partitions, adaptive) as options, config.using(default_segments=partitions):

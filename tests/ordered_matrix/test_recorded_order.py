@@ -1,4 +1,4 @@
-"""What is recorded of segments as they are written is what plain Python finds in the rows: orders, constants, bounds; filters and sorts may trust it."""
+"""What is recorded of segments as they are written is what plain Python finds in the rows: filters and sorts may trust it."""
 
 from __future__ import annotations
 

@@ -1,0 +1,63 @@
+"""Every operation over ordered rows, on every kind of frame, gives the same rows in the same order however Spark cuts and plans the work.
+
+The normal run takes each program once, such that each shape meets each layout. `pytest tests/ordered_matrix -m campaign` runs the whole product;
+SFRAME_SPARK_MATRIX_PROGRAMS is a regular expression for a part of it. `-m cluster` runs a part on three executor processes.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.ordered_matrix.matrix import LAYOUTS, PROGRAMS, covering, entries, failures
+from tests.ordered_matrix.shapes import FORMS, NAMES, SHAPES
+
+CLUSTER_PARTITIONS, CLUSTER_EVERY = 7, 29
+
+
+def test_shapes_are_what_they_say() -> None:
+    for shape in SHAPES.values():
+        assert sum(shape.cuts) == len(shape.rows)
+        for form in FORMS.values():
+            frame = form(shape)
+            assert frame.column_names() == list(NAMES)
+
+
+def test_the_normal_run_covers_programs_and_pairs_of_shape_and_layout() -> None:
+    chosen = [(layout, *entry) for layout in range(len(LAYOUTS)) for entry in covering(layout)]
+    assert {program for _, program, _, _ in chosen} == set(PROGRAMS)
+    assert {(layout, shape) for layout, _, shape, _ in chosen} == {(layout, shape) for layout in range(len(LAYOUTS)) for shape in SHAPES}
+    assert {form for *_, form in chosen} == set(FORMS)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize(("partitions", "adaptive"), LAYOUTS)
+def test_rows_do_not_depend_on_the_layout(spark: Any, partitions: int, adaptive: bool) -> None:
+    found = failures(covering(LAYOUTS.index((partitions, adaptive))), partitions, adaptive)
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.campaign
+@pytest.mark.spark
+@pytest.mark.parametrize(("partitions", "adaptive"), LAYOUTS)
+@pytest.mark.parametrize("shape", list(SHAPES))
+def test_the_whole_matrix(spark: Any, shape: str, partitions: int, adaptive: bool) -> None:
+    wanted = re.compile(os.environ.get("SFRAME_SPARK_MATRIX_PROGRAMS", ""))
+    chosen = [entry for entry in entries(LAYOUTS.index((partitions, adaptive))) if entry[1] == shape and wanted.search(entry[0])]
+    found = failures(chosen, partitions, adaptive)
+    assert not found, "\n\n".join(found)
+
+
+@pytest.mark.cluster
+def test_a_part_of_the_matrix_on_three_executors() -> None:
+    command = [sys.executable, "-m", "tests.ordered_matrix.run", str(CLUSTER_PARTITIONS), "on", str(CLUSTER_EVERY), "0", "cluster"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1_500, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+    count = -(-len(PROGRAMS) * len(SHAPES) // CLUSTER_EVERY)
+    assert done.stdout.splitlines()[-1] == f"local-cluster[3,1,700] {count} entries, 0 failures, 3 executors"
