@@ -74,7 +74,17 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
         if not equal_length(nodes[0], node):
             counts = f"{name!r} has {row_count(node)} rows, {names[0]!r} has {row_count(nodes[0])}"
             raise LengthMismatchError(f"the columns of a frame are of one length, but {counts}")
-    return combine_columns(nodes), names
+    return combine_columns(nodes), with_automatic_names(names)
+
+
+def with_automatic_names(names: list[str]) -> list[str]:
+    """Column names with one given to each that has none."""
+    from sframe_spark.api.sframe_columns import automatic_name
+
+    result: list[str] = []
+    for name in names:
+        result.append(name or automatic_name(result))
+    return result
 
 
 def names_in_order(columns: Mapping[str, Any]) -> list[str]:

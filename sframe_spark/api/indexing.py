@@ -29,8 +29,24 @@ class NegativeCountError(InvalidArgumentError, OverflowError):
     """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
 
 
+class NegativeSizeError(InvalidArgumentError, RuntimeError):
+    """A sequence would have fewer than no rows; a ValueError and, as in the reference, a RuntimeError."""
+
+
 class ZeroStepError(InvalidArgumentError, RuntimeError):
     """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
+
+
+class NotCallableError(SchemaError, AssertionError):
+    """What should be a function is none; a TypeError and, as in the reference, an AssertionError."""
+
+
+class ColumnsOfRowsError(SchemaError, AssertionError):
+    """Names, types and rows do not go together; a TypeError and, as in the reference, an AssertionError."""
+
+
+class RowNumberError(InvalidArgumentError, AssertionError):
+    """A number of rows is no whole number or negative; a ValueError and, as in the reference, an AssertionError."""
 
 
 class UnorderedError(SchemaError, UnsupportedOperationError):
@@ -40,6 +56,18 @@ class UnorderedError(SchemaError, UnsupportedOperationError):
 def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
     """The error about a mask of another length than what it selects from."""
     return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
+
+
+def check_callable(fn: Any, what: str) -> None:
+    """Check that a user gave a function.
+
+    Raises
+    ------
+    NotCallableError
+        If it is something else.
+    """
+    if not callable(fn):
+        raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
 
 
 def whole(value: Any, what: str) -> int:

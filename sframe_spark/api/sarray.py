@@ -10,7 +10,18 @@ import pyarrow as pa
 
 from sframe_spark.api import display, persistence
 from sframe_spark.api.functions import infer_result_type
-from sframe_spark.api.indexing import RowKeyError, UnorderedError, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import (
+    NegativeSizeError,
+    RowKeyError,
+    RowNumberError,
+    UnorderedError,
+    check_callable,
+    head_count,
+    is_row_index,
+    mask_error,
+    row_number,
+    sliced,
+)
 from sframe_spark.api.nodes import (
     column_values,
     equal_length,
@@ -88,7 +99,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     def from_const(cls, value: Any, size: int, dtype: Any = None) -> SArray:
         """An SArray of ``size`` rows that all hold ``value``."""
         if not is_row_index(size) or int(size) < 0:
-            raise InvalidArgumentError(f"size must be a number of rows, not negative, got {size!r}")
+            raise RowNumberError(f"size must be a number of rows, not negative, got {size!r}")
         column_type = literal_of(value).type if dtype in (None, type(None)) else encoding_for([value], type_of_class(dtype))
         converted = node_from_values([value], column_type.python_class)
         return cls(_node=constant_source(single_value(converted, 0), converted.schema[0], int(size)))
@@ -99,6 +110,8 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         for bound in (start, stop):
             if bound is not None and not is_row_index(bound):
                 raise SchemaError(f"bounds of a sequence must be ints, got {bound!r}")
+        if stop is None and start < 0:
+            raise NegativeSizeError(f"a sequence cannot have {start} rows: give the first number and the one after the last")
         first, last = (0, int(start)) if stop is None else (int(start), int(stop))
         return cls(_node=range_source(first, max(0, last - first)))
 
@@ -136,7 +149,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     def _choice(value: Any, dtype: type | None, rows: int) -> PlannerNode:
         if isinstance(value, SArray):
             return value._node
-        converted = node_from_values([value], dtype)
+        converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
         return constant_source(single_value(converted, 0), converted.schema[0], rows)
 
     @property
@@ -218,15 +231,13 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         RuntimeError
             If the function fails; the message shows its own traceback and the value.
         """
-        if not callable(fn):
-            raise SchemaError(f"apply takes a function, got {type(fn).__name__}")
+        check_callable(fn, "apply")
         result = infer_result_type(fn, lambda n: column_values(self._node, 0, n), dtype, skip_na)
         return SArray(_node=apply_lambda(self._node, fn, result, skip_missing=skip_na))
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
         """Rows for which a Python function returns something true."""
-        if not callable(fn):
-            raise SchemaError(f"filter takes a function, got {type(fn).__name__}")
+        check_callable(fn, "filter")
         mask = apply_lambda(self._node, Truth(fn), type_of_class(int), skip_missing=skip_na)
         return SArray(_node=filter_by_mask(self._node, mask))
 
@@ -237,6 +248,8 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
 
     def sort(self, ascending: bool = True) -> SArray:
         """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
+        if not isinstance(ascending, (int, np.bool_)):
+            raise SchemaError(f"ascending is True or False, got {ascending!r}")
         if self._node.schema[0].kind not in SORTABLE:
             raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
         return SArray(_node=sort_rows(self._node, [(0, bool(ascending))]))

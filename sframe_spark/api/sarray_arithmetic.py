@@ -5,12 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.nodes import equal_length, literal_of
-from sframe_spark.errors import LengthMismatchError, UnsupportedOperationError
+from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.planner.node import PlannerNode
+
+
+LOGICAL = ("and_", "or_", "xor")
 
 
 class Arithmetic:
@@ -26,6 +29,8 @@ class Arithmetic:
                 raise LengthMismatchError("the two SArrays have different lengths, so their rows cannot be paired")
             operand: Any = other._node
         else:
+            if function in LOGICAL:
+                raise SchemaError("& | ^ combine two SArrays: compare with == or != first, or use apply()")
             if other is None and function not in ("equal", "not_equal"):
                 raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
             operand = literal_of(other)

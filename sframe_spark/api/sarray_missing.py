@@ -4,13 +4,37 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.operators.elementwise import apply_function
+import attrs
+
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.rows import filter_by_mask
-from sframe_spark.types import type_of_class
+from sframe_spark.types import INT, STR, type_of_class
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.planner.node import PlannerNode
+
+
+class NotValuesError(SchemaError, UnsupportedOperationError):
+    """What should be several values is one; a TypeError and, as in the reference, a RuntimeError."""
+
+
+@attrs.frozen
+class PartOf:
+    """Whether a text is part of another.
+
+    Parameters
+    ----------
+    whole
+        The text that is looked into.
+    """
+
+    whole: str
+
+    def __call__(self, value: Any) -> int:
+        """1 for a part, else 0."""
+        return int(value is not None and value in self.whole)
 
 
 class Missing:
@@ -64,7 +88,20 @@ class Missing:
         return self._function("cast", type_of_class(dtype), bool(undefined_on_failure))
 
     def is_in(self, other: Any) -> SArray:
-        """1 in rows whose value is among the values of ``other`` (a list or an SArray), else 0."""
+        """1 in rows whose value is among the values of ``other`` (a list or an SArray), or part of it (a str), else 0.
+
+        Raises
+        ------
+        RuntimeError
+            If ``other`` is one value, or a str and the rows are none.
+        """
+        from sframe_spark.api.sarray import SArray
+
+        kind = self._node.schema[0].kind
+        if isinstance(other, str) and kind == STR.kind:
+            return SArray(_node=apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
+        if isinstance(other, str) or not hasattr(other, "__iter__"):
+            raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
         return self._function("is_in", tuple(other))
 
     def contains(self, item: Any) -> SArray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.api.indexing import head_count
 from sframe_spark.api.nodes import reduce_values, row_count, single_value
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.columns import zip_columns
@@ -50,11 +51,17 @@ class Reductions:
 
     def std(self, ddof: int = 0) -> Any:
         """Standard deviation, with ``ddof`` degrees of freedom taken from the count."""
-        return self._reduce("column_std", int(ddof))
+        return self._spread("column_std", ddof)
 
     def var(self, ddof: int = 0) -> Any:
         """Variance, with ``ddof`` degrees of freedom taken from the count."""
-        return self._reduce("column_var", int(ddof))
+        return self._spread("column_var", ddof)
+
+    def _spread(self, aggregate: str, ddof: Any) -> Any:
+        count = head_count(ddof)
+        if not self._node.schema[0].is_numeric and len(self) == 0:
+            return None
+        return self._reduce(aggregate, count)
 
     def _reduce_function(self, function: str, aggregate: str) -> Any:
         """Aggregate of a scalar function of every row; missing results count as nothing."""
@@ -71,6 +78,9 @@ class Reductions:
 
     def nnz(self) -> int:
         """Number of values that are not zero, empty or missing."""
+        # Date-times are neither true nor false; without any there is nothing to ask.
+        if self._node.schema[0].kind == "datetime" and self.countna() == len(self):
+            return 0
         return int(self._reduce_function("truth", "sum"))
 
     def countna(self) -> int:
@@ -97,13 +107,14 @@ class Reductions:
         return found
 
     def median(self, approximate: bool = False) -> Any:
-        """The middle one of the values that are not missing (the upper of two); ``approximate`` is accepted and gives the exact one."""
+        """The middle one of the values that are not missing (the upper of two); ``approximate`` gives the same as a float."""
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
         present = filter_by_mask(self._node, apply_function("is_not_missing", self._node))
         ordered = sort_rows(present, [(0, True)])
         rows = row_count(present)
-        return single_value(ordered, rows // 2) if rows else None
+        middle = single_value(ordered, rows // 2) if rows else None
+        return float(middle) if approximate and middle is not None else middle
 
     def __len__(self) -> int:
         """Number of rows."""

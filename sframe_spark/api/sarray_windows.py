@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sframe_spark.api.indexing import is_row_index
+from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.cumulative import cumulative
 from sframe_spark.operators.rolling import rolling
@@ -29,7 +29,8 @@ class Windows:
 
         if not all(is_row_index(bound) for bound in (start, end)):
             raise SchemaError(f"a window is given by two row offsets, ints, got {start!r} and {end!r}")
-        if minimum is not None and (not is_row_index(minimum) or minimum < 0):
+        minimum = None if minimum is None else whole(minimum, "min_observations")
+        if minimum is not None and minimum < 0:
             raise InvalidArgumentError(f"min_observations is a number of rows, not negative, got {minimum!r}")
         return SArray(_node=rolling(self._node, kind, start, end, minimum), _typed_by_values=True)
 

@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from sframe_spark.api import construction, display, persistence
 from sframe_spark.api.functions import general, infer_result_type
-from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import ColumnsOfRowsError, check_callable, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of
 from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_intervals import Intervals
 from sframe_spark.api.sframe_order import Orders
 from sframe_spark.api.sframe_ordered import Ordered
@@ -28,6 +29,9 @@ from sframe_spark.operators.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import type_of_class
 from sframe_spark.values.infer import infer_type
+
+# Types of columns without rows in pandas.
+EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
 
 
 class SFrame(Intervals, RunningColumns, Ordered, Orders):
@@ -117,8 +121,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         RuntimeError
             If the function fails; the message shows its own traceback and the row.
         """
-        if not callable(fn):
-            raise SchemaError(f"apply takes a function, got {type(fn).__name__}")
+        check_callable(fn, "apply")
         result = infer_result_type(fn, self._first_dicts, dtype, False)
         return SArray(_node=apply_lambda(self._node, fn, result, self._names))
 
@@ -142,16 +145,26 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
             Function from a row to a list of rows, each a list of values.
         column_types
             Classes of the new columns; inferred from the first rows when ``"auto"``.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails, or a name is given twice.
+        TypeError
+            If names, types and rows do not go together (mostly an AssertionError too).
         """
-        if not callable(fn):
-            raise SchemaError(f"flat_map takes a function, got {type(fn).__name__}")
+        check_callable(fn, "flat_map")
         if isinstance(column_names, str):
             raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
         names = list(column_names)
+        if column_types != "auto" and not isinstance(column_types, (list, tuple)):
+            raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
+        if len(set(names)) < len(names):
+            raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
         given = None if column_types == "auto" else [type_of_class(item) for item in column_types]
         types = given or self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
-            raise SchemaError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
+            raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
         return SFrame(_node=flat_map(self._node, fn, self._names, types), _names=names)
 
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> list[Any]:
@@ -167,7 +180,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         if not samples:
             raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")
         if not all(isinstance(item, (list, tuple)) and len(item) == width for item in samples):
-            raise SchemaError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
+            raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
         if any(value is None for value in samples[0]):
             raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
         return [general(infer_type([item[i] for item in samples])) for i in range(width)]
@@ -297,7 +310,11 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
 
         rows = row_tuples(self._node) if self._names else []
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
-        return pandas.DataFrame({name: list(values) for name, values in zip(self._names, columns, strict=True)})
+        kinds = [column_type.kind for column_type in self._node.schema]
+        # A column of rows takes the type of its values, except that text stays a column of Python objects, where None is None.
+        dtypes = [EMPTY_DTYPES.get(kind, "object") if not rows else "object" if kind == "str" else None for kind in kinds]
+        series = [pandas.Series(list(values), dtype=dtype) for values, dtype in zip(columns, dtypes, strict=False)]
+        return pandas.DataFrame(dict(zip(self._names, series, strict=True)))
 
     def to_dataframe(self) -> Any:
         """All rows as a pandas DataFrame."""
@@ -305,7 +322,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
 
     def to_numpy(self) -> np.ndarray:
         """All rows as a two-dimensional numpy array."""
-        return np.array(row_tuples(self._node)) if self._names else np.empty((0, 0))
+        return np.array(row_tuples(self._node)).reshape(-1, len(self._names)) if self._names else np.empty(0)
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame, in row order, with this frame's column names."""

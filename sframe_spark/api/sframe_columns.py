@@ -44,6 +44,11 @@ class Columns:
         """Classes of the columns' values, in order."""
         return [column_type.python_class for column_type in self._node.schema] if self._names else []
 
+    @property
+    def dtype(self) -> list[type]:
+        """Classes of the columns' values, in order."""
+        return self.column_types()
+
     def num_columns(self) -> int:
         """Number of columns."""
         return len(self._names)
@@ -83,18 +88,21 @@ class Columns:
         return SArray(_node=project(self._node, [self._position(column_name)]))
 
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
-        """A frame of some columns, given by name or by the class of their values."""
+        """A frame of some columns: those given by name, then those given by the class of their values."""
         if isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
             raise SchemaError("select_columns takes a list of column names")
         chosen: list[str] = []
+        classes: list[type] = []
         for item in column_names:
             if isinstance(item, type):
-                kinds = zip(self._names, self.column_types(), strict=True)
-                chosen += [name for name, kind in kinds if kind is type_of_class(item).python_class and name not in chosen]
+                classes.append(type_of_class(item).python_class)
             elif isinstance(item, str):
                 chosen.append(item)
             else:
                 raise SchemaError(f"columns are chosen by name or class, got {item!r}")
+        for wanted in classes:
+            kinds = zip(self._names, self.column_types(), strict=True)
+            chosen += [name for name, kind in kinds if kind is wanted and name not in chosen]
         repeated = sorted({name for name in chosen if chosen.count(name) > 1})
         if repeated:
             raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
@@ -109,19 +117,19 @@ class Columns:
             return
         if not isinstance(key, str):
             raise SchemaError(f"a column name is a str, got {type(key).__name__}")
-        self._assign(key, self._column_of(value))
+        self._assign(key or automatic_name(self._names), self._column_of(value))
 
     def _assign_several(self, names: list[Any], value: Any) -> None:
         """Add the columns of a frame; the names only say how many.
 
         Raises
         ------
-        ValueError
-            If a name is taken.
+        RuntimeError
+            If a name is taken (the error is a ValueError too).
         """
         taken = [name for name in (value._names if isinstance(value, Columns) else names) if name in self._names]
         if taken:
-            raise InvalidArgumentError(f"the frame has columns of these names already: {', '.join(taken)}")
+            raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}")
         self.add_columns(value, names if not isinstance(value, Columns) else None, inplace=True)
 
     def _column_of(self, value: Any) -> SArray:
@@ -130,7 +138,7 @@ class Columns:
         if isinstance(value, (Columns, Mapping)):
             raise SchemaError(f"a column is an SArray, a sequence of values or one value, not a {type(value).__name__}")
         if isinstance(value, str) or not hasattr(value, "__iter__"):
-            return SArray.from_const(value, row_count(self._node) if self._names else 1)
+            return SArray.from_const(value, row_count(self._node) if self._names else 0)
         return SArray(value)
 
     def _assign(self, name: str, column: SArray) -> None:
@@ -166,7 +174,7 @@ class Columns:
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         column = self._column_of(data)
-        name = column_name or f"X{len(self._names) + 1}"
+        name = column_name or automatic_name(self._names)
         if name in self._names:
             raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
         frame = self if inplace else self._new(self._node, self._names)
@@ -174,13 +182,23 @@ class Columns:
         return frame  # type: ignore[return-value]
 
     def add_columns(self, data: Any, column_names: Sequence[str] | None = None, inplace: bool = False) -> SFrame:
-        """A frame with more columns, from a list of SArrays and their names or from another frame."""
+        """A frame with more columns, from a list of SArrays and their names or from another frame.
+
+        Raises
+        ------
+        RuntimeError
+            If a name is taken or a length differs.
+        TypeError
+            If the data is neither, or the names are no list of names.
+        """
         if isinstance(data, Columns):
             pairs = [(name, data.select_column(name)) for name in data.column_names()]
         else:
             if not hasattr(data, "__iter__") or not all(isinstance(item, SArray) for item in data):
                 raise SchemaError("add_columns takes an SFrame, or a list of SArrays with a list of names")
-            names = list(column_names) if column_names is not None else ["" for _ in data]
+            if column_names is None or isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
+                raise SchemaError("add_columns takes a list of SArrays with a list of as many names")
+            names = list(column_names)
             if len(names) != len(data):
                 raise SchemaError(f"{len(data)} columns need as many names, got {len(names)}")
             pairs = list(zip(names, data, strict=True))
@@ -258,3 +276,19 @@ class Columns:
         node = zip_columns(row_number(self._node, start), self._node)
         names = [column_name, *self._names]
         return self._with(node, names) if inplace else self._new(node, names)
+
+
+def automatic_name(names: Sequence[str]) -> str:
+    """The name of a further column for which none is given.
+
+    Examples
+    --------
+    >>> automatic_name(["a", "b"]), automatic_name(["a", "X3"])
+    ('X3', 'X3.1')
+    """
+    first = f"X{len(names) + 1}"
+    name, number = first, 0
+    while name in names:
+        number += 1
+        name = f"{first}.{number}"
+    return name

@@ -28,6 +28,10 @@ if TYPE_CHECKING:
 JOINS = ("inner", "left", "right", "outer")
 
 
+class NoSubsetError(ColumnNotFoundError, TypeError):
+    """No column has the name; a KeyError and, as in the reference, a TypeError."""
+
+
 class Relational(Columns):
     """Members that look at many rows."""
 
@@ -95,8 +99,17 @@ class Relational(Columns):
         return self._new(group_by(self._node, [self._names.index(name) for name in names], []), names)
 
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
-        """One row (the first) for each distinct value of some columns, ascending by them."""
+        """One row (the first) for each distinct value of some columns, ascending by them.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist (the error is a TypeError too).
+        """
         chosen = [subset] if isinstance(subset, str) else sorted(subset)
+        for name in chosen:
+            if name not in self._names:
+                raise NoSubsetError(name, self._names)
         keys = [self._position(name) for name in chosen]
         rest = [i for i in range(len(self._names)) if i not in keys]
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
@@ -162,7 +175,7 @@ class Relational(Columns):
         how
             ``inner``, ``left``, ``right`` or ``outer``.
         alter_name
-            New names for right columns whose name is taken: a dict.
+            New names for right columns whose name is taken: a dict. Names that are not taken stay.
 
         Returns
         -------
@@ -221,6 +234,9 @@ class Relational(Columns):
             source = other if not self._names else self
             return self._new(source._node, source._names)
         return self._new(append(*self._with_same_columns(other)), self._names)
+
+    def __add__(self, other: SFrame) -> SFrame:
+        return self.append(other)
 
     def _with_same_columns(self, other: Relational) -> tuple[PlannerNode, PlannerNode]:
         """This frame's node and the other's with the columns in the same places and of the same types."""
@@ -294,8 +310,10 @@ class Relational(Columns):
         if how not in ("any", "all"):
             raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
         chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
-        if not isinstance(chosen, (list, tuple)) or not all(isinstance(name, str) for name in chosen):
+        if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
             raise SchemaError("columns must be a name or a list of names")
+        if len(set(chosen)) < len(chosen):
+            raise UnsupportedOperationError(f"a column is named more than once: {', '.join(chosen)}")
         if not chosen:
             return None
         masks = [missing_of(self.select_column(name), recursive) for name in chosen]
@@ -349,11 +367,16 @@ def unique_names(names: Sequence[str]) -> list[str]:
 
 def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
     """Column names of a join; right names that are taken are renamed."""
-    renamed = dict(alter_name or {})
-    taken = [renamed[name] for name in right if name in renamed and renamed[name] in left]
+    renamed = {} if alter_name is None else alter_name
+    if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
+        raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
+    for name in renamed:
+        if name not in right:
+            raise ColumnNotFoundError(name, right)
+    taken = [new for new in renamed.values() if new in left or new in right]
     if taken:
-        raise TakenNameError(f"alter_name gives names that the left frame has already: {', '.join(taken)}")
-    return unique_names([*left, *[renamed.get(name, name) for name in right]])
+        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
+    return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])
 
 
 __all__ = ["MissingColumnError", "Relational"]

@@ -65,7 +65,7 @@ def _from_array(values: array.array) -> np.ndarray:
 
 def _from_range(values: range) -> Any:
     if not len(values):
-        return np.empty(0, dtype=np.int64)
+        return []
     bounds = (values.start, values.stop, values.step)
     return np.arange(*bounds, dtype=np.int64) if all(-(2**62) < bound < 2**62 for bound in bounds) else list(values)
 

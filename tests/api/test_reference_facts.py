@@ -1,0 +1,102 @@
+"""Small programs over SArray and SFrame whose results, or classes of errors, were recorded from the reference.
+
+``tests/data/api_facts.jsonl``: one program a line; its last line is an expression, and ``result`` is what :func:`plain` makes of its value.
+"""
+
+from __future__ import annotations
+
+import array
+import datetime
+import json
+import math
+import operator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from sframe_spark import SArray, SFrame, aggregate
+
+FACTS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "api_facts.jsonl").read_text().splitlines()]
+PARTS = 8
+# With every query on Spark a program takes tens of milliseconds: of these each so many is run.
+STRIDE_ON_SPARK = 25
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON that tells types apart."""
+    name = type(value).__name__
+    if value is None or isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return ["bool", value]
+    if isinstance(value, np.generic):
+        return [f"np.{name}", plain(value.item())]
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float):
+        return ["f", "nan" if math.isnan(value) else repr(float(f"{value:.10g}"))]
+    if isinstance(value, type):
+        return ["type", name if name == "array" else value.__name__]
+    return plain_container(value)
+
+
+def plain_container(value: Any) -> Any:
+    """The same of values that hold others."""
+    if isinstance(value, SArray):
+        return ["SArray", plain(value.dtype), [plain(item) for item in value]]
+    if isinstance(value, SFrame):
+        names = value.column_names()
+        return ["SFrame", names, [plain(kind) for kind in value.column_types()], [[plain(item) for item in value[name]] for name in names]]
+    if isinstance(value, (list, tuple)):
+        return [type(value).__name__, *map(plain, value)]
+    if isinstance(value, dict):
+        return ["dict", *sorted(([plain(key), plain(item)] for key, item in value.items()), key=json.dumps)]
+    if isinstance(value, array.array):
+        return ["array", value.typecode, *map(plain, value)]
+    if isinstance(value, datetime.datetime):
+        offset = value.utcoffset()
+        return ["dt", value.replace(tzinfo=None).isoformat(), None if offset is None else offset.total_seconds()]
+    if isinstance(value, np.ndarray):
+        return ["ndarray", str(value.dtype), list(value.shape), plain(value.tolist())]
+    raise TypeError(f"no plain form of a {type(value).__name__}")
+
+
+def outcome(program: str) -> dict[str, Any]:
+    """What a program results in: a result, or the names of the error's classes."""
+    names = {
+        "SF": SFrame, "SA": SArray, "agg": aggregate, "np": np, "pd": pd, "dt": datetime, "array": array.array, "math": math,
+        "nan": math.nan, "inf": math.inf,
+    }  # fmt: skip
+    *statements, expression = program.split("\n")
+    try:
+        exec("\n".join(statements), names)
+        return {"result": plain(eval(expression, names))}
+    except Exception as error:
+        return {"raises": [cls.__name__ for cls in type(error).__mro__]}
+
+
+def disagreement(fact: dict[str, Any]) -> str:
+    """How a program differs from what was recorded; empty if it does not."""
+    found = outcome(fact["program"])
+    good = fact["raises"] in found.get("raises", ()) if "raises" in fact else found == {"result": fact["result"]}
+    return "" if good else f"{fact['program']}\n  found {found}\n  not {fact}"
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("part", range(PARTS))
+def test_program_does_what_was_recorded(part: int, spark: Any) -> None:
+    assert [found for found in map(disagreement, FACTS[part::PARTS]) if found] == []
+
+
+@pytest.mark.spark
+def test_program_does_what_was_recorded_on_spark(everything_on_spark: None) -> None:
+    assert [found for found in map(disagreement, FACTS[::STRIDE_ON_SPARK]) if found] == []
+
+
+def test_facts_are_many_and_different() -> None:
+    programs = list(map(operator.itemgetter("program"), FACTS))
+    assert len(programs) > 600
+    assert len(set(programs)) == len(programs)
