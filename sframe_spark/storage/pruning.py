@@ -110,9 +110,9 @@ def _row_groups(manifest: Manifest, column: int, wanted: Bounds, entry: SegmentE
     found = []
     for group, chunk in enumerate(column_chunks(footer.metadata, order_column(name, manifest.types[column]))):
         bounds: Bounds | None = None
-        # Texts may be cut short in a footer.
-        if chunk is not None and chunk.has_min_max and chunk.physical_type != "BYTE_ARRAY":
-            bounds = chunk.min_raw, chunk.max_raw
+        if chunk is not None and chunk.has_min_max:
+            # Bounds of texts that other writers may have cut short are not recorded, so such segments were taken whole.
+            bounds = (chunk.min, chunk.max) if chunk.physical_type == "BYTE_ARRAY" else (chunk.min_raw, chunk.max_raw)
             bounds = None if bounds[0] != bounds[0] or bounds[1] != bounds[1] else bounds
         found.append((footer.starts[group], footer.starts[group + 1], bounds))
     return found

@@ -12,10 +12,11 @@ import pyarrow.compute as pc
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of, define, to_ints, unsupported
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
 from sframe_spark.values.plain import NUMBERS, family_of, plain, plain_list
+from sframe_spark.values.temporal import to_microseconds
 from sframe_spark.values.text import canonical_value
 
 if TYPE_CHECKING:
@@ -70,6 +71,10 @@ def _are_finite(numbers: list[Any]) -> bool:
 def _find_cells(values: pa.Array, column_type: ColumnType, wanted: list[Any]) -> pa.Array:
     if column_type.kind == STR_KIND:
         return pc.is_in(values, pa.array(wanted, pa.string()))
+    if column_type == DATETIME:
+        # One with an offset is no value of a column without.
+        numbers = [microseconds for microseconds, offset in map(to_microseconds, wanted) if offset is None]
+        return pc.is_in(values.view(pa.int64()), pa.array(numbers, pa.int64()))
     texts = pa.array([canonical_value(cell) for cell in wanted], pa.string())
     return pc.is_in(canonical_text(values, column_type), texts)
 

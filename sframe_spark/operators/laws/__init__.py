@@ -7,6 +7,7 @@ from functools import lru_cache
 from sframe_spark.operators.laws import (
     appends,
     backwards,
+    certain,
     expansion,
     few_rows,
     filters,
@@ -51,6 +52,7 @@ MODULES = (
     sorts,
     streaming,
     backwards,
+    certain,
     few_rows,
 )
 

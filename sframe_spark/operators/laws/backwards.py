@@ -9,7 +9,7 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.laws.streaming import in_runs, one_value_per_group
 from sframe_spark.operators.reverse import Reverse, reverse
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.rows import slice_rows
+from sframe_spark.operators.rows import SliceRows, slice_rows
 from sframe_spark.operators.sort import Sort, TopRows, sort_rows
 from sframe_spark.operators.sources import range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
@@ -68,6 +68,18 @@ def group_by_of_neighbours(node: PlannerNode) -> PlannerNode | None:
         return None
     groups = StreamingGroupBy(operator.keys, in_runs(child, operator.keys, operator.aggregations)).make_planner_node(child)
     return sort_rows(groups, ascending)
+
+
+@law("slice(reverse(x), a, b) = reverse(slice(x, n - b, n - a)) where x has n rows", stage="pushdown", on="slice")
+def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
+    """Only the rows asked for are read backwards."""
+    child, rows = node.inputs[0], node.inputs[0].length.rows
+    assert isinstance(node.operator, SliceRows)
+    if not isinstance(child.operator, Reverse) or rows is None or node.operator.step != 1:
+        return None
+    start = min(node.operator.start, rows)
+    stop = rows if node.operator.stop is None else max(start, min(node.operator.stop, rows))
+    return reverse(slice_rows(child.inputs[0], rows - stop, rows - start))
 
 
 @law("project(reverse(x), c) = reverse(project(x, c))", stage="pushdown", on="project")

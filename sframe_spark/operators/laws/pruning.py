@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
-
 from sframe_spark.operators.columns import Zip, part_of_zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.masks import compared_with_constant, compares_exactly, conjuncts
-from sframe_spark.operators.program import Program
+from sframe_spark.operators.mask_ranges import mask_ranges
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.operators.sources import SegmentSource
-from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.pruning import Bounds, matching_rows
-from sframe_spark.values.temporal import to_microseconds
 
 
 @law("filter_rows(f(x), m) = filter_rows(f(rows of x that may meet m), m)", stage="pushdown", on="filter_rows")
@@ -29,7 +23,7 @@ def filter_by_recorded_bounds(node: PlannerNode) -> PlannerNode | None:
     if not rows:
         return None
     first, last = 0, rows
-    for column, wanted in mask_bounds(child.operator.computation, below.schema):
+    for column, wanted in mask_ranges(child.operator.computation, below.schema).items():
         found = rows_of_source(below, column, wanted)
         if found is not None:
             first, last = max(first, found[0]), min(last, found[1])
@@ -47,16 +41,3 @@ def rows_of_source(node: PlannerNode, column: int, wanted: Bounds) -> tuple[int,
         return None
     first, last = matching_rows(source.manifest, source.positions[column], wanted, source.start, source.stop)
     return first - source.start, last - source.start
-
-
-def mask_bounds(program: Program, schema: Schema) -> Iterator[tuple[int, Bounds]]:
-    """Input columns and the closed ranges that their values must lie in where the program's last output is true."""
-    for step in conjuncts(program, program.outputs[-1]):
-        found = compared_with_constant(step)
-        if found is None or found[0] >= program.width or not compares_exactly(found[2], schema[found[0]]):
-            continue
-        register, name, literal = found
-        limit = to_microseconds(literal.value)[0] if isinstance(literal.value, datetime) else literal.value
-        low = limit if name in ("equal", "greater", "greater_equal") else None
-        high = limit if name in ("equal", "less", "less_equal") else None
-        yield register, (low, high)

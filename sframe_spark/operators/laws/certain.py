@@ -1,0 +1,58 @@
+"""Laws of masks that are true in every row."""
+
+from __future__ import annotations
+
+from sframe_spark.operators.elementwise import GeneralizedTransform
+from sframe_spark.operators.program import Literal, Operand, Program, Register
+from sframe_spark.operators.rows import FilterRows
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.law import law
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.types import FLOAT_KIND, INT
+
+
+@law("filter_rows(f(x), m) = f(x) where m is true in every row", stage="pushdown", on="filter_rows")
+def filter_of_all(node: PlannerNode) -> PlannerNode | None:
+    """A test for missing values drops no rows of columns that are known to have none."""
+    child = node.inputs[0]
+    assert isinstance(node.operator, FilterRows)
+    if not isinstance(child.operator, GeneralizedTransform):
+        return None
+    program = child.operator.computation
+    mask = program.outputs[-1]
+    if program.calls_python or not isinstance(mask, Register) or mask.index < program.width:
+        return None
+    if known_flags(program, child.inputs[0].schema, properties_of(child.inputs[0])).get(mask.index) != 1:
+        return None
+    return GeneralizedTransform(program.pruned(range(len(program.outputs) - 1))).make_planner_node(child.inputs[0])
+
+
+def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> dict[int, int]:
+    """Registers that are known to be 1, or 0, in every row: tests for missing values, and what is made of them."""
+    flags: dict[int, int] = {}
+
+    def flag(operand: Operand) -> int | None:
+        if isinstance(operand, Literal):
+            return operand.value if operand.type == INT and operand.value in (0, 1) else None
+        return flags.get(operand.index)
+
+    for place, step in enumerate(program.steps):
+        result: int | None = None
+        first = step.operands[0] if step.operands else None
+        if step.function in ("is_missing", "is_not_missing") and isinstance(first, Register):
+            if first.index < program.width and is_never_missing(first.index, schema, rows):
+                result = int(step.function == "is_not_missing")
+        elif step.function in ("and_", "or_", "equal", "truth"):
+            found = [flag(operand) for operand in step.operands]
+            if None not in found:
+                result = {"and_": int(all(found)), "or_": int(any(found)), "equal": int(found[0] == found[-1])}.get(str(step.function), found[0])
+        if result is not None:
+            flags[program.width + place] = result
+    return flags
+
+
+def is_never_missing(column: int, schema: Schema, rows: RelationProperties) -> bool:
+    """True when a column has no missing value; in floats NaN counts as one, of which bounds tell."""
+    return column in rows.bounds if schema[column].kind == FLOAT_KIND else rows.order.is_not_null(column)

@@ -1,0 +1,112 @@
+"""Look-ups by value in columns in order: only segments and row groups that can match are read, whatever the type and the form of the condition."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+
+import sframe_spark as tc
+from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
+from sframe_spark.storage import writer
+from sframe_spark.testing.tables import segments_source
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME
+
+ROWS, SEGMENTS, ROWS_PER_GROUP = 1_000, 4, 50
+START = datetime.datetime(2024, 1, 1)
+COLUMNS: dict[str, tuple[Any, Callable[[int], Any]]] = {
+    "i": (INT, lambda n: n // 2),
+    "f": (FLOAT, lambda n: n * 0.5),
+    "s": (STR, lambda n: f"key {n // 2:05d}"),
+    "t": (DATETIME, lambda n: START + datetime.timedelta(minutes=n)),
+    "z": (ZONED_DATETIME, lambda n: (START + datetime.timedelta(minutes=n)).replace(tzinfo=datetime.UTC)),
+    "v": (INT, lambda n: n * 7919 % ROWS),
+}
+
+
+@pytest.fixture
+def stored(monkeypatch: pytest.MonkeyPatch) -> tc.SFrame:
+    """A frame in four segments of five row groups each."""
+    monkeypatch.setattr(writer, "ROWS_PER_GROUP", ROWS_PER_GROUP)
+    bounds = [ROWS * number // SEGMENTS for number in range(SEGMENTS + 1)]
+    columns = [[make(number) for number in range(ROWS)] for _, make in COLUMNS.values()]
+    return tc.SFrame(_node=segments_source(columns, [kind for kind, _ in COLUMNS.values()], bounds), _names=list(COLUMNS))
+
+
+@pytest.fixture
+def groups_read(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Row groups read, each as often as it was."""
+    found: list[int] = []
+    original = pq.ParquetFile.iter_batches
+
+    def iter_batches(self: Any, *arguments: Any, **options: Any) -> Any:
+        found.extend(options["row_groups"])
+        return original(self, *arguments, **options)
+
+    monkeypatch.setattr(pq.ParquetFile, "iter_batches", iter_batches)
+    yield found
+
+
+def value(name: str, number: int) -> Any:
+    """Value of a column in a row."""
+    return COLUMNS[name][1](number)
+
+
+def below(sf: tc.SFrame, name: str) -> tc.SFrame:
+    """Rows below a bound."""
+    return sf[sf[name] < value(name, 616)]
+
+
+CONDITIONS: dict[str, Callable[[tc.SFrame, str], Any]] = {
+    "equal": lambda sf, name: sf[sf[name] == value(name, 610)],
+    "equal, the other way round": lambda sf, name: sf[value(name, 610) == sf[name]],
+    "between two bounds": lambda sf, name: sf[(sf[name] >= value(name, 610)) & (sf[name] < value(name, 616))],
+    "one bound after the other": lambda sf, name: below(sf[sf[name] >= value(name, 610)], name),
+    "one of two": lambda sf, name: sf[(sf[name] == value(name, 610)) | (sf[name] == value(name, 620))],
+    "among some": lambda sf, name: sf.filter_by([value(name, 620), value(name, 610)], name),
+    "a bound and another column": lambda sf, name: sf[(sf[name] == value(name, 610)) & (sf["v"] >= 0)],
+}
+
+
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("name", ["i", "f", "s", "t", "z"])
+def test_only_the_row_group_that_can_match_is_read(name: str, condition: str, stored: tc.SFrame, groups_read: list[int]) -> None:
+    rows = [row["t"] for row in CONDITIONS[condition](stored, name)]
+    # The row group of rows 600 to 649, in the third segment.
+    assert set(groups_read) == {2}
+    groups_read.clear()
+    with tc.config.using(disabled_laws=frozenset([filter_by_recorded_bounds.equation])):
+        assert [row["t"] for row in CONDITIONS[condition](stored, name)] == rows
+    assert len(groups_read) == ROWS // ROWS_PER_GROUP
+    assert rows
+
+
+FIRST_ROWS: dict[str, tuple[Callable[[tc.SFrame], Any], list[int]]] = {
+    "head": (lambda sf: sf.head(3), [0, 1, 2]),
+    "tail": (lambda sf: sf.tail(3), [997, 998, 999]),
+    "slice": (lambda sf: sf[610:613], [610, 611, 612]),
+    "one row": (lambda sf: [sf[610]], [610]),
+    "head of a sort": (lambda sf: sf.sort("i").head(3), [0, 1, 2]),
+    "head of a descending sort": (lambda sf: sf.sort("f", ascending=False).head(3), [999, 998, 997]),
+    "largest": (lambda sf: sf.topk("t", 3), [999, 998, 997]),
+    "smallest": (lambda sf: sf.topk("f", 3, reverse=True), [0, 1, 2]),
+    "slice of a descending sort": (lambda sf: sf.sort("t", ascending=False)[389:391], [610, 609]),
+}
+
+
+@pytest.mark.parametrize("form", FIRST_ROWS)
+def test_first_and_last_rows_are_read_alone(form: str, stored: tc.SFrame, groups_read: list[int]) -> None:
+    program, wanted = FIRST_ROWS[form]
+    with tc.config.using(small_rows=500):
+        assert [row["t"] for row in program(stored)] == [value("t", number) for number in wanted]
+    assert len(set(groups_read)) <= 1
+
+
+def test_columns_known_to_have_no_missing_values_are_not_tested_for_them(stored: tc.SFrame) -> None:
+    assert "filter" not in stored.dropna().explain().split("-- optimized plan\n")[1]
+    assert len(stored.dropna()) == ROWS
+    holes = tc.SFrame({"i": [1, None], "f": [float("nan"), 1.0]})
+    assert [len(holes.dropna(name)) for name in ("i", "f")] == [1, 1]
