@@ -14,7 +14,7 @@ from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.python_function import PythonFunction, error_like, user_error
 from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.runs import RunOperator, group_runs, run_numbers, run_starts
+from sframe_spark.operators.runs import RunOperator, group_within, run_numbers, run_starts
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs, streaming_group_by
 from sframe_spark.planner.chunk import Chunk, column_names
@@ -119,10 +119,9 @@ class MapCycles(RunOperator):
         starts = run_starts([table.columns[p] for p in self.keys], [schema[p] for p in self.keys], table.rows)
         return table, run_numbers(starts, table.rows)
 
-    def results(self, table: Chunk, schema: Schema) -> Chunk:
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
         """One call per cycle."""
-        grouped = (*self.keys, *self.within)
-        grouping = group_runs(table.select(grouped), [schema[p] for p in grouped], len(self.keys), len(self.within))
+        grouping = group_within(runs, [table.columns[p] for p in self.within], [schema[p] for p in self.within])
         order = np.arange(table.rows) if grouping.order is None else grouping.order
         # The function sees the columns that have names; one more may hold the place of each row.
         names = self.function.function.names or ()
@@ -171,7 +170,7 @@ def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa
     def call(table: pa.Table) -> pa.Table:
         table = table.sort_by(position)
         chunk = Chunk(tuple(fit(table.column(f"c{i}"), kind.physical) for i, kind in enumerate(schema)), table.num_rows)
-        result = guarded(lambda: operator.results(chunk, schema))
+        result = guarded(lambda: operator.results(chunk, np.zeros(chunk.rows, dtype=np.int64), schema))
         return pa.table([*result.columns, table.column(position)], names=[*column_names(len(result.columns)), position])
 
     call.__annotations__ = {}

@@ -112,9 +112,21 @@ def group_runs(table: Chunk, types: Sequence[ColumnType], keys: int, within: int
     starts = run_starts(table.columns[:keys], types[:keys], table.rows)
     if not within:
         return Grouping(None, starts, np.arange(len(starts)))
-    run = run_numbers(starts, table.rows)
-    group = run
-    for column, column_type in zip(table.columns[keys : keys + within], types[keys : keys + within], strict=True):
+    return group_within(run_numbers(starts, table.rows), table.columns[keys : keys + within], types[keys : keys + within])
+
+
+def group_within(run: np.ndarray, columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> Grouping:
+    """Rows of each run, given by its number, divided by columns in order of first appearance.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import STR
+    >>> grouping = group_within(np.array([0, 0, 0, 1]), [pa.array(["b", "a", "b", "b"])], [STR])
+    >>> grouping.order.tolist(), grouping.starts.tolist(), grouping.runs.tolist()
+    ([0, 2, 1, 3], [0, 2, 3], [0, 0, 1])
+    """
+    group, first = run, np.flatnonzero(np.diff(run, prepend=-1))
+    for column, column_type in zip(columns, types, strict=True):
         encoded = comparable(column, column_type).dictionary_encode(null_encoding="encode")
         codes = encoded.indices.to_numpy(zero_copy_only=False)
         group, first = by_appearance(group * (len(encoded.dictionary) + 1) + codes)
@@ -212,8 +224,8 @@ class RunOperator(SequentialOperator):
         """Partial results with those that belong together merged, and the number of the run of each, from zero."""
         raise PlanInvariantError(f"operator {self.name!r} does not collapse runs")
 
-    def results(self, table: Chunk, schema: Schema) -> Chunk:
-        """Output rows of complete, collapsed runs."""
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
+        """Output rows of complete, collapsed runs, given with their numbers."""
         raise PlanInvariantError(f"operator {self.name!r} gives no results")
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
@@ -265,8 +277,9 @@ class RunOperator(SequentialOperator):
         collapsed, runs = self.collapse(joined(state.first, self.lift(inputs[0], schema)), schema)
         last = int(np.searchsorted(runs, runs[-1])) if collapsed.rows else 0
         still_open = Stretch(collapsed.slice(last, collapsed.rows), None, schema, is_prefix=True)
-        return self.results(collapsed.slice(0, last), schema), still_open
+        return self.results(collapsed.slice(0, last), runs[:last], schema), still_open
 
     def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
         """Results of the run that was open when the rows ended."""
-        return self.results(state.first, facts[0].schema) if state.first.rows else None
+        rows = state.first.rows
+        return self.results(state.first, np.zeros(rows, dtype=np.int64), facts[0].schema) if rows else None

@@ -96,7 +96,7 @@ class StreamingGroupBy(RunOperator):
             width += partial.width
         return Chunk(tuple(merged), len(grouping.starts)), grouping.runs
 
-    def results(self, table: Chunk, schema: Schema) -> Chunk:
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
         """Keys and finished aggregates."""
         width = len(self.grouped)
         columns = list(table.columns[:width])

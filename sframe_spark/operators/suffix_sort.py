@@ -77,9 +77,8 @@ class SuffixSort(RunOperator):
             raise RunTooLongError(f"{lengths.max()} rows are equal in {describe_order(self.by[: self.held])}: too many to be sorted in memory")
         return table, run_numbers(starts, table.rows)
 
-    def results(self, table: Chunk, schema: Schema) -> Chunk:
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
         """The rows of each run in order."""
-        runs = self.collapse(table, schema)[1]
         parts = [part for position, up in self.by[self.held :] for part in sort_parts(table.columns[position], schema[position], up)]
         order = pa.array(np.lexsort([*reversed(parts), runs]))
         return Chunk(tuple(column.take(order) for column in table.columns), table.rows)
