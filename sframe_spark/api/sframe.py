@@ -65,6 +65,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
             self._node, self._names = _node, list(_names or ())
         else:
             self._node, self._names = construction.frame_from(data, format)
+        self._node.call_columns(self._names)
 
     def __len__(self) -> int:
         """Number of rows."""

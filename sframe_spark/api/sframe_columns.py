@@ -61,6 +61,7 @@ class Columns:
 
     def _with(self, node: PlannerNode, names: Sequence[str]) -> SFrame:
         self._node, self._names = node, list(names)
+        node.call_columns(self._names)
         return self  # type: ignore[return-value]
 
     def _new(self, node: PlannerNode, names: Sequence[str]) -> SFrame:

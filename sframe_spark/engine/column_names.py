@@ -32,6 +32,9 @@ SAME_COLUMNS = frozenset(
     }
 )
 
+# All inputs of these have the same columns.
+ALIKE_INPUTS = ("append", "merge_sorted")
+
 
 def column_origins(node: PlannerNode) -> list[Origin]:
     """For each column of a node the input column whose name it goes by, or None.
@@ -110,7 +113,7 @@ class ColumnNames:
 
     @classmethod
     def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
-        """Names found from the columns of the result downwards, then from saved frames upwards.
+        """Names found from the columns of the result downwards, then those given on the way, then those of saved frames upwards.
 
         Parameters
         ----------
@@ -124,14 +127,18 @@ class ColumnNames:
             The plan that it began with.
         """
         names = cls()
-        names._hand_down(plan, tuple(top))
-        if logical is not None:
-            names._hand_down(logical, tuple(top))
-        for firing in reversed(trace.firings if trace else []):
-            # A law changes no column of the node that it rewrites.
+        firings = trace.firings if trace else []
+        begin = [] if logical is None else [logical]
+        for node in [plan, *begin]:
+            names._hand_down(node, tuple(top))
+        # A law changes no column of the node that it rewrites.
+        for firing in reversed(firings):
             names._hand_down(firing.before, names.known.get(id(firing.after), ()))
-        replaced = [node for firing in (trace.firings if trace else []) for node in (firing.before, firing.after)]
-        names._hand_up([*replaced, *([] if logical is None else [logical]), plan])
+        everything = [*(node for firing in firings for node in (firing.before, firing.after)), *begin, plan]
+        names._hand_down_given(everything)
+        for firing in firings:
+            names._hand_down(firing.after, names.known.get(id(firing.before), ()))
+        names._hand_up(everything)
         return names
 
     def add(self, root: PlannerNode, top: Names) -> None:
@@ -161,15 +168,25 @@ class ColumnNames:
         pending: list[tuple[PlannerNode, Names]] = [(root, names)]
         while pending:
             node, offered = pending.pop()
-            if not self._learn(node, offered):
-                continue
-            found = self.known[id(node)]
-            for slot, child in reversed(list(enumerate(node.inputs))):
-                below: list[str | None] = [None] * child.facts.width
-                for origin, name in _named_origins(node, found):
-                    if origin[0] == slot or node.operator_type in ("append", "merge_sorted"):
-                        below[origin[1]] = below[origin[1]] or name
-                pending.append((child, tuple(below)))
+            if self._learn(node, offered):
+                pending.extend(reversed(list(zip(node.inputs, self._names_below(node), strict=True))))
+
+    def _hand_down_given(self, roots: Iterable[PlannerNode]) -> None:
+        """Give the names that users gave to nodes, and hand them down; names from above stay."""
+        # Every node comes after all that read it, so one pass does.
+        for node in reversed(list(postorder(roots))):
+            self._learn(node, node.names or ())
+            for child, names in zip(node.inputs, self._names_below(node), strict=True):
+                self._learn(child, names)
+
+    def _names_below(self, node: PlannerNode) -> list[Names]:
+        """Names of the columns of each input, as far as they follow from those of a node."""
+        below: list[list[str | None]] = [[None] * child.facts.width for child in node.inputs]
+        for origin, name in zip(column_origins(node), self.known[id(node)], strict=True):
+            if origin is not None and name is not None:
+                for slot in range(len(below)) if node.operator_type in ALIKE_INPUTS else (origin[0],):
+                    below[slot][origin[1]] = below[slot][origin[1]] or name
+        return [tuple(names) for names in below]
 
     def _hand_up(self, roots: Iterable[PlannerNode]) -> None:
         """Give the columns that have no name yet those of the saved frames that they come from, or of other uses of the same rows."""
@@ -241,10 +258,3 @@ def positions_of(node: PlannerNode) -> Sequence[int]:
     """Places of a source's columns among the stored ones."""
     operator = node.operator
     return operator.positions if isinstance(operator, (MemorySource, SegmentSource)) else range(node.facts.width)
-
-
-def _named_origins(node: PlannerNode, names: Names) -> Iterator[tuple[tuple[int, int], str]]:
-    """Input columns that a node's named columns come from, with these names."""
-    for origin, name in zip(column_origins(node), names, strict=True):
-        if origin is not None and name is not None:
-            yield origin, name

@@ -23,7 +23,7 @@ class PlannerNode:
         Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
     """
 
-    __slots__ = ("__weakref__", "action", "facts", "inputs", "known", "operator")
+    __slots__ = ("__weakref__", "action", "facts", "inputs", "known", "names", "operator")
 
     def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
         self.operator = operator
@@ -34,6 +34,8 @@ class PlannerNode:
         self.action: Any = None
         # What `planner.properties_of` found lately; it follows from operator and inputs.
         self.known: Any = None
+        # What users called the columns first, for messages only: no plan and no result depends on it.
+        self.names: tuple[str, ...] | None = None
 
     @property
     def operator_type(self) -> str:
@@ -65,6 +67,11 @@ class PlannerNode:
         if len(inputs) == len(self.inputs) and all(a is b for a, b in zip(inputs, self.inputs, strict=True)):
             return self
         return PlannerNode(self.operator, inputs)
+
+    def call_columns(self, names: Sequence[str]) -> None:
+        """Remember what users call the columns, for messages; what they were called first stays."""
+        if self.names is None and len(names) == self.facts.width:
+            self.names = tuple(names)
 
     def splice(self, replacement: PlannerNode) -> None:
         """Become ``replacement`` in place; every graph that holds this node sees the change, no result does.

@@ -9,6 +9,10 @@ from sframe_spark import aggregate as agg
 from sframe_spark.config import config
 from sframe_spark.engine.column_names import ColumnNames, column_origins
 from sframe_spark.engine.materialize import optimize
+from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.join import join
+from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.sources import range_source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.optimizer import Trace
 
@@ -33,9 +37,14 @@ def test_names_go_down_from_the_result() -> None:
     assert names_in(frame().groupby("k", {"s": agg.SUM("v")}))["group_by"] == ["k", "s"]
 
 
-def test_a_column_that_the_result_does_not_show_is_described() -> None:
-    found = names_in(frame().sort("t")[["k"]])
-    assert sorted(found["sort"]) == ["column 1 of the sort", "k"]
+def test_a_column_that_the_result_does_not_show_has_the_name_it_was_given() -> None:
+    assert names_in(frame().sort("t")[["k"]])["sort"] == ["k", "t"]
+
+
+def test_a_column_without_a_name_is_described() -> None:
+    plan = sort_rows(zip_columns(range_source(5, 3), range_source(7, 3)), [(1, True)])
+    names = ColumnNames.of_plan(plan, [])
+    assert names.order(plan, [(1, True), (0, False)]) == "column 1 of the sort, column 0 of the sort (descending)"
 
 
 def test_a_column_that_is_not_shown_has_its_saved_name(tmp_path: Path) -> None:
@@ -62,14 +71,26 @@ def test_other_uses_of_the_same_rows_have_the_same_names() -> None:
     assert names_in(rows)["memory_source"] == ["v"]
 
 
-def test_a_key_that_is_not_shown_goes_by_the_key_it_is_matched_with() -> None:
-    other = SFrame({"t": [1, 2], "w": [5, 6]})
-    trace = Trace()
-    sf = frame().join(other, on="t")
-    plan = optimize(sf._node, None, trace)
-    names = ColumnNames.of_plan(plan, sf.column_names(), trace, sf._node)
-    right = plan.inputs[1]
-    assert [names.name(right, position) for position in range(right.facts.width)] == ["key t", "w"]
+def test_a_key_that_is_not_shown_goes_by_its_own_name_or_by_the_key_it_is_matched_with() -> None:
+    other = SFrame({"time": [1, 2], "w": [5, 6]})
+    assert names_in(frame().join(other, on={"t": "time"}, how="outer"))["memory_source"] == ["time", "w"]
+    numbers = zip_columns(range_source(5, 3), range_source(7, 3))
+    joined = join(numbers, numbers, [0], [1], "left")
+    names = ColumnNames.of_plan(joined, ["a", "b", "c"])
+    assert names.name(numbers, 1) == "b"
+    right = zip_columns(range_source(5, 3), range_source(7, 3))
+    joined = join(numbers, right, [0], [1], "left")
+    assert ColumnNames.of_plan(joined, ["a", "b", "c"]).listed(right, [0, 1]) == "c, key a"
+
+
+def test_what_a_node_was_called_first_stays_and_passes_on_to_nobody_else() -> None:
+    node = range_source(5, 3)
+    node.call_columns(["first", "second"])
+    assert node.names is None
+    node.call_columns(["first"])
+    node.call_columns(["second"])
+    assert node.names == ("first",)
+    assert sort_rows(node, [(0, True)]).names is None
 
 
 def test_an_origin_is_given_for_each_column() -> None:

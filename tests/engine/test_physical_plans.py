@@ -5,7 +5,7 @@ The table in docs/design.md ("Plans") is made of these cases.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.engine import query
+from sframe_spark.engine.executed_plans import ExecutedPlan, recorded_plans
 from sframe_spark.storage import reader
 
 ROWS = 4_000
@@ -29,33 +29,21 @@ class Work:
     queries: int = 0
     exchanges: int = 0
     sorts: int = 0
-    scans: int = 0
 
-    def add(self, plan: str) -> None:
-        """Count the nodes of a physical plan."""
-        self.queries += 1
-        lines = [line.strip(" :+-*()0123456789") for line in plan.splitlines()]
-        self.exchanges += sum(line.startswith("Exchange ") for line in lines)
-        self.sorts += sum(line.startswith("Sort ") for line in lines)
-        self.scans += sum(line.startswith(("FileScan ", "Scan ")) or "LocalTableScan" in line for line in lines)
+    @classmethod
+    def of(cls, plans: Sequence[ExecutedPlan]) -> Work:
+        """Counts over plans; tasks that compute ranges of rows themselves are no queries."""
+        queries = [plan for plan in plans if plan.root.name != "MapInArrow"]
+        return cls(len(queries), sum(plan.count("Exchange") for plan in queries), sum(plan.count("Sort") for plan in queries))
 
 
 @pytest.fixture
-def work(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Work]:
-    """Counts over all queries of a test, which run without small sections and without replanning."""
-    found = Work()
-    original = query.lower
-
-    def lower(*arguments: Any) -> Any:
-        relation = original(*arguments)
-        found.add(relation.sorted()._jdf.queryExecution().executedPlan().toString())
-        return relation
-
-    monkeypatch.setattr(query, "lower", lower)
+def planned_once(spark: Any) -> Iterator[None]:
+    """Queries run without small sections and without replanning."""
     adaptive = spark.conf.get("spark.sql.adaptive.enabled")
     spark.conf.set("spark.sql.adaptive.enabled", "false")
     with tc.config.using(small_rows=0, single_task_rows=0, default_segments=4):
-        yield found
+        yield
     spark.conf.set("spark.sql.adaptive.enabled", adaptive)
 
 
@@ -158,15 +146,18 @@ def assigned(sf: tc.SFrame, name: str, column: Any) -> tc.SFrame:
 FRAMES = {False: ("by_time", "by_key", "unordered"), True: ("falling", "by_both", "mixed")}
 
 
+@pytest.mark.usefixtures("planned_once")
 @pytest.mark.parametrize(("case", "other"), [*[(case, False) for case in CASES], *[(case, True) for case in OTHER_ORDERS]], ids=str)
-def test_what_spark_has_to_do(case: Case, other: bool, places: dict[str, str], work: Work) -> None:
-    result = case.program(*[tc.load_sframe(places[name]) for name in FRAMES[other]])
-    if isinstance(result, (tc.SFrame, tc.SArray)):
-        result.materialize()
-    assert (work.queries, work.exchanges, work.sorts) == (case.queries, case.exchanges, case.sorts)
+def test_what_spark_has_to_do(case: Case, other: bool, places: dict[str, str]) -> None:
+    with recorded_plans() as plans:
+        result = case.program(*[tc.load_sframe(places[name]) for name in FRAMES[other]])
+        if isinstance(result, (tc.SFrame, tc.SArray)):
+            result.materialize()
+    assert Work.of(plans) == Work(case.queries, case.exchanges, case.sorts)
 
 
-def test_the_head_of_a_frame_in_order_opens_one_segment(places: dict[str, str], work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("planned_once")
+def test_the_head_of_a_frame_in_order_opens_one_segment(places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     original = reader.opened
     monkeypatch.setattr(reader, "opened", lambda location, footer: opened.append(location) or original(location, footer))

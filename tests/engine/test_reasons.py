@@ -70,16 +70,16 @@ CASES: list[tuple[str, Callable[[SFrame], SFrame | tc.SArray], list[str]]] = [
     (
         "outer join",
         lambda a: a.join(other(), on="t", how="outer"),
-        ["outer join on t = key t: an exchange of both sides", "rows of both sides are kept"],
+        ["outer join on t = t: an exchange of both sides", "rows of both sides are kept"],
     ),
     ("two keys", lambda a: a.join(a, on=["t", "k"]), ["an exchange of both sides", "a search takes one key"]),
     ("text keys", lambda a: SFrame({"s": ["a"], "x": [1]}).join(SFrame({"s": ["b"]}), on="s"), ["whole numbers or date-times as keys, not str"]),
     (
         "sorted join",
         lambda a: a.join(other(), on="t"),
-        ["left out the exchange of both sides of the join on t", "searched in its second input, which is in order of key t"],
+        ["left out the exchange of both sides of the join on t", "searched in its second input, which is in order of t"],
     ),
-    ("as-of join", lambda a: a.asof_join(other(), on="t"), ["asof_join: no exchange", "it is in order of key t (found in the rows in memory"]),
+    ("as-of join", lambda a: a.asof_join(other(), on="t"), ["asof_join: no exchange", "it is in order of t (found in the rows in memory"]),
     ("window", lambda a: a.window("t", {"m": agg.MEAN("v")}, before=5), ["key_window: no exchange", "it is in order of t (recorded when"]),
     (
         "merge",
@@ -142,8 +142,8 @@ def test_few_rows_are_sorted_in_memory(place: str) -> None:
     assert "left out the exchange of group_by on k: there are at most 400 rows, which are sorted in memory" in text
 
 
-def test_a_column_that_is_not_shown_is_described() -> None:
-    assert "sort by column 0 of the sort: an exchange" in why(SFrame({"t": [2, 1, 3], "v": [1, 2, 2]}).sort("t")[["v"]])
+def test_a_column_that_is_not_shown_has_the_name_it_was_given() -> None:
+    assert "sort by t: an exchange" in why(SFrame({"t": [2, 1, 3], "v": [1, 2, 2]}).sort("t")[["v"]])
 
 
 def test_a_program_without_order_says_so(place: str) -> None:
