@@ -29,11 +29,11 @@ def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
 
 
 def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
-    """The segments that hold rows of the source, each with the number of its first row in the dataset."""
+    """The segments that hold rows of the source, each with the number of its first row in the dataset; one without rows may have no file."""
     return [
         (offset, entry)
         for offset, entry in zip(source.manifest.offsets, source.manifest.segments, strict=True)
-        if offset < source.stop and offset + entry.rows > source.start
+        if entry.rows and offset < source.stop and offset + entry.rows > source.start
     ]
 
 

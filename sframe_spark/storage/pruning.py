@@ -39,7 +39,7 @@ def matching_rows(manifest: Manifest, column: int, wanted: Bounds, start: int, s
     hits = [
         (max(offset, start), min(offset + entry.rows, stop), offset, entry)
         for offset, entry in zip(manifest.offsets, manifest.segments, strict=True)
-        if offset < stop and offset + entry.rows > start and _may_match(entry, column, wanted)
+        if entry.rows and offset < stop and offset + entry.rows > start and _may_match(entry, column, wanted)
     ]
     if not hits:
         return start, start
