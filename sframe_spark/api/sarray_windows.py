@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.cumulative import cumulative
+from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.rolling import rolling
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.planner.node import PlannerNode
+
+
+# Aggregates that are zero where a window without values will do.
+KINDS_OF_NOTHING = ("sum", "var", "stdv")
 
 
 class Windows:
@@ -32,7 +37,12 @@ class Windows:
         minimum = None if minimum is None else whole(minimum, "min_observations")
         if minimum is not None and minimum < 0:
             raise InvalidArgumentError(f"min_observations is a number of rows, not negative, got {minimum!r}")
-        return SArray(_node=rolling(self._node, kind, start, end, minimum), _typed_by_values=True)
+        # A window has no more values than rows.
+        needed = None if minimum is None else min(minimum, max(end - start + 1, 0))
+        node = rolling(self._node, kind, start, end, needed)
+        if minimum == 0 and kind in KINDS_OF_NOTHING and self._node.schema[0].is_numeric:
+            return SArray(_node=apply_function("fill_missing", node, parameters=(0,)))
+        return SArray(_node=node, _typed_by_values=True)
 
     def cumulative_sum(self) -> SArray:
         """Sum of all rows up to and including each row."""

@@ -18,7 +18,7 @@ from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
+from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 
@@ -61,7 +61,7 @@ class Cumulative(SequentialOperator):
     kind: str
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Sum, min and max keep the type, the others give floats (array columns: sums and means of vectors).
+        """Sum, min and max keep the type, the others give floats (array columns: sums and means of vectors; date-times: min and max).
 
         Raises
         ------
@@ -71,7 +71,7 @@ class Cumulative(SequentialOperator):
         column_type = inputs[0].schema[0]
         if column_type == ARRAY and self.kind in VECTOR_KINDS:
             return (ARRAY,)
-        if not column_type.is_numeric:
+        if not column_type.is_numeric and not (column_type == DATETIME and self.kind in ("min", "max")):
             raise UnsupportedOperationError(f"cumulative_{self.kind} takes numbers, not values of type {column_type.kind}")
         return (column_type if self.kind in ("sum", "min", "max") else FLOAT,)
 
@@ -110,8 +110,8 @@ class Cumulative(SequentialOperator):
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
         """Running values of a run."""
-        column = inputs[0].columns[0]
         column_type = facts[0].schema[0]
+        column = numbers_of(inputs[0].columns[0], column_type)
         if column_type == ARRAY:
             return self._advance_vectors(column, state)
         valid = column.is_valid().to_numpy(zero_copy_only=False)
@@ -129,7 +129,7 @@ class Cumulative(SequentialOperator):
             running = combine.accumulate(np.where(valid, values, neutral(values.dtype, self.kind)))
             running = running if state is None else combine(running, state)
         known = np.logical_or.accumulate(valid) | (state is not None)
-        result = pa.array(running, column_type.physical, mask=~known)
+        result = pa.array(running, mask=~known).cast(column_type.physical)
         return Chunk.of([result]), (running[-1] if len(running) and known[-1] else state)
 
     def _advance_moments(self, values: np.ndarray, valid: np.ndarray, state: Moments) -> tuple[Chunk, Any]:
@@ -204,6 +204,11 @@ class Cumulative(SequentialOperator):
         return self.kind
 
 
+def numbers_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """The column, or microseconds for date-times, which are in the same order."""
+    return column.cast(pa.int64()) if column_type == DATETIME else column
+
+
 def neutral(dtype: np.dtype, kind: str) -> Any:
     """A value that changes no minimum (maximum)."""
     if dtype.kind == "f":
@@ -233,7 +238,7 @@ def window_aggregate(column: Column, column_type: ColumnType, kind: str, window:
         return F.sum(column).over(window)
     if kind in ("min", "max"):
         pick = F.min if kind == "min" else F.max
-        if column_type == INT:
+        if column_type in (INT, DATETIME):
             return pick(column).over(window)
         number = pick(F.when(~F.isnan(column), column)).over(window)
         return F.coalesce(number, F.when(F.count(column).over(window) > 0, F.lit(float("nan"))))

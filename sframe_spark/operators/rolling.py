@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Callable, Sequence
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.cumulative import window_aggregate
+from sframe_spark.operators.cumulative import VECTOR_KINDS, numbers_of, window_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.types import FLOAT, INT
+from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
 
 KINDS = ("sum", "mean", "min", "max", "count", "stdv", "var")
 LARGEST_OFFSET = 2**31 - 1
@@ -49,19 +55,21 @@ class Rolling(Operator):
     minimum: int | None = None
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Sum, min and max keep the type, count gives ints, the others floats.
+        """Sum, min and max keep the type, count gives ints, the others floats (array columns: sums and means of vectors).
 
         Raises
         ------
         UnsupportedOperationError
-            If the window is empty or the column is not numeric (any type can be counted).
+            If the window is empty or the column is not numeric (any type can be counted, date-times have a smallest and a largest).
         """
         if self.before > self.after:
             raise UnsupportedOperationError(f"a window from {self.before} to {self.after} has no rows: the start must not be above the end")
         column_type = inputs[0].schema[0]
         if self.kind == "count":
             return (INT,)
-        if not column_type.is_numeric:
+        if column_type == ARRAY and self.kind in VECTOR_KINDS:
+            return (ARRAY,)
+        if not column_type.is_numeric and not (column_type == DATETIME and self.kind in ("min", "max")):
             raise UnsupportedOperationError(f"rolling_{self.kind} takes numbers, not values of type {column_type.kind}")
         return (column_type if self.kind in ("sum", "min", "max") else FLOAT,)
 
@@ -91,7 +99,7 @@ class Rolling(Operator):
         result_type = self.infer_type(facts)[0]
         if rows <= 0:
             return Chunk.empty((result_type,))
-        column = inputs[0].columns[0]
+        column = numbers_of(inputs[0].columns[0], facts[0].schema[0])
         narrow = self._within(start, stop, *intervals[0])
         length = rows + narrow.width - 1
         shift = intervals[0][0] - (start + narrow.before)
@@ -100,11 +108,17 @@ class Rolling(Operator):
         counts = window_sums(valid.astype(np.int64), narrow.width)
         if self.kind == "count":
             return Chunk.of([pa.array(counts)])
-        values = np.zeros(length, dtype=np.int64 if facts[0].schema[0] == INT else np.float64)
-        values[shift : shift + len(column)] = column.fill_null(0).to_numpy(zero_copy_only=False)
         needed = self.width if self.minimum is None else max(self.minimum, 1)
+        if result_type == ARRAY:
+            cells = [*[None] * shift, *decode(column, ARRAY), *[None] * (length - shift - len(column))]
+            windows = [cells[row : row + narrow.width] if counts[row] >= needed else [] for row in range(rows)]
+            return Chunk.of([encode([vector_aggregate(window, self.kind) for window in windows], ARRAY)])
+        whole = facts[0].schema[0] in (INT, DATETIME)
+        values = np.zeros(length, dtype=np.int64 if whole else np.float64)
+        values[shift : shift + len(column)] = column.fill_null(0).to_numpy(zero_copy_only=False)
         result = narrow._aggregate(values, valid, counts)
-        return Chunk.of([pa.array(result.astype(values.dtype if result_type == INT else np.float64), mask=counts < needed)])
+        result = result.astype(values.dtype if result_type in (INT, DATETIME) else np.float64)
+        return Chunk.of([pa.array(result, mask=counts < needed).cast(result_type.physical)])
 
     def _within(self, start: int, stop: int, first: int, last: int) -> Rolling:
         """The same windows of rows ``start..stop`` where there are only rows ``first..last``: as wide as it matters."""
@@ -156,12 +170,15 @@ class Rolling(Operator):
         counted = F.count(column).over(window)
         if self.kind == "count":
             return relation.with_columns([counted], (INT,))
-        value = window_aggregate(column, column_type, self.kind, window)
+        if column_type == ARRAY:
+            value = vectors_column(F.collect_list(column).over(window), self.kind)
+        else:
+            value = window_aggregate(column, column_type, self.kind, window)
         if self.kind in ("min", "max") and column_type == FLOAT:
             first = F.first(column, ignorenulls=True).over(window)
             value = F.when(F.isnan(first), F.lit(float("nan"))).otherwise(value)
         needed = self.width if self.minimum is None else max(self.minimum, 1)
-        result = column_type if self.kind in ("sum", "min", "max") else FLOAT
+        result = column_type if self.kind in ("sum", "min", "max") or column_type == ARRAY else FLOAT
         return relation.with_columns([F.when(counted >= needed, value)], (result,))
 
     def describe(self) -> str:
@@ -248,6 +265,35 @@ def window_extremes(values: np.ndarray, valid: np.ndarray, width: int, largest: 
         first_is_nan = nan[np.minimum(following, len(values) - 1)] & (following < np.arange(rows) + width)
         result = np.where(first_is_nan, np.nan, result)
     return result
+
+
+def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[float] | None:
+    """Sum or mean of the vectors that are there; None where there is none, or where their lengths differ.
+
+    Examples
+    --------
+    >>> vector_aggregate([array.array("d", [1, 2]), None, array.array("d", [3, 4])], "mean")
+    [2.0, 3.0]
+    """
+    present = [vector for vector in vectors if vector is not None]
+    if len({len(vector) for vector in present}) != 1:
+        return None
+    total = np.sum(np.array(present, dtype=np.float64), axis=0)
+    return list(total / len(present) if kind == "mean" else total)
+
+
+def vectors_column(collected: Column, kind: str) -> Column:
+    """Spark column of :func:`vector_aggregate`, of the vectors of each window."""
+    from pyspark.sql import functions as F
+
+    from sframe_spark.operators.spark_columns import fit
+
+    def aggregates(groups: pa.Array) -> pa.Array:
+        windows = [decode(fit(group.values, ARRAY.physical), ARRAY) for group in groups]
+        return encode([vector_aggregate(window, kind) for window in windows], ARRAY)
+
+    aggregates.__annotations__ = {}
+    return F.arrow_udf(aggregates, "array<double>")(collected)
 
 
 def rolling(node: PlannerNode, kind: str, before: int, after: int, minimum_observations: int | None = None) -> PlannerNode:
