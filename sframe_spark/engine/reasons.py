@@ -24,7 +24,7 @@ from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.observe import observers
 from sframe_spark.planner.operator import Need
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.properties_of import is_in_order, properties_of
@@ -52,15 +52,15 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
     >>> plan = sort_rows(range_source(0, 3, -1), [(0, True)])
     >>> print(*order_reasons(plan, names=ColumnNames.of_plan(plan, ["day"]))[0].split(": "), sep="\\n")
     r1 sort by day
-    an exchange by key range and a sort, as the order is observed
+    an exchange by key range and a sort, as the result shows the order
     nothing known rules out day = 1 before day = 0
     """
     known = names or ColumnNames.of_plan(plan, ())
-    observed = observed_nodes(plan)
+    observed = observed_by(plan)
     lines, unkeyed = [], []
     first_to_compute = computed_first(plan)
     for number, node in enumerate(postorder([plan])):
-        reason = reason_of_node(node, known, id(node) in observed)
+        reason = reason_of_node(node, known, observed.get(id(node)))
         if reason is not None:
             blocked = [f"r{n}" for n in first_to_compute.get(id(node), ())]
             before = f"; computed before it, so that its rows can be {how_read(node)}: {', '.join(blocked)}" if blocked else ""
@@ -74,14 +74,33 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
     return [*(lines or ["no sort and no exchange: rows stay in their ranges"]), *reason_of_result(plan)]
 
 
-def reason_of_node(node: PlannerNode, names: ColumnNames, is_observed: bool) -> str | None:
-    """What a node of the plan does about order and places of rows, and why; None where it does nothing."""
+def observed_by(plan: PlannerNode) -> dict[int, str]:
+    """For each node whose row order is observed, by ``id``, what observes it."""
+    numbers = {id(node): number for number, node in enumerate(postorder([plan]))}
+    return {
+        place: "the result shows" if node is None else f"r{numbers[id(node)]} {node.operator_type} depends on"
+        for place, node in observers(plan).items()
+    }
+
+
+def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) -> str | None:
+    """What a node of the plan does about order and places of rows, and why; None where it does nothing.
+
+    Parameters
+    ----------
+    node
+        The node.
+    names
+        Names of columns.
+    observer
+        What observes the order of its rows, in words to which "the order" can be added; None if nobody does.
+    """
     operator = node.operator
     match operator:
         case Sort() | TopRows() | SuffixSort():
-            return reason_of_sort(node, names)
+            return reason_of_sort(node, names, observer)
         case GroupBy():
-            return reason_of_group_by(node, operator, names, is_observed)
+            return reason_of_group_by(node, operator, names, observer)
         case StreamingGroupBy():
             return reason_of_streaming(node, operator, names)
         case Reduce():
@@ -96,19 +115,19 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, is_observed: bool) -> 
             return f"{node.operator_type}: no exchange: rows are searched in its second input, block by block, as it is {searched}"
         case MergeSorted():
             return f"merge_sorted: no exchange: each range of the result is found by bisection in both inputs, {both_in_order(node, operator, names)}"
-        case SparkSource() if is_observed:
-            return "spark_source: a snapshot without an exchange: the order of rows is observed, and a DataFrame has none that stays"
+        case SparkSource() if observer:
+            return f"spark_source: a snapshot without an exchange: {observer} the order of rows, and a DataFrame has none that stays"
     return reason_of_reader(node)
 
 
-def reason_of_sort(node: PlannerNode, names: ColumnNames) -> str:
+def reason_of_sort(node: PlannerNode, names: ColumnNames, observer: str | None) -> str:
     """Why rows are sorted, and how."""
     operator, child = node.operator, node.inputs[0]
     assert isinstance(operator, (Sort, TopRows, SuffixSort))
     title = f"{node.operator_type} by {names.order(node, operator.by)}"
     lacking = not_known(child, operator.by, names)
     if isinstance(operator, Sort):
-        return f"{title}: an exchange by key range and a sort, as the order is observed: {lacking}"
+        return f"{title}: an exchange by key range and a sort, {f'as {observer}' if observer else 'though nobody observes'} the order: {lacking}"
     if isinstance(operator, TopRows):
         return f"{title}: no exchange of all rows: each partition gives its first {operator.rows}, and these are compared: {lacking}"
     if not operator.held:
@@ -117,7 +136,7 @@ def reason_of_sort(node: PlannerNode, names: ColumnNames) -> str:
     return f"{title}: no exchange: rows are {in_order(node, 0, held, names)}, and only ties are sorted, where they are: {lacking}"
 
 
-def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames, is_observed: bool) -> str:
+def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames, observer: str | None) -> str:
     """Why rows are exchanged to be grouped."""
     child, keys = node.inputs[0], names.listed(node, range(len(operator.keys)))
     if not runs_as_kernels(child):
@@ -126,11 +145,8 @@ def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames,
         why = "keys that are equal may be different values (-0.0 and 0.0, or one instant at two offsets), so groups are not runs of one value"
     else:
         why = not_known(child, [(key, True) for key in operator.keys], names)
-    after = (
-        "an exchange by key range and a sort of the groups, as their order is observed"
-        if is_observed
-        else "groups are not sorted, as nobody observes it"
-    )
+    sorted_after = f"an exchange by key range and a sort of the groups, as {observer} their order"
+    after = sorted_after if observer else "no sort of the groups, as nobody observes their order"
     return f"group_by on {keys}: an exchange of rows by hash of the keys, then {after}: {why}"
 
 

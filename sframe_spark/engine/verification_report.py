@@ -121,16 +121,15 @@ def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
 def section_findings(section: Section, names: ColumnNames) -> list[Finding]:
     """What became of each claim about a section."""
     rows = section.result.length.rows
-    match section.where:
-        case "Spark query":
-            found = check_query(section.plan, section.executed, rows)
-        case "segment tasks":
-            found = [*check_tasks(section.plan, section.executed), *range_findings(section)]
-        case "driver":
-            ran = len(section.executed)
-            found = [Finding("few rows, computed without Spark", f"Spark ran {ran} queries" if ran else None)]
-        case _:
-            found = [Finding("order in which rows leave Spark", claimed=False)]
+    if section.where == QUERY:
+        found = check_query(section.plan, section.executed, rows)
+    elif section.where == TASKS:
+        found = [*check_tasks(section.plan, section.executed), *range_findings(section)]
+    elif section.where == DRIVER:
+        ran = len(section.executed)
+        found = [Finding("few rows, computed without Spark", f"Spark ran {ran} queries" if ran else None)]
+    else:
+        found = [Finding("order in which rows leave Spark", claimed=False)]
     found.append(length_finding(section.plan, rows))
     found += row_findings(section.plan, section.result, names)
     if isinstance(section.result.operator, SegmentSource):

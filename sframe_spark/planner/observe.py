@@ -12,11 +12,16 @@ def observed_nodes(root: PlannerNode, root_observed: bool = True) -> set[int]:
 
     The order of an input is observed when its consumer needs it for its values, or passes it on to an output whose order is observed.
     """
-    observed = {id(root)} if root_observed else set()
+    return set(observers(root, root_observed))
+
+
+def observers(root: PlannerNode, root_observed: bool = True) -> dict[int, PlannerNode | None]:
+    """For each node whose row order reaches the result, by ``id``, a node that needs it for its values; None where the result shows it."""
+    found: dict[int, PlannerNode | None] = {id(root): None} if root_observed else {}
     for node in reversed(list(postorder([root]))):
         for slot, child in enumerate(node.inputs):
             need = node.operator.requires(slot)
-            if need is Need.ANY or (need is Need.INHERITED and id(node) not in observed):
+            if need is Need.ANY or (need is Need.INHERITED and id(node) not in found):
                 continue
-            observed.add(id(child))
-    return observed
+            found.setdefault(id(child), found[id(node)] if need is Need.INHERITED else node)
+    return found

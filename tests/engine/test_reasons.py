@@ -54,6 +54,16 @@ CASES: list[tuple[str, Callable[[SFrame], SFrame | tc.SArray], list[str]]] = [
     ),
     ("prefix", lambda a: a.sort(["t", "v"]), ["suffix_sort by t, v: no exchange: rows are in order of t (recorded when", "only ties are sorted"]),
     ("descending", lambda a: a.sort("v", ascending=False), ["sort by v (descending)", "rules out v = 0, t = 0 before v = 1, t = 1"]),
+    (
+        "sort below",
+        lambda a: a.sort("v")["t"].cumulative_sum(),
+        ["r1 sort by v: an exchange by key range and a sort, as r3 cumulative depends on the order"],
+    ),
+    (
+        "groups in no order",
+        lambda a: a.groupby("k", {"s": agg.SUM("v")}).groupby("s", {"n": agg.COUNT()}),
+        ["then no sort of the groups, as nobody observes"],
+    ),
     ("two sorts", lambda a: a.sort("v").sort("k"), ["sort by k, v", "left out the first of two sorts, by v: the second one, by k, takes it in"]),
     ("unobserved", lambda a: a.sort("v").groupby("k", {"s": agg.SUM("v")}), ["left out sort by v: nobody observes", "left out the row key of r0"]),
     (
