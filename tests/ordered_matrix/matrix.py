@@ -17,6 +17,8 @@ from tests.ordered_matrix.shapes import FORMS, SHAPES
 PROGRAMS: dict[str, Program] = {**row_programs.PROGRAMS, **key_programs.PROGRAMS, **order_programs.PROGRAMS}
 PARTITIONS = (1, 2, 7, 64)
 LAYOUTS = tuple(product(PARTITIONS, (True, False)))
+BATCH_ROWS = {1: 4, 2: 131_072, 7: 2, 64: 131_072}
+"""Rows that a kernel sees at a time, by partitions: what goes on from one range to the next must go on from one batch to the next too."""
 Entry = tuple[str, str, str]
 """Names of a program, a shape and a form."""
 
@@ -65,7 +67,8 @@ def covering(layout: int) -> list[Entry]:
 def failures(chosen: Iterable[Entry], partitions: int, adaptive: bool) -> list[str]:
     """Run entries in one layout, everything on Spark; what went wrong, one text per entry."""
     found = []
-    with tempfile.TemporaryDirectory() as directory, spark_layout(partitions, adaptive) as options, config.using(default_segments=partitions):
+    sizes = config.using(default_segments=partitions, batch_rows=BATCH_ROWS[partitions])
+    with tempfile.TemporaryDirectory() as directory, spark_layout(partitions, adaptive) as options, sizes:
         for program, shape, form in chosen:
             try:
                 check(PROGRAMS[program], Case(SHAPES[shape], form, directory), options)
