@@ -9,6 +9,7 @@ import attrs
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.executed_plans import ExecutedPlan
 from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import is_materialized, optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.relied_orders import relied_orders
@@ -201,7 +202,8 @@ def words(claim: RowClaim, node: PlannerNode, names: ColumnNames) -> tuple[str, 
 
 def order_finding(why: str, node: PlannerNode, by: tuple[tuple[int, bool], ...], names: ColumnNames) -> Finding:
     """Whether rows are in an order that the plan relies on; they are computed for that."""
-    plan = optimize(node)
+    with GRAPH_LOCK:
+        plan = optimize(node)
     source = plan if is_materialized(plan) else Executor(MaterializeOptions()).execute(plan)
     row = check_rows(source, [InOrder(by)])[0].row
     return Finding(f"{why}: rows in order of {names.order(node, by)}", None if row is None else f"row {row} comes before the row above it")
