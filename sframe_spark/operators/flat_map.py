@@ -15,7 +15,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decode import decode
+from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
 
 
@@ -103,7 +103,7 @@ def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable
             for row in range(batch.num_rows):
                 chunk = Chunk(tuple(column.slice(row, 1) for column in columns), 1)
                 result = guarded(lambda chunk=chunk: operator.kernel([chunk], [facts]))  # type: ignore[misc]
-                carried = [pa.repeat(batch.column(width + i)[row], result.rows) for i in range(hidden)]
+                carried = [scalar_array(batch.column(width + i)[row], result.rows) for i in range(hidden)]
                 arrays = [*result.columns, *carried, pa.array(range(result.rows), pa.int64())]
                 names = [f"c{i}" for i in range(len(result.columns))]
                 names += [batch.schema.names[width + i] for i in range(hidden)] + ["place"]

@@ -17,6 +17,7 @@ from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ColumnType
+from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode
 
 if TYPE_CHECKING:
@@ -197,7 +198,7 @@ def resolve(function: Function) -> ScalarFunction | PythonFunction:
 
 def constant_array(literal: Literal, rows: int) -> pa.Array:
     """A literal repeated over rows."""
-    return pa.repeat(literal.to_scalar(), rows)
+    return scalar_array(literal.to_scalar(), rows)
 
 
 def describe_operand(operand: Operand) -> str:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decode import decode
+from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
 
 LONGEST_SHOWN = 500
@@ -52,7 +52,7 @@ class PythonFunction:
 
     def kernel(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
         """Results for a run of rows, one call per row in row order."""
-        lists = [decode(pa.repeat(a, rows) if isinstance(a, pa.Scalar) else a, t) for a, t in zip(arguments, types, strict=True)]
+        lists = [decode(scalar_array(a, rows) if isinstance(a, pa.Scalar) else a, t) for a, t in zip(arguments, types, strict=True)]
         function = self.function
         results = self._call(function, self._values(lists, rows))
         try:
