@@ -195,7 +195,7 @@ def fields_of_first_line(text: str, options: CsvOptions) -> tuple[list[str], int
 
 
 def _line(text: str, start: int, options: CsvOptions) -> tuple[list[str], int]:
-    """The fields of the line that starts at a place, none if it is blank, and the start of the next."""
+    """The fields of the line that starts at a place, none if it is blank and lines are divided, and the start of the next."""
     fields: list[str] = []
     blank = True
     pattern, position = field_pattern(options), start
@@ -207,7 +207,7 @@ def _line(text: str, start: int, options: CsvOptions) -> tuple[list[str], int]:
         position = match.end()
         if match.group(4) != options.delimiter:
             break
-    return ([] if blank and len(fields) == 1 else fields), position
+    return ([] if blank and len(fields) == 1 and not options.is_undivided else fields), position
 
 
 def _bracketed(text: str, start: int, pattern: re.Pattern[str]) -> re.Match[str] | None:

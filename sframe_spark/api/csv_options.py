@@ -15,10 +15,16 @@ from sframe_spark.storage.paths import filesystem_of, is_local, normalised
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
+# Stands for a line break as delimiter, with which every line is one field. Unicode keeps this code point out of texts.
+IN_NO_TEXT = "\uffff"
 
 
 class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
     """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class CsvNoLineError(StorageError, RuntimeError):
+    """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
 
 
 class CsvLineError(StorageError, RuntimeError):
@@ -70,6 +76,11 @@ class CsvOptions:
                 raise InvalidArgumentError(f"{name} must be one character or empty, got {getattr(self, name)!r}")
 
     @property
+    def is_undivided(self) -> bool:
+        """True when every line is one field, a blank one too."""
+        return self.delimiter == IN_NO_TEXT
+
+    @property
     def usual_lines(self) -> bool:
         """True when lines end as they do in text files."""
         return self.line_terminator in NEWLINES
@@ -101,7 +112,7 @@ class CsvRequest:
     url
         A path, a directory, or a pattern; files are read in name order, compressed ones too.
     delimiter, header, comment_char, escape_char, double_quote, quote_char, line_terminator, nrows, skiprows
-        See :class:`CsvOptions`; no number of rows means all.
+        See :class:`CsvOptions`; no number of rows means all. A line break as delimiter makes every line one field.
     error_bad_lines
         Raise at the first line that is no row.
     skip_initial_space, nrows_to_infer
@@ -140,8 +151,9 @@ class CsvRequest:
     def dialect(self) -> CsvOptions:
         """How the files are written."""
         rows = None if self.nrows is None else count(self.nrows, "nrows") or None
+        delimiter = IN_NO_TEXT if self.delimiter in NEWLINES else self.delimiter
         return CsvOptions(
-            self.delimiter, bool(self.header), self.comment_char or "", self.escape_char or "", bool(self.double_quote),
+            delimiter, bool(self.header), self.comment_char or "", self.escape_char or "", bool(self.double_quote),
             self.quote_char or "", self.line_terminator, count(self.skiprows, "skiprows"), rows,
         )  # fmt: skip
 

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.csv_fields import TextBlock, decoded, fields_of_first_line, text_block
 from sframe_spark.api.csv_lines import line_blocks, without_first_lines
-from sframe_spark.api.csv_options import CsvLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
+from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
 from sframe_spark.api.csv_types import converted, narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
@@ -63,13 +63,23 @@ class CsvFiles:
     bad_lines: dict[str, list[str]] = attrs.Factory(dict)
 
     def read_names(self, usecols: Any) -> None:
-        """Take column names from the first file that has a line, and choose among them."""
+        """Take column names from the first file that has a line, and choose among them.
+
+        Raises
+        ------
+        CsvNoLineError
+            If there is text, but no line after those to leave out.
+        """
+        is_empty = True
         for path in self.paths:
             for block in line_blocks(path, self.options):
+                is_empty = False
                 self.names, _ = self._header(block, path)
                 break
             if self.names:
                 break
+        if not self.names and not is_empty:
+            raise CsvNoLineError(f"{self.paths[0]} has no line after those left out: look at skiprows and comment_char")
         self.wanted = chosen_columns(self.names, usecols)
 
     def _header(self, block: bytes, path: str) -> tuple[list[str], bytes]:

@@ -67,12 +67,14 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
-    """Save a frame as a directory of segments or as CSV."""
+    """Save a frame as a directory of segments or as CSV, whose name ends in ``.csv`` or ``.csv.gz``."""
     from sframe_spark.api.csv_writer import write_csv
 
-    chosen = format or ("csv" if path_text(path).endswith((".csv", ".csv.gz")) else "binary")
+    text = path_text(path)
+    is_named_csv = text.endswith((".csv", ".csv.gz"))
+    chosen = format or ("csv" if is_named_csv else "binary")
     if chosen == "csv":
-        write_csv(node, names, path)
+        write_csv(node, names, text if is_named_csv else f"{text}.csv")
     elif chosen == "binary":
         save_node(node, path, names)
     else:

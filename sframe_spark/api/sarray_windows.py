@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.cumulative import cumulative
-from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.rolling import rolling
 
 if TYPE_CHECKING:
@@ -41,7 +40,8 @@ class Windows:
         needed = None if minimum is None else min(minimum, max(end - start + 1, 0))
         node = rolling(self._node, kind, start, end, needed)
         if minimum == 0 and kind in KINDS_OF_NOTHING and self._node.schema[0].is_numeric:
-            return SArray(_node=apply_function("fill_missing", node, parameters=(0,)))
+            values = rolling(self._node, "count", start, end)
+            node = SArray.where(SArray(_node=values), SArray(_node=node), 0)._node
         return SArray(_node=node, _typed_by_values=True)
 
     def cumulative_sum(self) -> SArray:

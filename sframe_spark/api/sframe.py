@@ -272,25 +272,25 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         write_csv(self._node, self._names, filename, CsvFormat(*form, **options))
 
     @staticmethod
-    def read_csv(url: str, delimiter: str = ",", header: bool = True, **options: Any) -> SFrame:
+    def read_csv(url: str, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> SFrame:
         """A frame of the rows of a CSV file, or of all files in a directory or that match a pattern, in name order.
 
         Parameters
         ----------
-        url, delimiter, header, options
+        url, delimiter, header, dialect, options
             See :class:`~sframe_spark.api.csv_options.CsvRequest`.
         """
         from sframe_spark.api.csv_reader import read_csv
 
-        node, names = read_csv(url, delimiter, header, **options)
+        node, names = read_csv(url, delimiter, header, *dialect, **options)
         return SFrame(_node=node, _names=names)
 
     @staticmethod
-    def read_csv_with_errors(url: str, delimiter: str = ",", header: bool = True, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
+    def read_csv_with_errors(url: str, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
         """What :meth:`read_csv` reads, and the lines of each file that fit no row."""
         from sframe_spark.api.csv_reader import read_csv_with_errors
 
-        node, names, left_out = read_csv_with_errors(url, delimiter, header=header, **options)
+        node, names, left_out = read_csv_with_errors(url, delimiter, header, False, *dialect, **options)
         return SFrame(_node=node, _names=names), {path: SArray(lines, str) for path, lines in left_out.items()}
 
     @staticmethod

@@ -267,7 +267,7 @@ def test_places_that_cannot_be_written(tmp_path: Path) -> None:
             sf.save(path)
         assert path in str(caught.value)
     with pytest.raises(StorageError, match="is a directory"):
-        sf.save(str(folder), format="csv")
+        sf.export_csv(str(folder))
     assert files_below(tmp_path) == ["file", "folder/letter.txt"]
     assert list(sf["a"]) == list(range(10))
 
