@@ -6,7 +6,7 @@ from itertools import pairwise
 
 from sframe_spark.operators.columns import Project, Zip, part_of_zip
 from sframe_spark.operators.lookup import Lookup
-from sframe_spark.operators.merge_sorted import first_descent
+from sframe_spark.operators.order_check import first_break
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.source_statistics import source_statistics
 from sframe_spark.operators.sources import Source
@@ -44,9 +44,6 @@ def first_row_out_of_order(node: PlannerNode, position: int, ascending: bool = T
     if (recorded.ascending if ascending else recorded.descending) is not False:
         return None
     lookup = Lookup.of(operator)
-    for start, stop in pairwise(lookup.starts.tolist()):
-        before = max(start - 1, 0)
-        place = first_descent(lookup.read(before, stop, [position]).columns, [node.schema[position]], [ascending])
-        if place is not None:
-            return int(before + place)
-    return None
+    blocks = (lookup.read(start, stop, [position]) for start, stop in pairwise(lookup.starts.tolist()))
+    found = first_break(blocks, (node.schema[position],), [(0, ascending)])
+    return None if found is None else found[0]

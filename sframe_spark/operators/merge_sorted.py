@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError
 from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Positions
-from sframe_spark.operators.order_check import steps
+from sframe_spark.operators.order_check import first_break
 from sframe_spark.operators.rows import append_relations
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.suffix_sort import sort_parts
@@ -141,9 +141,10 @@ class MergeSorted(Operator):
         """Rows of one input, after a look at each and the one before it."""
         before = max(first - 1, 0) if first < last else first
         keys = side.read(before, last, self.positions)
-        bad = first_descent(keys.columns, [side.schema[p] for p in self.positions], [up for _, up in self.by])
-        if bad is not None:
-            raise InvalidArgumentError(unsorted_message(self.columns, [up for _, up in self.by], SIDES[number], before + bad))
+        directions = [up for _, up in self.by]
+        found = first_break([keys], tuple(side.schema[p] for p in self.positions), list(enumerate(directions)))
+        if found is not None:
+            raise InvalidArgumentError(unsorted_message(self.columns, directions, SIDES[number], before + found[0]))
         return side.read(first, last)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -188,7 +189,7 @@ def sorted_places(columns: Sequence[pa.Array], types: Sequence[ColumnType], dire
     """
     if len(columns) == 1 and directions[0]:
         return ascending_places(columns[0], types[0])
-    if first_descent(columns, types, directions) is None:
+    if first_break([Chunk(tuple(columns), len(columns[0]))], tuple(types), list(enumerate(directions))) is None:
         return None
     parts = [part for column, kind, up in zip(columns, types, directions, strict=True) for part in sort_parts(column, kind, up)]
     return np.lexsort(parts[::-1])
@@ -205,20 +206,6 @@ def ascending_places(column: pa.Array, column_type: ColumnType) -> Positions | N
         # Two ascending runs are merged in one pass, NaN last; comparing with NaN says nothing.
         return None if bool((numbers[1:] >= numbers[:-1]).all()) else np.argsort(numbers, kind="stable")
     return np.lexsort((numbers, column.is_valid().to_numpy(zero_copy_only=False)))
-
-
-def first_descent(columns: Sequence[pa.Array], types: Sequence[ColumnType], directions: Sequence[bool]) -> int | None:
-    """Number of the first row that comes before the row above it, None when there is none.
-
-    Examples
-    --------
-    >>> from sframe_spark.types import FLOAT
-    >>> first_descent([pa.array([None, 1.0, float("nan"), 2.0])], [FLOAT], [True])
-    3
-    """
-    rows = Chunk(tuple(columns), len(columns[0]))
-    down = np.flatnonzero(steps(rows, tuple(types), list(enumerate(directions))) < 0)
-    return int(down[0]) + 1 if len(down) else None
 
 
 def merge_sorted(first: PlannerNode, second: PlannerNode, by: Sequence[tuple[int, bool]], columns: Sequence[str]) -> PlannerNode:

@@ -37,7 +37,7 @@ def first_break(chunks: Iterable[Chunk], schema: Schema, by: Sequence[tuple[int,
     before = Chunk.empty(schema)
     seen = 0
     for chunk in chunks:
-        rows = concatenate([before, chunk], schema)
+        rows = concatenate([before, chunk], schema) if before.rows else chunk
         wrong = np.flatnonzero(steps(rows, schema, by) < 0)
         if len(wrong):
             place = int(wrong[0])
