@@ -11,9 +11,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
-from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.materialize import optimize
-from sframe_spark.engine.options import MaterializeOptions
+from tests.execution import executed
 
 DAY = datetime.datetime(2024, 3, 1)
 HOUR = datetime.timedelta(hours=1)
@@ -103,14 +101,6 @@ def test_only_frames_are_joined() -> None:
         SFrame({"t": [1]}).asof_join([1], on="t")  # type: ignore[arg-type]
 
 
-def run(frame: SFrame, **options: Any) -> tuple[list[Any], list[str]]:
-    """Columns of a frame after one execution, and the executor's log."""
-    executor = Executor(MaterializeOptions(**options))
-    source = executor.execute(frame._node if options.get("naive") else optimize(frame._node))
-    chunk = source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
-    return [column.to_pylist() for column in chunk.columns], executor.log
-
-
 @pytest.mark.spark
 def test_saved_sorted_frames_are_joined_without_an_exchange(everything_on_spark: None, tmp_path: Path) -> None:
     left = SFrame({"t": list(range(0, 300, 2)), "g": [number % 3 for number in range(150)]})
@@ -118,7 +108,7 @@ def test_saved_sorted_frames_are_joined_without_an_exchange(everything_on_spark:
     for name, frame in (("left", left), ("right", right)):
         frame.save(str(tmp_path / name))
     joined = load_sframe(str(tmp_path / "left")).asof_join(load_sframe(str(tmp_path / "right")), on="t")
-    found, log = run(joined, segments=7)
+    found, log = executed(joined, segments=7)
     assert [line.split(":")[0] for line in log] == ["segments"]
     assert found[-1] == [number // 7 for number in range(0, 300, 2)]
 
@@ -132,9 +122,9 @@ def test_the_spark_lowering_and_any_number_of_segments_agree(everything_on_spark
     right = SFrame({"t": [*reversed(keys), 4.0], "g": ["a", "a", "b", None, "b"] * 2, "v": list(range(10))})
     for arguments in ({}, {"allow_exact": False}, {"tolerance": 1.5}):
         joined = left.asof_join(right, on="t", by=by, direction=direction, **arguments)
-        expected = repr(run(joined, naive=True)[0])
+        expected = repr(executed(joined, naive=True)[0])
         for segments in (1, 2, 7):
-            assert repr(run(joined, segments=segments)[0]) == expected
+            assert repr(executed(joined, segments=segments)[0]) == expected
 
 
 @pytest.mark.spark
@@ -145,16 +135,16 @@ def test_a_large_left_side_out_of_order_keeps_its_places(everything_on_spark: No
     monkeypatch.setattr(asof_join, "MOST_ROWS_OUT_OF_ORDER", 0)
     left = SFrame({"t": [9, 1, None, 5, 1], "w": list("abcde")})
     joined = left.asof_join(SFrame({"t": [0, 4, 8], "v": [10, 14, 18]}), on="t")
-    found, log = run(joined, segments=2)
+    found, log = executed(joined, segments=2)
     assert found == [list(left[name]) for name in ("t", "w")] + [[18, 10, None, 14, 10]]
     assert log.count("query: sort") == 2
-    assert repr(run(joined, naive=True)[0]) == repr(found)
+    assert repr(executed(joined, naive=True)[0]) == repr(found)
 
 
 def test_a_few_rows_against_a_large_saved_frame_need_no_job(tmp_path: Path) -> None:
     SFrame({"t": list(range(0, 200, 2)), "v": list(range(100))}).save(str(tmp_path / "right"))
     joined = SFrame({"t": [9, 150]}).asof_join(load_sframe(str(tmp_path / "right")), on="t")
     with config.using(small_rows=10):
-        found, log = run(joined)
+        found, log = executed(joined)
     assert found[-1] == [4, 75]
     assert [line.split(":")[0] for line in log] == ["driver"]

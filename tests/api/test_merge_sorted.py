@@ -9,9 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.materialize import optimize
-from sframe_spark.engine.options import MaterializeOptions
+from tests.execution import executed
 
 DAY = datetime.datetime(2024, 3, 1)
 
@@ -35,9 +33,8 @@ def test_a_frame_with_itself_and_with_nothing() -> None:
 def test_merged_rows_are_known_to_be_in_order() -> None:
     frame = SFrame({"t": [1, 3]})
     merged = frame.merge_sorted(frame, on="t")
-    executor = Executor(MaterializeOptions())
-    executor.execute(optimize(frame.asof_join(merged, on="t")._node))
-    assert all("sort" not in line for line in executor.log)
+    _, log = executed(frame.asof_join(merged, on="t"))
+    assert all("sort" not in line for line in log)
 
 
 def test_what_is_known_to_be_out_of_order_is_refused_at_once() -> None:
@@ -100,14 +97,6 @@ def test_other_columns_and_other_things_are_refused() -> None:
         frame.merge_sorted([1], on="t")  # type: ignore[arg-type]
 
 
-def run(frame: SFrame, **options: Any) -> tuple[list[Any], list[str]]:
-    """Columns of a frame after one execution, and the executor's log."""
-    executor = Executor(MaterializeOptions(**options))
-    source = executor.execute(frame._node if options.get("naive") else optimize(frame._node))
-    chunk = source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
-    return [column.to_pylist() for column in chunk.columns], executor.log
-
-
 @pytest.mark.spark
 @pytest.mark.parametrize("by", [[("k", True), ("t", False)], [("t", False), ("k", False)], [("k", False)]], ids=str)
 def test_several_columns_on_spark(everything_on_spark: None, tmp_path: Path, by: Any) -> None:
@@ -117,10 +106,10 @@ def test_several_columns_on_spark(everything_on_spark: None, tmp_path: Path, by:
     for number, part in enumerate(parts):
         part.save(str(tmp_path / str(number)))
     merged = load_sframe(str(tmp_path / "0")).merge_sorted(load_sframe(str(tmp_path / "1")), on=by)
-    expected = run(parts[0].append(parts[1]).sort(by), naive=True)[0]
-    assert run(merged, naive=True)[0] == expected
+    expected = executed(parts[0].append(parts[1]).sort(by), naive=True)[0]
+    assert executed(merged, naive=True)[0] == expected
     for segments in (1, 7):
-        found, log = run(merged, segments=segments)
+        found, log = executed(merged, segments=segments)
         assert (found, [line.split(":")[0] for line in log]) == (expected, ["segments"])
 
 
@@ -131,9 +120,9 @@ def test_the_spark_lowering_and_any_number_of_segments_agree(everything_on_spark
     for name, frame in (("first", first), ("second", second)):
         frame.save(str(tmp_path / name))
     merged = load_sframe(str(tmp_path / "first")).merge_sorted(load_sframe(str(tmp_path / "second")), on="t")
-    expected = run(merged, naive=True)[0]
+    expected = executed(merged, naive=True)[0]
     assert expected[-1] == list("aghbcidejkflm")
     for segments in (1, 2, 7):
-        found, log = run(merged, segments=segments)
+        found, log = executed(merged, segments=segments)
         assert repr(found) == repr(expected)
         assert [line.split(":")[0] for line in log] == ["segments"]

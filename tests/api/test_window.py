@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
-from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.materialize import optimize
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.values.decode import decode
+from tests.execution import executed
 
 DAY = datetime.datetime(2024, 3, 1)
 
@@ -79,14 +76,6 @@ def test_windows_of_times_with_offsets_compare_instants(spark: Any) -> None:
         assert list(SFrame({"t": times}).window("t", {"n": aggregate.COUNT()}, before="1d")["n"]) == found
 
 
-def run(frame: SFrame, **options: Any) -> tuple[list[list[Any]], list[str]]:
-    """Columns of a frame after one execution, and the executor's log."""
-    executor = Executor(MaterializeOptions(**options))
-    source = executor.execute(frame._node if options.get("naive") else optimize(frame._node))
-    chunk = source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
-    return [decode(column, kind) for column, kind in zip(chunk.columns, frame._node.schema, strict=True)], executor.log
-
-
 def same(first: Any, second: Any) -> bool:
     """True for equal values; the order of summation may show in floats."""
     if isinstance(first, list) and isinstance(second, list):
@@ -104,15 +93,15 @@ def test_the_spark_lowering_and_any_number_of_segments_agree(everything_on_spark
     wanted = [aggregate.COUNT(), aggregate.CONCAT("n"), aggregate.ARGMAX("v", "n"), aggregate.QUANTILE("v", 0.5), aggregate.SELECT_ONE("g")]
     wanted += [function("v") for function in (aggregate.SUM, aggregate.MEAN, aggregate.MIN, aggregate.MAX, aggregate.VAR, aggregate.STD)]
     found = SFrame(columns).window("t", wanted, before=2.5, after=1, by=by)
-    expected = run(found, naive=True)[0]
+    expected = executed(found, naive=True)[0]
     for segments in (1, 2, 7):
-        assert same(run(found, segments=segments)[0], expected)
+        assert same(executed(found, segments=segments)[0], expected)
 
 
 @pytest.mark.spark
 def test_a_saved_sorted_frame_needs_no_exchange(everything_on_spark: None, tmp_path: Path) -> None:
     SFrame({"t": list(range(0, 300, 3)), "v": list(range(100))}).save(str(tmp_path / "frame"))
-    found, log = run(load_sframe(str(tmp_path / "frame")).window("t", {"s": aggregate.SUM("v")}, before=6), segments=7)
+    found, log = executed(load_sframe(str(tmp_path / "frame")).window("t", {"s": aggregate.SUM("v")}, before=6), segments=7)
     assert found[-1] == [sum(range(max(0, number - 2), number + 1)) for number in range(100)]
     assert [line.split(":")[0] for line in log] == ["segments"]
 
@@ -120,6 +109,6 @@ def test_a_saved_sorted_frame_needs_no_exchange(everything_on_spark: None, tmp_p
 @pytest.mark.spark
 def test_rows_that_are_computed_are_computed_once(everything_on_spark: None) -> None:
     frame = SFrame({"t": [5, 3, 9, 4], "v": [1, 2, 3, 4]})
-    found, log = run(frame.window("t", {"s": aggregate.SUM("v")}, before=1), segments=2)
+    found, log = executed(frame.window("t", {"s": aggregate.SUM("v")}, before=1), segments=2)
     assert found[-1] == [5, 2, 3, 6]
     assert log.count("query: sort") == 2

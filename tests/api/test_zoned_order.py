@@ -15,13 +15,11 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.materialize import optimize
-from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.storage import reader
 from sframe_spark.storage.statistics import column_statistics, merge
 from sframe_spark.types import ZONED_DATETIME
 from sframe_spark.values.encode import encode
+from tests.execution import executed
 
 START = datetime.datetime(2024, 3, 31, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -74,14 +72,6 @@ def saved(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> str:
     return place
 
 
-def run(sf: tc.SFrame, naive: bool = False) -> tuple[list[tuple[Any, ...]], list[str]]:
-    """Rows of a frame after one execution, and the executor's log."""
-    executor = Executor(MaterializeOptions(naive=naive))
-    source = executor.execute(sf._node if naive else optimize(sf._node))
-    result = tc.SFrame(_node=source, _names=sf.column_names())
-    return [tuple(row[name] for name in sf.column_names()) for row in result], executor.log
-
-
 @pytest.mark.spark
 def test_the_recorded_order_is_used(saved: str, everything_on_spark: None) -> None:
     sf = tc.load_sframe(saved)
@@ -100,10 +90,10 @@ def test_the_recorded_order_is_used(saved: str, everything_on_spark: None) -> No
         "range": sf[(sf["t"] >= at(700)) & (sf["t"] < at(710, 2))],
     }
     for name, program in programs.items():
-        rows, log = run(program)
+        columns, log = executed(program)
         assert not [line for line in log if line.startswith("query")], (name, log)
-        assert rows == run(program, naive=True)[0], name
-    assert rows == [(row["t"], row["v"]) for row in frame(2_000) if at(700) <= row["t"] < at(710)]
+        assert columns == executed(program, naive=True)[0], name
+    assert list(zip(*columns, strict=True)) == [(row["t"], row["v"]) for row in frame(2_000) if at(700) <= row["t"] < at(710)]
 
 
 @pytest.mark.spark
