@@ -49,6 +49,12 @@ A law about it:
 ...     return child.inputs[0] if isinstance(child.operator, Negated) else None
 >>> negated_twice(Negated().make_planner_node(Negated().make_planner_node(x))) is x
 True
+
+Plans leave the process as JSON text, :func:`graph_to_json`, and come back, :func:`graph_from_json`, as long as the parameters of their operators
+are plain values and the classes of their operators are registered:
+
+>>> list(column_of(graph_from_json(graph_to_json(node_of(SArray([1, 2]) * 10)))))
+[10, 20]
 """
 
 from __future__ import annotations
@@ -66,6 +72,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator, SequentialOperator, any_parameter
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 
 __all__ = [
     "STAGES",
@@ -88,6 +95,8 @@ __all__ = [
     "column_of",
     "concatenate",
     "frame_of",
+    "graph_from_json",
+    "graph_to_json",
     "law",
     "node_of",
     "planner_node_name_to_type",

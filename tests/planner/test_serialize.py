@@ -96,6 +96,13 @@ def test_every_node_is_written_once() -> None:
     assert len(json.loads(graph_to_json(lattice(40)))["nodes"]) == 41
 
 
+def test_authors_of_operators_find_it_at_their_door() -> None:
+    from sframe_spark import plugin
+
+    assert (plugin.graph_to_json, plugin.graph_from_json) == (graph_to_json, graph_from_json)
+    assert {"graph_to_json", "graph_from_json"} <= set(plugin.__all__)
+
+
 def test_ten_thousand_nodes_come_back() -> None:
     assert sum(1 for _ in postorder([again(chain(DEEP))])) == DEEP + 1
 
