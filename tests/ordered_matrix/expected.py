@@ -164,13 +164,15 @@ def cumulative(values: Sequence[Any], kind: str) -> list[Any]:
     return [statistic(kind, values[: place + 1]) for place in range(len(values))]
 
 
-def rolling(values: Sequence[Any], kind: str, first: int, last: int, least: int | None) -> list[Any]:
-    """Statistics of the values between two offsets from each."""
+def rolling(values: Sequence[Any], kind: str, first: int, last: int, least: int | None, nothing: float) -> list[Any]:
+    """Statistics of the values between two offsets from each; ``nothing`` is their sum where there is none."""
     result: list[Any] = []
     for place in range(len(values)):
         found = present([values[other] for other in range(place + first, place + last + 1) if 0 <= other < len(values)])
         if kind == "count":
             result.append(len(found))
+        elif not found and least == 0 and kind in ("sum", "var", "stdv"):
+            result.append(nothing if kind == "sum" else 0.0)
         elif len(found) < (last - first + 1 if least is None else max(least, 1)):
             result.append(None)
         # As the reference has it: NaN wins where it comes first, and is passed over elsewhere.

@@ -6,6 +6,8 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from itertools import product
 
+import attrs
+
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.testing.equivalence import EngineRunner, spark_layout
@@ -19,6 +21,8 @@ PARTITIONS = (1, 2, 7, 64)
 LAYOUTS = tuple(product(PARTITIONS, (True, False)))
 BATCH_ROWS = {1: 4, 2: 131_072, 7: 2, 64: 131_072}
 """Rows that a kernel sees at a time, by partitions: what goes on from one range to the next must go on from one batch to the next too."""
+ON_DISK = (2, 7)
+"""Partitions with which every result, one in the middle of a program too, is written as segments."""
 Entry = tuple[str, str, str]
 """Names of a program, a shape and a form."""
 
@@ -69,6 +73,7 @@ def failures(chosen: Iterable[Entry], partitions: int, adaptive: bool) -> list[s
     found = []
     sizes = config.using(default_segments=partitions, batch_rows=BATCH_ROWS[partitions])
     with tempfile.TemporaryDirectory() as directory, spark_layout(partitions, adaptive) as options, sizes:
+        options = attrs.evolve(options, in_memory=0) if partitions in ON_DISK else options
         for program, shape, form in chosen:
             try:
                 check(PROGRAMS[program], Case(SHAPES[shape], form, directory), options)

@@ -90,7 +90,9 @@ def all_rolling(frame: SFrame, name: str) -> SFrame:
 
 def rolling_rows(rows: Rows, name: str) -> Rows:
     """What they give."""
-    return with_values(rows, {f"{kind} {w[0]}": rolling(values(rows, name), kind, *w) for w in WINDOWS for kind in ("count", *ROLLING)})
+    nothing = 0 if name == "w" else 0.0
+    found = {f"{kind} {w[0]}": rolling(values(rows, name), kind, *w, nothing) for w in WINDOWS for kind in ("count", *ROLLING)}
+    return with_values(rows, found)
 
 
 ROLLING_NAMES = [*NAMES, *[f"{kind} {window[0]}" for window in WINDOWS for kind in ("count", *ROLLING)]]

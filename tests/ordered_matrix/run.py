@@ -1,4 +1,4 @@
-"""Run a part of the matrix in a process of its own: `python -m tests.ordered_matrix.run PARTITIONS on|off [EVERY] [FIRST] [cluster]`.
+"""Run a part of the matrix in a process of its own: `python -m tests.ordered_matrix.run PARTITIONS on|off EVERY FIRST [cluster]`.
 
 With ``cluster`` it runs on three executor processes, where the order that Spark gives by accident differs: tasks end in another order, and
 blocks come from other processes. The last line of the output tells how many entries were run, and where.
@@ -33,5 +33,4 @@ def main(partitions: int, adaptive: bool, every: int, first: int, on_cluster: bo
 
 
 if __name__ == "__main__":
-    numbers = [int(text) for text in sys.argv[3:5]]
-    sys.exit(main(int(sys.argv[1]), sys.argv[2] == "on", *(numbers + [1, 0][len(numbers) :]), "cluster" in sys.argv) > 0)
+    sys.exit(main(int(sys.argv[1]), sys.argv[2] == "on", int(sys.argv[3]), int(sys.argv[4]), sys.argv[5:] == ["cluster"]) > 0)
