@@ -24,6 +24,7 @@ from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.reverse import Reverse
 from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
+from sframe_spark.operators.running import Running
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
@@ -195,9 +196,10 @@ def _sorted_join(described: OperatorText, declared: Declared) -> Operator:
 
 
 def _group_by(described: OperatorText, declared: Declared) -> Operator:
+    classes: dict[str, type[GroupBy | Running]] = {item.name: item for item in (GroupBy, Running)}
     keys, aggregations = described.text.split("; ", 1)
     names = [name for name in keys.strip("[]").split(", ") if name]
-    return GroupBy(tuple(int(name.removeprefix("c")) for name in names), _aggregations(aggregations))
+    return classes[described.name](tuple(int(name.removeprefix("c")) for name in names), _aggregations(aggregations))
 
 
 def _streaming_group_by(described: OperatorText, declared: Declared) -> Operator:
@@ -341,6 +343,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "join": _join,
     "sorted_join": _sorted_join,
     "group_by": _group_by,
+    "running": _group_by,
     "streaming_group_by": _streaming_group_by,
     "key_window": _key_window,
     "reduce": _reduce,

@@ -11,10 +11,11 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config
-from sframe_spark.engine.materialize import compute
+from sframe_spark.engine.materialize import compute, optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.running import running
+from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
@@ -146,6 +147,14 @@ def test_other_key_types() -> None:
     assert list(SFrame({"k": vectors}).running({"n": aggregate.COUNT}, by="k")["n"]) == [1, 1, 2, 2]
     moments = [datetime.datetime(2020, 1, 1, tzinfo=UTC), datetime.datetime(2020, 1, 1), datetime.datetime(2020, 1, 1, tzinfo=UTC)]
     assert list(SFrame({"k": moments}).running({"n": aggregate.COUNT}, by="k")["n"]) == [1, 1, 2]
+
+
+def test_only_what_is_read_is_computed() -> None:
+    sf = SFrame({"k": ["x", "y", "x"], "v": [1, 2, 3], "w": [0.5, 1.5, 2.5], "u": [1, 1, 1]})
+    done = sf.running({"s": aggregate.SUM("v"), "m": aggregate.MAX("w"), "n": aggregate.COUNT, "l": aggregate.CONCAT("u")}, by="k")
+    plan = plan_text(optimize((done["s"] + done["n"])._node))
+    assert "running[[c0]; sum(c1), count()]" in plan and "memory_source[2 columns" in plan
+    assert list(done["s"] + done["n"]) == [2, 3, 6]
 
 
 def test_wrong_arguments() -> None:

@@ -15,6 +15,7 @@ from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.rows import Append, FilterRows
+from sframe_spark.operators.running import Running
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import Source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
@@ -25,7 +26,7 @@ from sframe_spark.planner.node import PlannerNode
 # Operators below which a projection can go; a projection is only put above one of these.
 NARROWABLE = (
     *(Source, FilterRows, Append, AssumeOrder, Sort, SuffixSort, TopRows, Join, GroupBy, StreamingGroupBy),
-    *(GeneralizedTransform, AsofJoin, KeyWindow, MergeSorted),
+    *(GeneralizedTransform, AsofJoin, KeyWindow, MergeSorted, Running),
 )
 
 
