@@ -110,7 +110,7 @@ def too_long_for_spark(operator: RowWise, node: PlannerNode) -> bool:
 
 
 def spark_can_inline(root: PlannerNode) -> bool:
-    """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters and appends."""
+    """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters, appends and reversals."""
     branches = fold([root], lambda node, inputs: sum(inputs) or 1)
     if branches[id(root)] > MOST_BRANCHES_IN_SPARK:
         return False
@@ -118,7 +118,7 @@ def spark_can_inline(root: PlannerNode) -> bool:
         operator = node.operator
         if isinstance(operator, SegmentSource) and not operator.manifest.has_key:
             return False
-        if operator.is_source or node.operator_type in ("project", "filter_rows", "append", "assume_order"):
+        if operator.is_source or node.operator_type in ("project", "filter_rows", "append", "assume_order", "reverse"):
             continue
         if isinstance(operator, RowWise) and len(node.inputs) == 1 and not too_long_for_spark(operator, node):
             continue

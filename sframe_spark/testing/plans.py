@@ -89,6 +89,7 @@ CHAINS: tuple[tuple[str, ...], ...] = (
     ("sort", "zip"),
     ("sort", "filter"),
     ("sort", "append", "top_rows"),
+    ("sort", "filter_rows", "slice"),
     ("reverse", "sort"),
     ("reverse", "group_by"),
     ("reverse", "top_rows"),

@@ -16,9 +16,12 @@ from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.assumed_order import AssumeOrder
+from sframe_spark.operators.columns import project
+from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, group_by
 from sframe_spark.operators.laws import STAGES
 from sframe_spark.operators.laws.backwards import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
+from sframe_spark.operators.laws.ends import head_of_filtered_sort, last_rows_of_sort
 from sframe_spark.operators.reverse import reverse
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
 from sframe_spark.operators.sort import TopRows, sort_rows
@@ -26,6 +29,7 @@ from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
 from sframe_spark.testing.laws import apply_law
 from sframe_spark.testing.oracle.operators import sorted_rows
 from sframe_spark.testing.tables import segments_source
@@ -129,6 +133,29 @@ def test_groups_of_neighbours_come_in_ascending_order(rows: list[Row], by: By, c
     assert_same(values(Executor(MaterializeOptions()).execute(optimize(node))), groups_of(ordered, keys))
 
 
+@settings(max_examples=80)
+@given(ROWS, ORDERS, CUTS, st.integers(0, 6), st.integers(1, 6))
+def test_the_last_rows_of_a_sort_are_the_first_of_the_opposite_order(rows: list[Row], by: By, cuts: list[int], first: int, count: int) -> None:
+    node = slice_rows(sort_rows(table(rows, cuts), by), max(len(rows) - first - count, 0), max(len(rows) - first, 0))
+    plan = changed(last_rows_of_sort, node)
+    wanted = sorted_rows(rows, by)[max(len(rows) - first - count, 0) : max(len(rows) - first, 0)]
+    assert_same(values(Executor(MaterializeOptions()).execute(optimize(plan))), wanted)
+
+
+@settings(max_examples=80)
+@given(ROWS, ORDERS, CUTS, st.integers(0, 3), st.integers(1, 6))
+def test_the_first_rows_of_a_sort_that_pass_a_filter(rows: list[Row], by: By, cuts: list[int], first: int, count: int) -> None:
+    ordered = sort_rows(table(rows, cuts), by)
+    passing = filter_by_mask(ordered, apply_function("is_not_missing", project(ordered, [1])))
+    node = slice_rows(passing, first, first + count)
+    trace = Trace()
+    with config.using(small_rows=0):
+        plan = optimize(node, trace=trace)
+    assume(head_of_filtered_sort.equation in trace.counts())
+    wanted = [row for row in sorted_rows(rows, by) if row[1] is not None][first : first + count]
+    assert_same(values(Executor(MaterializeOptions()).execute(optimize(plan))), wanted)
+
+
 def test_a_part_of_rows_read_backwards_reads_no_others() -> None:
     node = slice_rows(reverse(table([(i, None, None) for i in range(100)], [50])), 2, 5)
     assert_same(run_in_ranges(node, [0, 3], 2), [(97, None, None), (96, None, None), (95, None, None)])
@@ -156,6 +183,7 @@ def test_on_spark_as_in_python_and_by_the_naive_plan(spark: Any, order: By, filt
         (TopRows(tuple(turned), 7).make_planner_node(node), sorted_rows(rows, turned)[:7]),
         (group_by(node, keys, AGGREGATIONS), groups_of(rows, keys)),
         (reverse(node), rows[::-1]),
+        (slice_rows(sort_rows(node, [(2, True)]), len(rows) - 5, len(rows) - 1), sorted_rows(rows, [(2, True)])[-5:-1]),
     ]
     for plan, wanted in cases:
         with config.using(small_rows=0, single_task_rows=0):

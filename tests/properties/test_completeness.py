@@ -28,6 +28,7 @@ SELDOM = (
     "project(x, all) = x",
     "reduce(x, count) = length of x",
     "zip(x) = x",
+    "slice(filter_rows(f(sort(x, by))), 0, n) = top_rows(filter_rows(f(x)), by, n)",
 )
 
 # Words of equations that are no steps, or not only.
