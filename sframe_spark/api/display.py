@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import array
 import html
+import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.nodes import column_values, row_tuples
+from sframe_spark.operators.columns import project
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 
 SHOWN_ROWS = 10
 SHOWN_VALUES = 100
+SHOWN_COLUMNS = 20
 CELL_WIDTH = 30
 TABLE_WIDTH = 80
+ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
+LEFT_OUT = "..."
 
 
 def count_text(node: PlannerNode) -> str:
@@ -31,42 +37,85 @@ def column_text(node: PlannerNode) -> str:
 
 
 def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
-    """One value in a table cell."""
-    text = str(list(value)) if type(value).__name__ == "array" else str(value)
-    text = text.replace("\n", "\\n")
-    return text if len(text) <= width else text[: width - 4] + " ..."
+    """One value in a table cell; lists show texts without quotes."""
+    text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
+    for character, shown in ESCAPES.items():
+        text = text.replace(character, shown)
+    return text if len(text) <= width else text[: width - 4] + LEFT_OUT
+
+
+def list_text(value: Any) -> str:
+    """A list or array as in table cells.
+
+    Examples
+    --------
+    >>> list_text([1, "a", ["b"]])
+    '[1, a, [b]]'
+    """
+    return f"[{', '.join(list_text(item) if isinstance(item, (list, array.array)) else str(item) for item in value)}]"
+
+
+def columns_taken(text: str) -> int:
+    """Places that a text takes in a terminal, where East Asian characters take two.
+
+    Examples
+    --------
+    >>> columns_taken("ab"), columns_taken("日本")
+    (2, 4)
+    """
+    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+
+
+def centred(text: str, width: int) -> str:
+    """A text amid so many places; an odd one is where ``str.center`` has it."""
+    room = max(width - columns_taken(text), 0)
+    left = room // 2 + (room & width & 1)
+    return " " * left + text + " " * (room - left)
 
 
 def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: int = CELL_WIDTH) -> str:
     """An ASCII table of rows."""
     cells = [[cell_text(value, cell_width) for value in row] for row in rows]
     shown = [cell_text(name, cell_width) for name in names]
-    widths = [max([len(shown[i]), *(len(row[i]) for row in cells)]) for i in range(len(names))]
+    widths = [max(columns_taken(text) for text in (shown[i], *(row[i] for row in cells))) for i in range(len(names))]
     line = "+" + "+".join("-" * (width + 2) for width in widths) + "+"
-    body = ["|" + "|".join(f" {text.center(width)} " for text, width in zip(row, widths, strict=True)) + "|" for row in [shown, *cells]]
-    return "\n".join([line, body[0], line, *body[1:], line]) if cells else "\n".join([line, body[0], line])
+    body = ["|" + "|".join(f" {centred(text, width)} " for text, width in zip(row, widths, strict=True)) + "|" for row in [shown, *cells]]
+    return "\n".join([line, body[0], line, *body[1:], line])
 
 
-def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int) -> list[list[int]]:
-    """Groups of columns that fit into the width one below the other."""
-    sizes = [max([len(cell_text(names[i])), *(len(cell_text(row[i])) for row in rows)]) + 3 for i in range(len(names))]
+def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int, cell_width: int = CELL_WIDTH) -> list[list[int]]:
+    """Groups of columns that fit into the width (the frame at both ends left aside) one below the other."""
+    sizes = [max(len(cell_text(value, cell_width)) for value in (names[i], *(row[i] for row in rows))) + 3 for i in range(len(names))]
     groups: list[list[int]] = [[]]
-    used = 1
+    used = 0
     for position, size in enumerate(sizes):
-        if groups[-1] and used + size > width:
+        if groups[-1] and used + size > width + 1:
             groups.append([])
-            used = 1
+            used = 0
         groups[-1].append(position)
         used += size
     return groups
 
 
-def frame_tables(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS, width: int = TABLE_WIDTH) -> str:
+def frame_tables(
+    node: PlannerNode,
+    names: Sequence[str],
+    shown: int = SHOWN_ROWS,
+    width: int = TABLE_WIDTH,
+    cell_width: int = CELL_WIDTH,
+    most_columns: int = SHOWN_COLUMNS,
+) -> str:
     """Tables of the first rows, wide frames in several tables."""
-    rows = row_tuples(node, 0, shown)
+    if not names:
+        return table_text([], [])
+    shown_names = list(names[:most_columns])
+    rows: list[Sequence[Any]] = list(row_tuples(project(node, list(range(len(shown_names)))), 0, shown))
+    if len(shown_names) < len(names):
+        shown_names.append(LEFT_OUT)
+        rows = [(*row, LEFT_OUT) for row in rows]
     tables = []
-    for group in fitting_columns(names, rows, width):
-        tables.append(table_text([names[i] for i in group], [[row[i] for i in group] for row in rows]))
+    for group in fitting_columns(shown_names, rows, width, cell_width):
+        tables.append(table_text([shown_names[i] for i in group], [[row[i] for i in group] for row in rows], cell_width))
     return "\n".join(tables)
 
 
@@ -89,7 +138,16 @@ def footer(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS) -> 
 
 def frame_text(node: PlannerNode, names: Sequence[str]) -> str:
     """A frame as ``print`` shows it."""
-    return f"{frame_tables(node, names)}\n{footer(node, names)}" if names else "[0 rows x 0 columns]"
+    below = footer(node, names)
+    return f"{frame_tables(node, names)}\n{below}" + ("" if "\n" in below else "\n")
+
+
+def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
+    """A frame as the interactive prompt shows it: columns with types, number of rows, first rows."""
+    columns = [f"\t{name}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
+    rows = infer_planner_node_length(node)
+    data = frame_text(node, names) if names and rows != 0 else "\t[]"
+    return "\n".join(["Columns:", *(columns or ["\tNone"]), "", f"Rows: {'Unknown' if rows is None else rows}", "", "Data:", data])
 
 
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:

@@ -48,6 +48,7 @@ from sframe_spark.operators.row_number import row_number as number_rows
 from sframe_spark.operators.rows import append, filter_by_mask, slice_rows
 from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
 from sframe_spark.operators.sources import constant_source, range_source
+from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for
@@ -284,6 +285,12 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     def is_materialized(self) -> bool:
         """True when the rows have been computed."""
         return is_materialized(self._node)
+
+    def __is_materialized__(self) -> bool:
+        return self.is_materialized()
+
+    def __has_size__(self) -> bool:
+        return infer_planner_node_length(self._node) is not None
 
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False) -> str:
         """The plan as text; see :meth:`SFrame.explain`."""

@@ -21,11 +21,11 @@ from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.columns import project
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map
 from sframe_spark.operators.python_function import describe_function, user_error
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
+from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import type_of_class
 from sframe_spark.values.infer import infer_type
@@ -210,6 +210,12 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         """True when the rows have been computed."""
         return is_materialized(self._node)
 
+    def __is_materialized__(self) -> bool:
+        return self.is_materialized()
+
+    def __has_size__(self) -> bool:
+        return infer_planner_node_length(self._node) is not None
+
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False) -> str:
         """The plan as text.
 
@@ -333,17 +339,15 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None
     ) -> None:
         """Print the first rows as a table."""
-        chosen = list(range(min(num_columns, len(self._names))))
-        text = display.frame_tables(project(self._node, chosen), [self._names[i] for i in chosen], num_rows, max_row_width)
-        print(f"{text}\n{display.footer(self._node, self._names, num_rows)}\n", file=output_file)
+        width = max(max_row_width, max_column_width + 1)
+        text = display.frame_tables(self._node, self._names, num_rows, width, max_column_width, num_columns)
+        print(f"{text}\n[{len(self)} rows x {len(self._names)} columns]\n", file=output_file)
 
     def __str__(self) -> str:
         return display.frame_text(self._node, self._names)
 
     def __repr__(self) -> str:
-        lines = ["Columns:"]
-        lines += [f"\t{name}\t{kind.__name__}" for name, kind in zip(self._names, self.column_types(), strict=True)]
-        return "\n".join([*lines, "", f"Rows: {display.count_text(self._node)}", "", "Data:", display.frame_text(self._node, self._names)])
+        return display.frame_description(self._node, self._names)
 
     def _repr_html_(self) -> str:
         return display.frame_html(self._node, self._names)

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
-from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import (
+    ColumnNotFoundError,
+    InvalidArgumentError,
+    LengthMismatchError,
+    SchemaError,
+    SFrameError,
+    UnsupportedOperationError,
+)
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sources import memory_source
@@ -24,6 +31,10 @@ class MissingColumnError(ColumnNotFoundError, RuntimeError):
 
 class TakenNameError(UnsupportedOperationError, ValueError):
     """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
+
+
+class NoAttributeError(SFrameError, AttributeError):
+    """Frames have no attributes to assign to."""
 
 
 class UnknownNameError(ColumnNotFoundError, ValueError):
@@ -72,6 +83,11 @@ class Columns:
     def _empty(self) -> SFrame:
         """A frame without columns and rows."""
         return self._new(memory_source([], [], 0), [])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise NoAttributeError(f"columns are assigned by name: sf[{name!r}] = ...")
+        super().__setattr__(name, value)
 
     def __contains__(self, name: object) -> bool:
         return name in self._names
