@@ -191,4 +191,5 @@ def resample(node: PlannerNode, intervals: AssignIntervals, by: Sequence[int], a
     if not by:
         return fill.make_planner_node(grouped)
     keys = [(place, True) for place in range(1, 1 + len(by))]
+    # Labels left out are found key by key and rows are shown label by label: two orders, each of one row per label and key only.
     return sort_rows(fill.make_planner_node(sort_rows(grouped, [*keys, (0, True)])), [(0, True), *keys])
