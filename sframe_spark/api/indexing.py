@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,11 @@ def row_number(index: Any, rows: int, what: str) -> int:
     if not 0 <= number < rows:
         raise RowNotFoundError(f"{what} has {rows} rows, so there is no row {index}")
     return number
+
+
+def is_collection(values: Any) -> bool:
+    """True for values to be taken one by one."""
+    return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
 
 
 def is_row_index(key: Any) -> bool:

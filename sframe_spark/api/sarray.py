@@ -17,6 +17,7 @@ from sframe_spark.api.indexing import (
     UnorderedError,
     check_callable,
     head_count,
+    is_collection,
     is_row_index,
     mask_error,
     row_number,
@@ -243,8 +244,17 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         return SArray(_node=filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:
-        """Rows whose value is (or, with ``exclude``, is not) among ``values``."""
-        mask = self.is_in(values if isinstance(values, (SArray, list, tuple, set)) else [values])
+        """Rows whose value is (or, with ``exclude``, is not) among ``values``.
+
+        Raises
+        ------
+        TypeError
+            If the values are of another type than the rows.
+        """
+        wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
+        if wanted.dtype is not self.dtype:
+            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
+        mask = self.is_in(wanted)
         return self[mask == 0] if exclude else self[mask]
 
     def sort(self, ascending: bool = True) -> SArray:

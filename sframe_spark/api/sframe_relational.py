@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sframe_spark.api.aggregate import MissingArgumentColumnError, expand_requests, output_names
-from sframe_spark.api.indexing import UnorderedError, head_count
+from sframe_spark.api.indexing import UnorderedError, head_count, is_collection
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError, UnknownNameError
@@ -337,11 +337,6 @@ def holds_missing(value: Any) -> int:
     if isinstance(value, (list, tuple)):
         return int(any(holds_missing(item) for item in value))
     return int(value is None or value != value)
-
-
-def is_collection(values: Any) -> bool:
-    """True for values to be taken one by one."""
-    return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
 
 
 def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode:
