@@ -1,0 +1,35 @@
+"""Values that depend on neighbouring rows, on the driver: what goes on from one batch to the next, whatever their size."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from sframe_spark.config import config
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.session import is_started
+from tests.ordered_matrix import key_programs, row_programs
+from tests.ordered_matrix.case import Case
+from tests.ordered_matrix.matrix import check
+from tests.ordered_matrix.shapes import FORMS, SHAPES
+
+# Groups of a key and an interval are put together by Spark.
+ON_SPARK = "resample by k"
+PROGRAMS = [program for program in {**row_programs.PROGRAMS, **key_programs.PROGRAMS}.values() if not program.name.startswith(ON_SPARK)]
+ALWAYS = {"exponential smoothing", "running by k", "asof_join nearest", "groupby_runs of t"}
+BATCH_ROWS = (1, 2, 5)
+LONG = 50
+
+
+@pytest.mark.parametrize("name", list(SHAPES))
+def test_rows_do_not_depend_on_batches(name: str, tmp_path: Path) -> None:
+    started = is_started()
+    turn = list(SHAPES).index(name)
+    for place, program in enumerate(PROGRAMS):
+        # Batches of one row of many rows take long.
+        if (place % 4 == turn % 4 and len(SHAPES[name].rows) < LONG) or program.name in ALWAYS:
+            form = list(FORMS)[(place + turn) % len(FORMS)]
+            with config.using(batch_rows=BATCH_ROWS[(place + turn) % len(BATCH_ROWS)]):
+                check(program, Case(SHAPES[name], form, str(tmp_path)), MaterializeOptions())
+    assert is_started() == started
