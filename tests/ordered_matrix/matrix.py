@@ -60,12 +60,13 @@ def entries(layout: int) -> Iterator[Entry]:
 
 
 def covering(layout: int) -> list[Entry]:
-    """A few entries of a layout: over all layouts every program once, and in each layout every shape."""
-    programs, shapes = list(PROGRAMS), list(SHAPES)
-    own = programs[layout :: len(LAYOUTS)]
-    count = max(len(own), len(shapes))
-    # The layout is added so that neighbouring programs, which are alike, do not meet one shape in all layouts.
-    return [(own[place % len(own)], shapes[(place + 5 * layout) % len(shapes)], form_of(place % len(own), place, layout)) for place in range(count)]
+    """A few entries of a layout: over all layouts every second program, and every shape under every number of partitions."""
+    partitions, adaptive = LAYOUTS[layout]
+    programs = list(PROGRAMS)[::2][layout :: len(LAYOUTS)]
+    places = [place for place in range(len(SHAPES)) if (place + PARTITIONS.index(partitions)) % 2 == adaptive]
+    shapes = list(SHAPES)
+    count = max(len(programs), len(places))
+    return [(programs[n % len(programs)], shapes[places[n % len(places)]], form_of(n, 0, layout)) for n in range(count)]
 
 
 def failures(chosen: Iterable[Entry], partitions: int, adaptive: bool) -> list[str]:

@@ -1,6 +1,6 @@
 """Every operation over ordered rows, on every kind of frame, gives the same rows in the same order however Spark cuts and plans the work.
 
-The normal run takes each program once, such that each shape meets each layout. `pytest tests/ordered_matrix -m campaign` runs the whole product;
+The normal run takes every second program once, such that each shape meets each number of partitions (`test_plans.py` takes all programs). `pytest tests/ordered_matrix -m campaign` runs the whole product;
 SFRAME_SPARK_MATRIX_PROGRAMS is a regular expression for a part of it. `-m cluster` runs a part on three executor processes.
 """
 
@@ -10,12 +10,13 @@ import os
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.ordered_matrix.matrix import LAYOUTS, PROGRAMS, covering, entries, failures
+from tests.ordered_matrix.matrix import LAYOUTS, PARTITIONS, PROGRAMS, covering, entries, failures
 from tests.ordered_matrix.shapes import FORMS, NAMES, SHAPES
 
 CLUSTER_PARTITIONS, CLUSTER_EVERY = 7, 29
@@ -29,10 +30,10 @@ def test_shapes_are_what_they_say() -> None:
             assert frame.column_names() == list(NAMES)
 
 
-def test_the_normal_run_covers_programs_and_pairs_of_shape_and_layout() -> None:
-    chosen = [(layout, *entry) for layout in range(len(LAYOUTS)) for entry in covering(layout)]
-    assert {program for _, program, _, _ in chosen} == set(PROGRAMS)
-    assert {(layout, shape) for layout, _, shape, _ in chosen} == {(layout, shape) for layout in range(len(LAYOUTS)) for shape in SHAPES}
+def test_the_normal_run_covers_programs_and_pairs_of_shape_and_partitions() -> None:
+    chosen = [(LAYOUTS[layout][0], *entry) for layout in range(len(LAYOUTS)) for entry in covering(layout)]
+    assert {program for _, program, _, _ in chosen} == set(list(PROGRAMS)[::2])
+    assert {(partitions, shape) for partitions, _, shape, _ in chosen} == set(product(PARTITIONS, SHAPES))
     assert {form for *_, form in chosen} == set(FORMS)
 
 
