@@ -1,7 +1,8 @@
 """Every operation over ordered rows, on every kind of frame, gives the same rows in the same order however Spark cuts and plans the work.
 
-The normal run takes every second program once, such that each shape meets each number of partitions (`test_plans.py` takes all programs). `pytest tests/ordered_matrix -m campaign` runs the whole product;
-SFRAME_SPARK_MATRIX_PROGRAMS is a regular expression for a part of it. `-m cluster` runs a part on three executor processes.
+The normal run takes every second program once, such that each shape meets each number of partitions (`test_plans.py` takes all programs).
+`pytest tests/ordered_matrix -m campaign` runs the whole product; SFRAME_SPARK_MATRIX_PROGRAMS is a regular expression for a part of it.
+`-m cluster` runs a part on three executor processes.
 """
 
 from __future__ import annotations
