@@ -11,6 +11,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine import query
+from sframe_spark.engine.calls import called_again
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     Placement,
@@ -95,14 +96,14 @@ class Executor:
     def section(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one section, with everything below it that cannot be part of it already executed."""
         readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
-        observed = observed_nodes(root)
+        observed, again = observed_nodes(root), called_again(root)
         placed: dict[int, tuple[PlannerNode, Placement]] = {}
         for node in postorder([root]):
             children = [placed[id(child)] for child in node.inputs]
             new, placement = self._place(node, children)
             shared_query = not placement.segment and readers[id(node)] > 1
             unordered = isinstance(node.operator, SparkSource) and id(node) in observed
-            if shared_query or unordered:
+            if shared_query or unordered or id(node) in again:
                 new = self._snapshot(new) if unordered else self._executed(new, placement)[0]
                 placement = Placement(True, base_rows=new.length.rows or 0)
             placed[id(node)] = (new, placement)

@@ -6,7 +6,7 @@ from collections.abc import Hashable
 
 import attrs
 
-from sframe_spark.operators.elementwise import RowWise
+from sframe_spark.operators.elementwise import RowWise, calls_python
 from sframe_spark.operators.sources import SegmentSource, SparkSource
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
@@ -91,7 +91,8 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
         aligned = len({item.coordinate for item in inputs}) == 1 and all(item.segment for item in inputs)
         if not aligned:
             blocked += [s for s, item in enumerate(inputs) if not (item.segment and item.dense) and s not in blocked]
-    if isinstance(operator, RowWise) and too_long_for_spark(operator, node):
+    # A query whose rows are ordered computes them twice: Spark samples them first.
+    if isinstance(operator, RowWise) and (too_long_for_spark(operator, node) or calls_python(node)):
         blocked += [s for s, item in enumerate(inputs) if not item.segment and s not in blocked]
     return blocked
 

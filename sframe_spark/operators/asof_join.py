@@ -10,7 +10,7 @@ import numpy as np
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.asof_spark import asof_relation
-from sframe_spark.operators.columns import project, zip_columns
+from sframe_spark.operators.columns import Project, places_of, project, zip_columns
 from sframe_spark.operators.key_search import KeySearch, Wanted
 from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import GroupCodes, Numbers, Positions, check_keys, compare_as_float, distances, key_numbers
@@ -92,6 +92,25 @@ class AsofJoin(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What is known of the columns kept; the rows stay in their order."""
         return inputs[0].project([*self.kept, *[None] * len(self.values)])
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys, and those read; no row is searched if no value is read."""
+        width = len(self.kept)
+        left, values = [self.kept[o] for o in outputs if o < width], [self.values[o - width] for o in outputs if o >= width]
+        if not values:
+            return [sorted(set(left)), []]
+        return [sorted({*range(1 + len(self.by)), *left}), sorted({self.on, *self.by, *values})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same matches of fewer columns."""
+        width = len(self.kept)
+        places = places_of(kept[0])
+        left = tuple(places[self.kept[o]] for o in outputs if o < width)
+        if not kept[1]:
+            return Project(left), outputs
+        found = places_of(kept[1])
+        values = tuple(found[self.values[o - width]] for o in outputs if o >= width)
+        return attrs.evolve(self, on=found[self.on], by=tuple(found[p] for p in self.by), values=values, kept=left), outputs
 
     def requires(self, slot: int) -> Need:
         """The first input as it comes, the second to be searched."""

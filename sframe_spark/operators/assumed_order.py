@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import takewhile
 from typing import ClassVar
 
 import attrs
 
-from sframe_spark.operators.sort import describe_order
+from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.sort import describe_order, moved_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
@@ -34,6 +36,7 @@ class AssumeOrder(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -43,6 +46,15 @@ class AssumeOrder(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """The input's, and the order promised."""
         return inputs[0].reordered(inputs[0].order.add(orderings=[requirement(self.by)]))
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read: a promise keeps no column that nobody reads."""
+        return [outputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The promise as far as its columns are there."""
+        places = places_of(kept[0])
+        return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in places, self.by)), kept[0])), kept[0]
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows pass through."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import accumulate
 from typing import ClassVar
 
 import attrs
@@ -27,6 +28,7 @@ class Project(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
     positions: tuple[int, ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -36,6 +38,15 @@ class Project(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of the picked columns."""
         return inputs[0].project(self.positions)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those picked."""
+        return [[self.positions[output] for output in outputs]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Only what is read is picked."""
+        places = places_of(kept[0])
+        return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows pass through."""
@@ -67,6 +78,7 @@ class Zip(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of all inputs, in order.
@@ -88,6 +100,15 @@ class Zip(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of all inputs together: it is one row sequence."""
         return side_by_side(inputs, facts)[0]
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Each input gives its part."""
+        starts = first_columns(inputs)
+        return [[o - start for o in outputs if start <= o < start + item.width] for start, item in zip(starts, inputs, strict=True)]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """All that the inputs still have."""
+        return self, [start + column for start, columns in zip(first_columns(inputs), kept, strict=True) for column in columns]
 
     def requires(self, slot: int) -> Need:
         """Aligned rows."""
@@ -121,6 +142,16 @@ class Zip(Operator):
     def describe(self) -> str:
         """Nothing to say."""
         return ""
+
+
+def first_columns(inputs: Sequence[Facts]) -> list[int]:
+    """Number of the column that is the first of each of several inputs side by side."""
+    return [0, *accumulate(facts.width for facts in inputs)][:-1]
+
+
+def places_of(kept: Sequence[int]) -> dict[int, int]:
+    """The new place of each column that is kept."""
+    return {old: new for new, old in enumerate(kept)}
 
 
 def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
-from sframe_spark.operators.columns import side_by_side, zip_columns
+from sframe_spark.operators.columns import places_of, side_by_side, zip_columns
 from sframe_spark.operators.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.operators.program_properties import program_properties
 from sframe_spark.operators.python_function import PythonFunction
@@ -134,7 +134,16 @@ class GeneralizedTransform(RowWise):
     """Any number of functions over the columns of one input: the fused form of all row-wise operators."""
 
     name: ClassVar[str] = "generalized_transform"
+    takes_wider: ClassVar[bool] = True
     computation: Program
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those that the steps behind these outputs read."""
+        return [self.computation.pruned(outputs).used_inputs() or [0]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Steps behind other outputs are left out."""
+        return GeneralizedTransform(self.computation.pruned(outputs).with_inputs(places_of(kept[0]), len(kept[0]))), outputs
 
     def program(self, width: int) -> Program:
         """The computation itself."""
@@ -207,3 +216,8 @@ def apply_lambda(node: PlannerNode, function: Any, result: ColumnType, names: Se
 
 
 __all__ = ["apply_function", "apply_lambda", "apply_program", "zip_columns"]
+
+
+def calls_python(node: PlannerNode) -> bool:
+    """True when a row-wise node calls a function of the user's."""
+    return isinstance(node.operator, RowWise) and node.operator.program(sum(child.facts.width for child in node.inputs)).calls_python

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.sort import order_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -49,6 +50,22 @@ class Aggregation:
         return f"{self.function}({', '.join(arguments)})"
 
 
+def used_aggregations(aggregations: Sequence[Aggregation], keys: int, outputs: Sequence[int]) -> list[Aggregation]:
+    """Aggregations behind some output columns, of which the first are key columns."""
+    return [aggregations[output - keys] for output in outputs if output >= keys]
+
+
+def grouped_columns(keys: Sequence[int], aggregations: Sequence[Aggregation]) -> list[int]:
+    """Columns that take part in a grouping; one at least, so that rows can be counted."""
+    return sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)}) or [0]
+
+
+def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Aggregation, ...]:
+    """The aggregations where only the columns ``kept`` are left."""
+    places = places_of(kept)
+    return tuple(attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations)
+
+
 @register
 @attrs.frozen
 class GroupBy(Operator):
@@ -81,6 +98,16 @@ class GroupBy(Operator):
     def order_sensitive(self) -> bool:
         """True when an aggregate depends on the row order."""
         return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys and what is aggregated."""
+        return [grouped_columns(self.keys, used_aggregations(self.aggregations, len(self.keys), outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        places, width = places_of(kept[0]), len(self.keys)
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
+        return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
 
     def requires(self, slot: int) -> Need:
         """Row order only for order-sensitive aggregates."""
@@ -142,6 +169,14 @@ class Reduce(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """One row."""
         return Length.exactly(1)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """What is aggregated."""
+        return [grouped_columns((), used_aggregations(self.aggregations, 0, outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
 
     def requires(self, slot: int) -> Need:
         """Row order only for order-sensitive aggregates."""

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
+from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.join_properties import joined_properties
 from sframe_spark.operators.streaming_groupby import comparable_column
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -64,6 +65,19 @@ class Join(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """The order of the side whose rows come in order, keys as far as each row has one match."""
         return joined_properties(inputs, [item.width for item in facts], list(zip(self.left_keys, self.right_keys, strict=True)), self.how)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys, and those read."""
+        width, values = inputs[0].width, self.right_values(inputs[1].width)
+        left = sorted({*self.left_keys, *(o for o in outputs if o < width)})
+        return [left, sorted({*self.right_keys, *(values[o - width] for o in outputs if o >= width)})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same matches of fewer columns."""
+        width, values = inputs[0].width, self.right_values(inputs[1].width)
+        left, right = places_of(kept[0]), places_of(kept[1])
+        joined = Join(tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys), self.how)
+        return joined, [*kept[0], *(width + place for place, column in enumerate(values) if column in right)]
 
     def requires(self, slot: int) -> Need:
         """Row order of both inputs, if the output's order is observed."""

@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.columns import Project, places_of, project, zip_columns
+from sframe_spark.operators.groupby import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.key_search import BlockIndex, key_run
 from sframe_spark.operators.key_window_spark import window_relation
 from sframe_spark.operators.lookup import Lookup, as_lookup
@@ -105,6 +105,26 @@ class KeyWindow(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What is known of the columns kept; the rows stay in their order."""
         return inputs[0].project([*self.kept, *[None] * len(self.aggregations)])
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """What takes part, the same of both inputs, which are often one node; no row is searched if no aggregate is read."""
+        width = len(self.kept)
+        left = [self.kept[o] for o in outputs if o < width]
+        aggregations = used_aggregations(self.aggregations, width, outputs)
+        if not aggregations:
+            return [sorted(set(left)), []]
+        used = sorted({*left, *grouped_columns((self.on, *self.by), aggregations)})
+        return [used, used]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same windows of fewer columns."""
+        places, width = places_of(kept[0]), len(self.kept)
+        left = tuple(places[self.kept[o]] for o in outputs if o < width)
+        if not kept[1]:
+            return Project(left), outputs
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
+        by = tuple(places[position] for position in self.by)
+        return attrs.evolve(self, on=places[self.on], by=by, aggregations=aggregations, kept=left), outputs
 
     def requires(self, slot: int) -> Need:
         """The first input as it comes, the second to be searched."""

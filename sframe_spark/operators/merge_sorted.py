@@ -15,7 +15,7 @@ from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Positions
 from sframe_spark.operators.order_check import first_break
 from sframe_spark.operators.rows import append_relations
-from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.sort import Sort, moved_order
 from sframe_spark.operators.suffix_sort import sort_parts
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -85,6 +85,14 @@ class MergeSorted(Operator):
         by = requirement(self.by)
         first, second = (rows.order.add(orderings=[by]) for rows in inputs)
         return RelationProperties(derive.merge_sorted(first, second, by))
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, and those merged by."""
+        return [sorted({*outputs, *self.positions})] * 2
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same merge of fewer columns."""
+        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def requires(self, slot: int) -> Need:
         """Both inputs are searched."""

@@ -40,6 +40,14 @@ class Reverse(Operator):
         """Orders are turned round; what holds among rows in any order stays."""
         return inputs[0].reordered(inputs[0].order.reverse())
 
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read."""
+        return [outputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same rows of fewer columns."""
+        return self, kept[0]
+
     def requires(self, slot: int) -> Need:
         """Rows by number."""
         return Need.DENSE

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import Operator, SequentialOperator
 from sframe_spark.planner.properties import OrderingProperties, derive
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
@@ -37,6 +37,14 @@ class RowNumber(SequentialOperator):
         rows = facts[0].length.rows
         bounds = {0: (self.start, self.start + rows - 1)} if rows else {}
         return RelationProperties(derive.row_number(OrderingProperties(), 0), bounds=bounds)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """One, whichever: rows are counted."""
+        return [[0]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same numbers."""
+        return self, outputs
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The dense position."""

@@ -49,6 +49,14 @@ class FilterRows(Operator):
         """All of the input's, and what the mask says."""
         return filtered_properties(inputs[0], facts[0].width)
 
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, and the mask."""
+        return [[*outputs, inputs[0].width - 1]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same filter of fewer columns."""
+        return self, kept[0][:-1]
+
     def requires(self, slot: int) -> Need:
         """Nothing: surviving rows keep their order."""
         return Need.INHERITED
@@ -103,6 +111,14 @@ class Filter(Operator):
         rows, schema = side_by_side(inputs, facts)
         return filtered_properties(rows, len(schema))
 
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read of the first input, and the mask."""
+        return [outputs, [0]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same filter of fewer columns."""
+        return self, kept[0]
+
     def requires(self, slot: int) -> Need:
         """Aligned rows."""
         return Need.ALIGNED
@@ -131,6 +147,7 @@ class SliceRows(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
     start: int
     stop: int | None
     step: int = 1
@@ -151,6 +168,14 @@ class SliceRows(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """All of the input's; any part of the rows keeps them."""
         return inputs[0]
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read."""
+        return [outputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same rows of fewer columns."""
+        return self, kept[0]
 
     def requires(self, slot: int) -> Need:
         """Rows by number."""
@@ -243,6 +268,14 @@ class Append(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What holds in every input, as far as bounds of values prove it at the boundaries."""
         return appended_properties(inputs, facts)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, of every input."""
+        return [outputs] * len(inputs)
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same rows of fewer columns."""
+        return self, kept[0]
 
     def requires(self, slot: int) -> Need:
         """Nothing of each input."""

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.support import ReduceCollected
-from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.groupby import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.running_distinct import DistinctAggregate
 from sframe_spark.operators.running_groups import RowGroups
 from sframe_spark.operators.running_scans import scan_of
@@ -19,7 +20,7 @@ from sframe_spark.operators.running_states import CollectedAggregate, RunningAgg
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import Operator, SequentialOperator
 from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
@@ -91,6 +92,16 @@ class Running(SequentialOperator):
             elif aggregation.function == "min" and schema[of] in (INT, DATETIME):
                 order = derive.cumulative_min(order, of, added)
         return RelationProperties(order.project({place: len(schema) + place for place in range(len(self.aggregations))}))
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys and what is aggregated."""
+        return [grouped_columns(self.keys, used_aggregations(self.aggregations, 0, outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        places = places_of(kept[0])
+        aggregations = moved(used_aggregations(self.aggregations, 0, outputs), kept[0])
+        return Running(tuple(places[key] for key in self.keys), aggregations), outputs
 
     def _aggregate(self, aggregation: Aggregation, schema: Schema) -> RunningAggregate:
         types = tuple(schema[position] for position in aggregation.positions)

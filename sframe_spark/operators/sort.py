@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
+from sframe_spark.operators.columns import places_of
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
@@ -48,6 +49,14 @@ class Sort(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """In the order asked for; ties keep the orders that the input has."""
         return sorted_properties(inputs[0], self.by)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, and those sorted by."""
+        return [sorted({*outputs, *(position for position, _ in self.by)})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same order of fewer columns."""
+        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def requires(self, slot: int) -> Need:
         """Input order, which places ties, if the output's order is observed."""
@@ -94,6 +103,14 @@ class TopRows(Operator):
         """Those of all rows in that order."""
         return sorted_properties(inputs[0], self.by)
 
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, and those sorted by."""
+        return [sorted({*outputs, *(position for position, _ in self.by)})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same order of fewer columns."""
+        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
+
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's take-ordered: no exchange of the data."""
         relation = Sort(self.by).plan_to_operator(inputs, context)
@@ -127,6 +144,12 @@ def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
 def describe_order(by: Sequence[tuple[int, bool]]) -> str:
     """Columns and directions as text."""
     return ", ".join(f"c{position} {'asc' if ascending else 'desc'}" for position, ascending in by)
+
+
+def moved_order(by: Sequence[tuple[int, bool]], kept: Sequence[int]) -> tuple[tuple[int, bool], ...]:
+    """Columns and directions where only the columns ``kept`` are left."""
+    places = places_of(kept)
+    return tuple((places[position], ascending) for position, ascending in by)
 
 
 def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:

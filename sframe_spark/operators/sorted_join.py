@@ -66,6 +66,16 @@ class SortedJoin(Operator):
         """Those of the join."""
         return joined_properties(inputs, [item.width for item in facts], [(self.left_key, self.right_key)], self.how)
 
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys, and those read."""
+        return self.as_join().input_columns(outputs, inputs)
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same matches of fewer columns."""
+        joined, columns = self.as_join().over_columns(outputs, kept, inputs)
+        assert isinstance(joined, Join)
+        return SortedJoin(joined.left_keys[0], joined.right_keys[0], self.how), columns
+
     def requires(self, slot: int) -> Need:
         """The first input as it comes, the second to be searched."""
         return Need.LOOKUP if slot else Need.INHERITED

@@ -10,13 +10,23 @@ import numpy as np
 import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.operators.columns import project
-from sframe_spark.operators.groupby import ORDER_COLUMN, Aggregation, aggregate_column, finish_column, with_order_column
+from sframe_spark.operators.columns import places_of, project
+from sframe_spark.operators.groupby import (
+    ORDER_COLUMN,
+    Aggregation,
+    aggregate_column,
+    finish_column,
+    grouped_columns,
+    moved,
+    used_aggregations,
+    with_order_column,
+)
 from sframe_spark.operators.runs import NESTED, RunOperator, comparable, group_runs
 from sframe_spark.operators.runs_aggregates import PartialAggregate, partial_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
@@ -67,6 +77,17 @@ class StreamingGroupBy(RunOperator):
             runs = derive.repeat_each(runs, self.keys)
         bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.grouped) if key in inputs[0].bounds}
         return RelationProperties(runs.project(dict(enumerate(self.keys))), bounds=bounds)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys and what is aggregated."""
+        return [grouped_columns(self.grouped, used_aggregations(self.aggregations, len(self.grouped), outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        places, width = places_of(kept[0]), len(self.grouped)
+        keys, within = (tuple(places[position] for position in columns) for columns in (self.keys, self.within))
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
+        return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
 
     def partials(self, schema: Schema) -> list[PartialAggregate]:
         """How each aggregate is computed in parts."""

@@ -27,6 +27,8 @@ class Law:
         Returns the new node, or None when the law does not apply.
     whole_graph
         The law is given the root and rewrites the graph in one pass, once per stage.
+    alone
+        The law computes the node's first input anew in another form, so it applies only where no other node reads that input.
     """
 
     equation: str
@@ -34,6 +36,7 @@ class Law:
     operators: frozenset[str]
     rewrite: Rewrite
     whole_graph: bool = False
+    alone: bool = False
 
     def __call__(self, node: PlannerNode) -> PlannerNode | None:
         """Apply the law at a node."""
@@ -55,7 +58,7 @@ class Stage:
     back_to: str | None = None
 
 
-def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph: bool = False) -> Callable[[Rewrite], Law]:
+def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph: bool = False, alone: bool = False) -> Callable[[Rewrite], Law]:
     """Decorator that turns a function from node to node-or-None into a :class:`Law`.
 
     Parameters
@@ -66,12 +69,12 @@ def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph:
         Stage in which it runs.
     on
         Operator name(s) at the root of the left-hand side.
-    whole_graph
+    whole_graph, alone
         See :class:`Law`.
     """
     operators = frozenset((on,) if isinstance(on, str) else on)
 
     def decorate(rewrite: Rewrite) -> Law:
-        return Law(equation, stage, operators, rewrite, whole_graph)
+        return Law(equation, stage, operators, rewrite, whole_graph, alone)
 
     return decorate

@@ -56,6 +56,8 @@ class Operator:
         When the inputs' rows can be addressed by number, so can the output's.
     keeps_domain
         Output rows are aligned with the first input's rows, though a row may depend on others.
+    takes_wider
+        An input may have more columns than are read of it, at no cost.
     is_source
         The operator has no inputs and provides rows by range through :meth:`read`.
     """
@@ -67,6 +69,7 @@ class Operator:
     has_kernel: ClassVar[bool] = False
     keeps_dense: ClassVar[bool] = False
     keeps_domain: ClassVar[bool] = False
+    takes_wider: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
 
     def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
@@ -94,6 +97,24 @@ class Operator:
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What is known of the output's order, given what is known of the inputs'; nothing by default."""
         return RelationProperties()
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Columns of each input that are read for some output columns; all by default. An input of which none is read is left out."""
+        return [range(facts.width) for facts in inputs]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]] | None:
+        """The operator over inputs that have only some of their columns, and the output columns that it still yields, ascending.
+
+        Parameters
+        ----------
+        outputs
+            Output columns that somebody reads, ascending; more may be yielded.
+        kept
+            Columns that each input has, ascending: those of :meth:`input_columns`, or more if the operator ``takes_wider`` inputs.
+        inputs
+            Facts of the inputs with all their columns.
+        """
+        return None
 
     def requires(self, slot: int) -> Need:
         """What the operator asks of the rows of input ``slot``; row order by default, since an unknown operator may observe it."""

@@ -103,31 +103,35 @@ class Optimizer:
         # A stage that is returned to knows which nodes it has settled: laws are functions of what is below a node.
         runs = [_StageRun(laws, self.check, trace) for laws in self.sorted_laws]
         graph = _Graph.of(root)
-        place = returns = 0
+        place = 0
+        returns = dict.fromkeys(places, 0)
         while place < len(self.stages):
             stage, before = self.stages[place], graph
             graph = runs[place].run(graph)
             if stage.name == until:
                 break
             place += 1
-            if stage.back_to is not None and graph is not before and returns < MOST_RETURNS:
+            if stage.back_to is not None and graph is not before and returns[stage.name] < MOST_RETURNS:
                 place = places[stage.back_to]
-                returns += 1
+                returns[stage.name] += 1
         return graph.root
 
 
 @attrs.frozen(eq=False)
 class _Graph:
-    """A root with what every stage asks of the graph below it."""
+    """A root with what every stage asks of the graph below it: its size, its operators, and which nodes several others read."""
 
     root: PlannerNode
     nodes: int
     operators: frozenset[str]
+    shared: frozenset[int]
 
     @classmethod
     def of(cls, root: PlannerNode) -> _Graph:
-        names = [node.operator.name for node in postorder([root])]
-        return cls(root, len(names), frozenset(names))
+        nodes = list(postorder([root]))
+        readers: dict[int, int] = {}
+        shared = {id(child) for node in nodes for child in node.inputs if readers.setdefault(id(child), id(node)) != id(node)}
+        return cls(root, len(nodes), frozenset(node.operator.name for node in nodes), frozenset(shared))
 
     def after(self, root: PlannerNode) -> _Graph:
         """The graph of another root; this very one when it is the same."""
@@ -145,6 +149,8 @@ class _StageRun:
         self.done: dict[int, PlannerNode] = {}
         self.forward: dict[int, PlannerNode] = {}
         self.begun: set[int] = set()
+        self.shared: set[int] = set()
+        self.held_back = False
         self.kept: list[PlannerNode] = []
         self.recent: list[str] = []
         self.budget = 0
@@ -153,6 +159,7 @@ class _StageRun:
         """The graph rewritten until no law of the stage applies, then once by each law over the whole graph."""
         if self.laws.may_fire(graph.operators):
             self.budget = FIRINGS_BASE + FIRINGS_PER_NODE * graph.nodes
+            self._forget_what_readers_held_back(graph)
             graph = graph.after(self._settle(graph.root))
         for rule in self.laws.whole_graph:
             root = rule(graph.root)
@@ -162,6 +169,12 @@ class _StageRun:
         if self.trace is not None:
             self.trace.stages[self.stage.name] = graph.root
         return graph
+
+    def _forget_what_readers_held_back(self, graph: _Graph) -> None:
+        """A law that other readers of a node kept from firing may fire once these are gone."""
+        if self.held_back:
+            self.done, self.forward, self.begun, self.held_back = {}, {}, set(), False
+        self.shared = set(graph.shared)
 
     def _settle(self, root: PlannerNode) -> PlannerNode:
         # Nodes are keyed by id, so every node seen must stay alive for the length of the optimization.
@@ -188,6 +201,7 @@ class _StageRun:
         return self.done[id(root)]
 
     def _follow(self, node: PlannerNode, target: PlannerNode, stack: list[PlannerNode]) -> None:
+        self._pass_readers_on(node, target)
         if id(target) in self.done:
             self.done[id(node)] = self.done[id(target)]
             stack.pop()
@@ -206,6 +220,7 @@ class _StageRun:
             self.kept.append(rebuilt)
         target = None if self.stage.top_down and rebuilt is node else self._fire(rebuilt)
         if target is None:
+            self._pass_readers_on(node, rebuilt)
             self.done[id(rebuilt)] = rebuilt
             self.done[id(node)] = rebuilt
             stack.pop()
@@ -213,10 +228,17 @@ class _StageRun:
             self.forward[id(node)] = target
             self._follow(node, target, stack)
 
+    def _pass_readers_on(self, node: PlannerNode, successor: PlannerNode) -> None:
+        if id(node) in self.shared:
+            self.shared.add(id(successor))
+
     def _fire(self, node: PlannerNode) -> PlannerNode | None:
         for rule in self.laws.at(node):
             result = rule(node)
             if result is None or result is node:
+                continue
+            if rule.alone and id(node.inputs[0]) in self.shared:
+                self.held_back = True
                 continue
             self._record(rule, node, result)
             self._spend(rule)

@@ -84,6 +84,11 @@ class Case:
         return self.title
 
 
+def few(sf: tc.SFrame) -> tc.SFrame:
+    """Some of the rows."""
+    return sf[sf["k"] > 2]
+
+
 def sums(sf: tc.SFrame, key: str) -> tc.SFrame:
     """Group by a key."""
     return sf.groupby(key, {"s": agg.SUM("v"), "n": agg.COUNT()})
@@ -115,6 +120,12 @@ CASES = [
     Case("head of a sort by the order", lambda a, b, c: a.sort("t").head(5), 0, 0, 0),
     Case("first rows by another column", lambda a, b, c: a.sort("v").head(5), 1, 0, 0),
     Case("filter by a range of the order", lambda a, b, c: a[(a["t"] > 100) & (a["t"] < 120)], 0, 0, 0),
+    Case("sort with a running sum beside it", lambda a, b, c: beside(a.sort("v"), "c", lambda s: s["k"].cumulative_sum()), 1, 1, 1),
+    Case("group-by with a rolling mean of a result", lambda a, b, c: beside(sums(a, "k"), "m", lambda g: g["s"].rolling_mean(-1, 0)), 1, 2, 1),
+    Case(
+        "filter of a sort with a running maximum beside it", lambda a, b, c: beside(few(a.sort("v")), "c", lambda s: s["k"].cumulative_max()), 1, 1, 1
+    ),
+    Case("first rows of a sort, and all of it", lambda a, b, c: a.sort("v").head(5).append(a.sort("v")), 1, 1, 1),
     Case("minimum, maximum and length", lambda a, b, c: (a["t"].min(), a["v"].max(), len(a)), 0, 0, 0),
 ]
 
@@ -141,6 +152,11 @@ def assigned(sf: tc.SFrame, name: str, column: Any) -> tc.SFrame:
     copy = sf.copy()
     copy[name] = column
     return copy
+
+
+def beside(sf: tc.SFrame, name: str, column: Callable[[tc.SFrame], Any]) -> tc.SFrame:
+    """The frame with one more column that is made of it, so that it has two readers."""
+    return assigned(sf, name, column(sf))
 
 
 FRAMES = {False: ("by_time", "by_key", "unordered"), True: ("falling", "by_both", "mixed")}

@@ -28,9 +28,7 @@ COLUMNS = st.permutations([0, 1, 2]).flatmap(lambda order: st.integers(1, 3).map
 def batches(rows: list[tuple[Any, ...]], cuts: set[int]) -> list[Chunk]:
     """The rows in consecutive chunks."""
     edges = sorted({0, len(rows), *(cut for cut in cuts if cut < len(rows))})
-    chunks = [
-        Chunk.of([pa.array([row[i] for row in rows[a:b]], SCHEMA[i].physical) for i in range(3)]) for a, b in pairwise(edges)
-    ]
+    chunks = [Chunk.of([pa.array([row[i] for row in rows[a:b]], SCHEMA[i].physical) for i in range(3)]) for a, b in pairwise(edges)]
     return chunks or [Chunk.empty(SCHEMA)]
 
 

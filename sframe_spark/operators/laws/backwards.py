@@ -82,15 +82,6 @@ def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
     return reverse(slice_rows(child.inputs[0], rows - stop, rows - start))
 
 
-@law("project(reverse(x), c) = reverse(project(x, c))", stage="pushdown", on="project")
-def project_below_reverse(node: PlannerNode) -> PlannerNode | None:
-    """Columns that nobody reads are not read backwards."""
-    child, positions = node.inputs[0], node.operator_parameters["positions"]
-    if not isinstance(child.operator, Reverse) or len(set(positions)) == child.facts.width:
-        return None
-    return reverse(project(child.inputs[0], positions))
-
-
 @law("f(reverse(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
 def unobserved_reverse(root: PlannerNode) -> PlannerNode | None:
     """Rows whose order reaches no result are not read backwards."""

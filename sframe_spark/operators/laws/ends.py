@@ -29,7 +29,12 @@ def head_of_filtered_sort(node: PlannerNode) -> PlannerNode | None:
     return slice_rows(TopRows(by, stop).make_planner_node(rows.with_inputs([unsorted])), start, stop)
 
 
-@law("slice(sort(x, by), a, b) = reverse(slice(top_rows(reverse(x), by backwards, n - a), n - b, n - a)) of n rows", stage="pushdown", on="slice")
+@law(
+    "slice(sort(x, by), a, b) = reverse(slice(top_rows(reverse(x), by backwards, n - a), n - b, n - a)) of n rows",
+    stage="pushdown",
+    on="slice",
+    alone=True,
+)
 def last_rows_of_sort(node: PlannerNode) -> PlannerNode | None:
     """The last rows in an order are the first ones in the opposite order, where ties stand the other way round too."""
     assert isinstance(node.operator, SliceRows)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.columns import Zip, project, zip_columns
+from sframe_spark.operators.columns import Zip, zip_columns
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.program import Program, Register, Step
 from sframe_spark.operators.rows import Filter, FilterRows
@@ -34,7 +34,7 @@ def mask_program(program: Program) -> Program:
     return program.pruned([len(program.outputs) - 1])
 
 
-@law("filter_rows(f(x), m(x)) = f(filter_rows(x, m(x)))", stage="pushdown", on="filter_rows")
+@law("filter_rows(f(x), m(x)) = f(filter_rows(x, m(x)))", stage="pushdown", on="filter_rows", alone=True)
 def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     """A user's function is called only for rows that survive a mask that does not depend on it."""
     child = node.inputs[0]
@@ -51,7 +51,7 @@ def filter_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     return GeneralizedTransform(values).make_planner_node(rows)
 
 
-@law("filter_rows(filter_rows(x, m), n) = filter_rows(x, m and n)", stage="pushdown", on="filter_rows")
+@law("filter_rows(filter_rows(x, m), n) = filter_rows(x, m and n)", stage="pushdown", on="filter_rows", alone=True)
 def filters_merged(node: PlannerNode) -> PlannerNode | None:
     """Two masks of expressions are one, unless computing the second fails for rows that the first leaves out."""
     outer = node.inputs[0]
@@ -65,14 +65,3 @@ def filters_merged(node: PlannerNode) -> PlannerNode | None:
     both = Step("and_", (Register(inner.facts.width - 1), moved.outputs[-1]))
     merged = Program(moved.width, (*moved.steps, both), (*moved.outputs[:-1], Register(moved.width + len(moved.steps))))
     return FilterRows().make_planner_node(GeneralizedTransform(merged).make_planner_node(inner))
-
-
-@law("project(filter_rows(x), c) = filter_rows(project(x, c and mask))", stage="pushdown", on="project")
-def project_below_filter(node: PlannerNode) -> PlannerNode | None:
-    """Columns that nobody reads are not filtered."""
-    child = node.inputs[0]
-    if not isinstance(child.operator, FilterRows):
-        return None
-    rows = child.inputs[0]
-    positions = node.operator_parameters["positions"]
-    return FilterRows().make_planner_node(project(rows, [*positions, rows.facts.width - 1]))

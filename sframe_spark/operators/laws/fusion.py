@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import attrs
 
 from sframe_spark.operators.columns import Project, Zip, project, zip_columns
-from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise
+from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise, calls_python
 from sframe_spark.operators.program import Operand, Program, Register, Step, remap
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
@@ -39,39 +42,99 @@ def in_region(node: PlannerNode) -> bool:
     return isinstance(node.operator, REGION)
 
 
-def region_order(top: PlannerNode) -> tuple[list[PlannerNode], list[PlannerNode]]:
-    """Leaves of the region below ``top`` and its nodes, inputs before consumers."""
-    leaves: dict[int, PlannerNode] = {}
-    nodes: list[PlannerNode] = []
-    seen: set[int] = set()
-    stack = [(top, False)]
-    while stack:
-        node, expanded = stack.pop()
-        if expanded:
-            nodes.append(node)
-            continue
-        if id(node) in seen:
-            continue
-        seen.add(id(node))
+def programs(nodes: Sequence[PlannerNode]) -> tuple[set[int], set[int]]:
+    """``id`` of the nodes that become programs, and of those among them whose rows other programs read instead of computing them again.
+
+    Programs are what something else than a row-wise node reads, and what calls a user's function for several of them: it is called once.
+
+    Parameters
+    ----------
+    nodes
+        All nodes of a graph, inputs before consumers.
+    """
+    tops, boundaries = {id(nodes[-1])}, set()
+    # At most two of the programs that a node would be part of.
+    owners: dict[int, tuple[int, ...]] = {}
+    for node in reversed(nodes):
         if not in_region(node):
-            leaves[id(node)] = node
+            tops.update(id(child) for child in node.inputs)
             continue
-        stack.append((node, True))
-        stack.extend((child, False) for child in reversed(node.inputs))
-    return list(leaves.values()), nodes
+        mine = owners.get(id(node), ()) + ((id(node),) if id(node) in tops else ())
+        if len(mine) > 1 and calls_python(node):
+            boundaries.add(id(node))
+            mine = (id(node),)
+        for child in node.inputs:
+            owners[id(child)] = tuple(dict.fromkeys((*owners.get(id(child), ()), *mine)))[:2]
+    return tops | boundaries, boundaries
 
 
-def fuse_region(top: PlannerNode) -> PlannerNode:
-    """One program (or projection) over the leaves of the region below ``top``."""
-    leaves, nodes = region_order(top)
-    region = Region(leaves)
-    width = 0
-    for leaf in leaves:
-        region.columns[id(leaf)] = [Register(width + i) for i in range(leaf.facts.width)]
-        width += leaf.facts.width
-    for node in nodes:
-        region.columns[id(node)] = _outputs(node, region)
-    return assemble(region, region.columns[id(top)], width)
+@attrs.define
+class Fusion:
+    """A graph whose regions become programs, inputs before consumers.
+
+    Parameters
+    ----------
+    boundaries
+        ``id`` of row-wise nodes that other regions read as if they were not row-wise.
+    values
+        What each node has become, by its ``id``.
+    """
+
+    boundaries: set[int]
+    values: dict[int, PlannerNode] = attrs.Factory(dict)
+
+    def is_leaf(self, node: PlannerNode) -> bool:
+        """True when a region does not reach beyond a node below its top."""
+        return not in_region(node) or id(node) in self.boundaries
+
+    def is_canonical(self, node: PlannerNode) -> bool:
+        """True when a region is already one operator over a leaf or over leaves side by side."""
+        if isinstance(node.operator, Zip):
+            return all(self.is_leaf(child) for child in node.inputs) and len({id(child) for child in node.inputs}) == len(node.inputs)
+        child = node.inputs[0]
+        if not isinstance(node.operator, (Project, GeneralizedTransform)):
+            return False
+        return self.is_leaf(child) or (isinstance(child.operator, Zip) and self.is_canonical(child))
+
+    def rebuilt(self, node: PlannerNode) -> PlannerNode:
+        """The node over what its inputs have become; a zip below a program goes with it."""
+        for child in node.inputs:
+            if id(child) not in self.values:
+                self.values[id(child)] = child.with_inputs([self.values[id(leaf)] for leaf in child.inputs])
+        return node.with_inputs([self.values[id(child)] for child in node.inputs])
+
+    def region(self, top: PlannerNode) -> tuple[list[PlannerNode], list[PlannerNode]]:
+        """Leaves of the region below ``top`` and its nodes, inputs before consumers."""
+        leaves: dict[int, PlannerNode] = {}
+        nodes: list[PlannerNode] = []
+        seen: set[int] = set()
+        stack = [(top, False)]
+        while stack:
+            node, expanded = stack.pop()
+            if expanded:
+                nodes.append(node)
+                continue
+            if id(node) in seen:
+                continue
+            seen.add(id(node))
+            if node is not top and self.is_leaf(node):
+                leaves[id(node)] = node
+                continue
+            stack.append((node, True))
+            stack.extend((child, False) for child in reversed(node.inputs))
+        return list(leaves.values()), nodes
+
+    def fused(self, top: PlannerNode) -> PlannerNode:
+        """One program (or projection) over the leaves of the region below ``top``."""
+        leaves, nodes = self.region(top)
+        region = Region([self.values[id(leaf)] for leaf in leaves])
+        width = 0
+        for leaf in leaves:
+            region.columns[id(leaf)] = [Register(width + i) for i in range(leaf.facts.width)]
+            width += leaf.facts.width
+        for node in nodes:
+            region.columns[id(node)] = _outputs(node, region)
+        return assemble(region, region.columns[id(top)], width)
 
 
 def _outputs(node: PlannerNode, region: Region) -> list[Operand]:
@@ -100,23 +163,18 @@ def assemble(region: Region, outputs: list[Operand], width: int) -> PlannerNode:
     return GeneralizedTransform(program).make_planner_node(rows)
 
 
-def is_canonical(node: PlannerNode) -> bool:
-    """True when a region is already one operator over a leaf or over leaves side by side."""
-    if isinstance(node.operator, Zip):
-        return all(not in_region(child) for child in node.inputs) and len({id(child) for child in node.inputs}) == len(node.inputs)
-    child = node.inputs[0]
-    if not isinstance(node.operator, (Project, GeneralizedTransform)):
-        return False
-    return not in_region(child) or (isinstance(child.operator, Zip) and is_canonical(child))
+@law("rowwise(rowwise(x), rowwise(x)) = generalized_transform(x)", stage="fuse", whole_graph=True)
+def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
+    """Adjacent row-wise operators over the same rows are one select: merged projections, zips of one source, stacked expressions.
 
-
-@law(
-    "rowwise(rowwise(x), rowwise(x)) = generalized_transform(x)",
-    stage="fuse",
-    on=("project", "zip", "generalized_transform", "transform", "binary_transform", "ternary_transform", "lambda_transform"),
-)
-def fuse_rowwise(node: PlannerNode) -> PlannerNode | None:
-    """Adjacent row-wise operators over the same rows are one select: merged projections, zips of one source, stacked expressions."""
-    if is_canonical(node):
-        return None
-    return fuse_region(node)
+    A user's function is called once for each row: a program with one that several others read stays one of its own.
+    """
+    nodes = list(postorder([root]))
+    tops, boundaries = programs(nodes)
+    fusion = Fusion(boundaries)
+    for node in nodes:
+        if not in_region(node):
+            fusion.values[id(node)] = node.with_inputs([fusion.values[id(child)] for child in node.inputs])
+        elif id(node) in tops:
+            fusion.values[id(node)] = fusion.rebuilt(node) if fusion.is_canonical(node) else fusion.fused(node)
+    return fusion.values[id(root)]

@@ -50,7 +50,7 @@ def slice_into_source(node: PlannerNode) -> PlannerNode | None:
     return None if narrowed is None else narrowed.make_planner_node()
 
 
-@law("slice(rowwise(x)) = rowwise(slice(x))", stage="pushdown", on="slice")
+@law("slice(rowwise(x)) = rowwise(slice(x))", stage="pushdown", on="slice", alone=True)
 def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     """Row-wise operators compute only the rows asked for."""
     child = node.inputs[0]
@@ -59,7 +59,7 @@ def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     return child.with_inputs([slice_rows(item, *bounds(node)) for item in child.inputs])
 
 
-@law("slice(running(x), 0, n) = running(slice(x, 0, n))", stage="pushdown", on="slice")
+@law("slice(running(x), 0, n) = running(slice(x, 0, n))", stage="pushdown", on="slice", alone=True)
 def head_below_sequential(node: PlannerNode) -> PlannerNode | None:
     """A running value of the first rows depends on the first rows only."""
     child = node.inputs[0]
@@ -96,7 +96,7 @@ def slice_across_append(node: PlannerNode) -> PlannerNode | None:
     return parts[0] if len(parts) == 1 else Append().make_planner_node(*parts)
 
 
-@law("slice(sort(x, by), 0, n) = top_rows(x, by, n)", stage="pushdown", on="slice")
+@law("slice(sort(x, by), 0, n) = top_rows(x, by, n)", stage="pushdown", on="slice", alone=True)
 def head_of_sort(node: PlannerNode) -> PlannerNode | None:
     """The head of a sorted frame needs no full sort."""
     child = node.inputs[0]

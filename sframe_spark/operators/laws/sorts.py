@@ -58,7 +58,7 @@ def sort_of_sort(node: PlannerNode) -> PlannerNode | None:
     return Sort((*node.operator.by, *rest)).make_planner_node(child.inputs[0])
 
 
-@law("sort(f(x), by columns of x) = f(sort(x))", stage="pushdown", on=("sort", "top_rows"))
+@law("sort(f(x), by columns of x) = f(sort(x))", stage="pushdown", on=("sort", "top_rows"), alone=True)
 def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     """A user's function is called after rows are ordered (and cut), when the order does not depend on it."""
     child = node.inputs[0]

@@ -1,0 +1,56 @@
+"""Where a user's function would be called more than once for a row, so that its results are kept first."""
+
+from __future__ import annotations
+
+from sframe_spark.config import config
+from sframe_spark.engine.placement import largest_row_count
+from sframe_spark.operators.elementwise import calls_python
+from sframe_spark.operators.groupby import GroupBy, Reduce
+from sframe_spark.planner.graph import consumers, postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need
+
+# What these read of an input they read once, in one pass.
+STREAMING = ("filter_rows", "filter", "append", "slice", "reverse", "assume_order", "flat_map")
+
+
+def called_again(root: PlannerNode) -> set[int]:
+    """``id`` of the nodes that call a user's function, and whose rows would be computed more than once.
+
+    A sort samples its input before it distributes it, a running value reads ranges of rows twice, a rolling one reads their edges twice, and nodes
+    that are not aligned with each other read an input each on its own. A function that is called again takes time, and may answer differently.
+    """
+    nodes = list(postorder([root]))
+    if not any(calls_python(node) for node in nodes):
+        return set()
+    rows = largest_row_count(root)
+    one_pass = rows is not None and rows <= min(config.small_rows, config.batch_rows)
+    readers = consumers([root])
+    again: set[int] = set()
+    for node in reversed(nodes):
+        found = {id(reader): reader for reader in readers[id(node)]}
+        alone = len(found) == 1
+        if not all(_reads_once(reader, node, alone, one_pass) and _once_itself(reader, again) for reader in found.values()):
+            again.add(id(node))
+    return {id(node) for node in nodes if id(node) in again and calls_python(node)}
+
+
+def _once_itself(reader: PlannerNode, again: set[int]) -> bool:
+    """True when what a reader computes is computed once, or kept."""
+    return id(reader) not in again or calls_python(reader) or isinstance(reader.operator, (GroupBy, Reduce))
+
+
+def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: bool) -> bool:
+    """True when a reader asks for each row of a node once; ``alone``: no other node reads it; ``one_pass``: all rows are in one range."""
+    operator = reader.operator
+    if operator.row_wise:
+        return True
+    if operator.keeps_domain and Need.LOOKUP not in (operator.requires(slot) for slot in range(len(reader.inputs))):
+        return one_pass
+    if not alone or sum(child is node for child in reader.inputs) > 1:
+        return False
+    if isinstance(operator, (GroupBy, Reduce)) or operator.name in STREAMING:
+        return True
+    needs = [operator.requires(slot) for slot in range(len(reader.inputs))]
+    # What is looked up is executed first; the rows beside it are read in one pass.
+    return Need.LOOKUP in needs or (one_pass and operator.has_kernel)
