@@ -279,7 +279,7 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
     if len({len(vector) for vector in present}) != 1:
         return None
     total = np.sum(np.array(present, dtype=np.float64), axis=0)
-    return list(total / len(present) if kind == "mean" else total)
+    return (total / len(present) if kind == "mean" else total).tolist()
 
 
 def vectors_column(collected: Column, kind: str) -> Column:
