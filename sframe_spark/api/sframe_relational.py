@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.aggregate import MissingArgumentColumnError, expand_requests, output_names
+from sframe_spark.api.aggregate import AggregateRequest, MissingArgumentColumnError, expand_requests, output_names
 from sframe_spark.api.indexing import UnorderedError, head_count, is_collection
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
@@ -151,9 +151,14 @@ class Relational(Columns):
         requests = expand_requests([operations, *args])
         aggregations = [self._aggregation(request) for _, request in requests]
         chosen = {name for operation in (operations, *args) if isinstance(operation, dict) for name in operation}
-        names = output_names(keys, requests, chosen)
+        names = output_names(keys, [(name if name in chosen else self._default_name(name, request), request) for name, request in requests], chosen)
         grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
         return self._new(grouped, names)
+
+    def _default_name(self, name: str, request: AggregateRequest) -> str:
+        """The name of an aggregate that was given none; sums and means of vectors have names of their own."""
+        is_vector = request.name in ("sum", "mean") and self._node.schema[self._names.index(request.columns[0])].kind == "array"
+        return f"Vector {name}" if is_vector else name
 
     def _require(self, name: Any) -> None:
         if name not in self._names:
