@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import time
 import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
@@ -24,7 +25,14 @@ _NODE = re.compile(r"^(?P<indent>[ :|+-]*)(?P<codegen>\* )?(?P<name>[A-Za-z=][^(
 _DETAIL = re.compile(r"^\((\d+)\) ")
 _ATTRIBUTE_NUMBER = re.compile(r"#\d+L?")
 # Wrappers of other nodes that say nothing of the work.
-_WRAPPERS = ("AdaptiveSparkPlan", "== Final Plan ==", "ResultQueryStage", "ShuffleQueryStage", "BroadcastQueryStage", "TableCacheQueryStage")
+_WRAPPERS = frozenset(
+    {
+        *("AdaptiveSparkPlan", "== Final Plan ==", "== Current Plan ==", "ResultQueryStage"),
+        *("ShuffleQueryStage", "BroadcastQueryStage", "TableCacheQueryStage"),
+    }
+)
+# Spark enters the last change of a plan into its list some time after the action has returned.
+_LONGEST_WAIT, _PAUSE = 3.0, 0.1
 _FORMAT_SETTING = "spark.sql.ui.explainMode"
 
 
@@ -243,6 +251,16 @@ def _next_execution(session: SparkSession) -> int:
 
 
 def _plans_since(session: SparkSession, first: int, tag: str) -> list[ExecutedPlan]:
+    """The plans of our executions from one on, as they are in the end."""
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while True:
+        plans = _plans_so_far(session, first, tag)
+        if all(plan.is_final for plan in plans) or time.monotonic() > deadline:
+            return plans
+        time.sleep(_PAUSE)
+
+
+def _plans_so_far(session: SparkSession, first: int, tag: str) -> list[ExecutedPlan]:
     executions = _store(session).executionsList()
     ours = _jobs_with_tag(session, tag)
     chosen = []

@@ -89,7 +89,9 @@ def test_the_final_plan_is_read_without_wrappers() -> None:
 
 
 def test_a_plan_that_was_not_adapted_to_its_end_is_told() -> None:
-    assert not read_plan(WRITTEN.replace("isFinalPlan=true", "isFinalPlan=false")).is_final
+    plan = read_plan(WRITTEN.replace("isFinalPlan=true", "isFinalPlan=false").replace("== Final Plan ==", "== Current Plan =="))
+    assert not plan.is_final
+    assert plan.lines() == read_plan(WRITTEN).lines()
 
 
 def test_nodes_have_their_inputs_from_left_to_right() -> None:

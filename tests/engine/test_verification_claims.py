@@ -87,7 +87,7 @@ def test_a_query_that_did_not_run_or_was_not_adapted_is_told() -> None:
     plan = sort_rows(ROWS, [(0, True)])
     assert wrong(check_query(plan, [], 9)) == ["one Spark query: Spark ran none"]
     unfinished = ExecutedPlan(plan_tree(["Sort", "RDDScan"]), ("[k0 ASC], true, 0", ""), is_final=False)
-    assert [text.split(":")[0] for text in wrong(check_query(plan, [unfinished], 9))] == ["the plan that ran"]
+    assert str(check_query(plan, [unfinished], 9)[0]) == "the last change of this plan, of which Spark did not tell: not claimed"
 
 
 def test_nothing_is_claimed_of_operators_without_a_claim() -> None:
