@@ -51,7 +51,9 @@ class Narrowing:
                 continue
             columns = node.operator.input_columns(outputs, [child.facts for child in node.inputs])
             self.wanted[id(node)] = outputs
-            self.reads[id(node)] = [tuple(sorted(set(positions))) for positions in columns]
+            # An operator that only counts rows asks for the first column, which a frame without columns does not have.
+            widths = [child.facts.width for child in node.inputs]
+            self.reads[id(node)] = [tuple(sorted({*positions} & {*range(width)})) for positions, width in zip(columns, widths, strict=True)]
             for child, positions in zip(node.inputs, self.reads[id(node)], strict=True):
                 read.setdefault(id(child), set()).update(positions)
 
