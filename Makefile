@@ -26,7 +26,7 @@ demo: $(STAMP)
 	$(RUN) examples/demo.py
 
 test: $(STAMP)
-	$(PYTEST) -m "not spark and not cluster and not campaign" sframe_spark tests
+	$(PYTEST) -n 2 -m "not spark and not cluster and not campaign" sframe_spark tests
 	$(PYTEST) -m "spark and not campaign" tests
 	if [ -d examples/plugin_package/tests ]; then $(PYTEST) examples/plugin_package/tests; fi
 	SFRAME_SPARK_SMALL_ROWS=0 $(PYTEST) -m "behaviour and not campaign" tests
