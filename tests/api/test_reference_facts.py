@@ -1,6 +1,7 @@
 """Small programs over SArray and SFrame whose results, or classes of errors, were recorded from the reference.
 
 ``tests/data/api_facts.jsonl``: one program a line; its last line is an expression, and ``result`` is what :func:`plain` makes of its value.
+``tests/data/api_deviations.jsonl``: programs that have another outcome here, with the reason.
 """
 
 from __future__ import annotations
@@ -20,7 +21,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 
-FACTS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "api_facts.jsonl").read_text().splitlines()]
+DATA = Path(__file__).parents[1] / "data"
+FACTS = [json.loads(line) for line in (DATA / "api_facts.jsonl").read_text().splitlines()]
+DEVIATIONS = [json.loads(line) for line in (DATA / "api_deviations.jsonl").read_text().splitlines()]
 PARTS = 8
 # With every query on Spark a program takes tens of milliseconds: of these each so many is run.
 STRIDE_ON_SPARK = 25
@@ -91,7 +94,7 @@ def disagreements(facts: list[dict[str, Any]], directory: Path) -> list[str]:
     found = []
     for number, fact in enumerate(facts):
         place = directory / str(number)
-        place.mkdir()
+        place.mkdir(parents=True)
         found.append(disagreement(fact, place))
     return [text for text in found if text]
 
@@ -111,3 +114,12 @@ def test_facts_are_many_and_different() -> None:
     programs = list(map(operator.itemgetter("program"), FACTS))
     assert len(programs) > 1000
     assert len(set(programs)) == len(programs)
+
+
+@pytest.mark.spark
+def test_deviations_are_what_they_are_said_to_be(spark: Any, tmp_path: Path) -> None:
+    ours = [{"program": deviation["program"], **deviation["ours"]} for deviation in DEVIATIONS]
+    assert disagreements(ours, tmp_path / "ours") == []
+    theirs = [{"program": deviation["program"], **deviation["reference"]} for deviation in DEVIATIONS]
+    assert len(disagreements(theirs, tmp_path / "theirs")) == len(DEVIATIONS)
+    assert all(len(deviation["reason"]) > 10 for deviation in DEVIATIONS)
