@@ -30,7 +30,7 @@ from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
-from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.suffix_sort import MOST_TIES, SuffixSort
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
@@ -124,6 +124,15 @@ class Executor:
         assert placement is not None
         if not placement.segment:
             children = [self._fit_for_query(child, item) for child, item in children]
+            if (
+                isinstance(node.operator, Sort)
+                and children[0][0].operator.is_source
+                and self._is_small(children[0][0])
+                and (children[0][0].length.rows or 0) <= MOST_TIES
+            ):
+                # How few rows there are was not known before they were computed.
+                in_memory = SuffixSort(node.operator.by, 0).make_planner_node(children[0][0])
+                return in_memory, place(in_memory, [children[0][1]]) or placement
         return node.with_inputs([child for child, _ in children]), placement
 
     def _unblocked(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> list[tuple[PlannerNode, Placement]]:

@@ -190,3 +190,15 @@ def test_on_spark_as_in_python_and_by_the_naive_plan(spark: Any, order: By, filt
             executor = Executor(MaterializeOptions(segments=segments))
             assert_same(values(executor.execute(optimize(plan))), wanted)
         assert_same(values(Executor(MaterializeOptions(naive=True)).execute(plan)), wanted)
+
+
+@pytest.mark.spark
+def test_few_groups_in_another_order_are_sorted_in_memory(spark: Any) -> None:
+    rows = [(i // 1_000, "bca"[i // 100 % 10 % 3], float(i)) for i in range(3_000)]
+    order = ((0, True), (1, True))
+    node = group_by(table(sorted_rows(rows, order), [1_000], order), (1, 0), AGGREGATIONS[:1])
+    with config.using(small_rows=500, single_task_rows=0):
+        executor = Executor(MaterializeOptions())
+        found = values(executor.execute(optimize(node)))
+    assert found == [(row[0], row[1], row[2]) for row in groups_of(rows, (1, 0))]
+    assert not [line for line in executor.log if line.startswith("query")], executor.log
