@@ -15,6 +15,7 @@ import os
 from pathlib import Path
 from typing import Any
 
+import attrs
 import numpy as np
 import pandas as pd
 import pytest
@@ -68,11 +69,36 @@ def plain_container(value: Any) -> Any:
     raise TypeError(f"no plain form of a {type(value).__name__}")
 
 
+@attrs.frozen
+class BriefFile:
+    """What ``open`` gives to the programs: a file that is closed after it is written or read.
+
+    Parameters
+    ----------
+    path, mode, newline
+        As of the built-in function.
+    """
+
+    path: str
+    mode: str = "r"
+    newline: str | None = None
+
+    def write(self, text: str) -> int:
+        """Write a text."""
+        with open(self.path, self.mode, newline=self.newline) as file:
+            return file.write(text)
+
+    def read(self) -> str:
+        """All text."""
+        with open(self.path, self.mode, newline=self.newline) as file:
+            return file.read()
+
+
 def outcome(program: str, directory: Path) -> dict[str, Any]:
     """What a program results in: a result, or the names of the error's classes. Its files are in ``TMP``."""
     names = {
         "SF": SFrame, "SA": SArray, "agg": aggregate, "np": np, "pd": pd, "dt": datetime, "array": array.array, "math": math,
-        "nan": math.nan, "inf": math.inf, "os": os, "TMP": str(directory),
+        "nan": math.nan, "inf": math.inf, "os": os, "TMP": str(directory), "open": BriefFile,
     }  # fmt: skip
     *statements, expression = program.split("\n")
     try:
