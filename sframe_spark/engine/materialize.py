@@ -87,6 +87,9 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
     naive = Executor(MaterializeOptions(naive=True)).execute(node)
     rows = source.length.rows or 0
     found, expected = source.operator.read(0, rows), naive.operator.read(0, naive.length.rows or 0)  # type: ignore[attr-defined]
+    if found.rows != expected.rows:
+        message = f"{node.operator_type} has {found.rows} rows by the optimized plan, {expected.rows} by the naive one"
+        raise PlanInvariantError(message)
     for position, (a, b) in enumerate(zip(found.columns, expected.columns, strict=True)):
         if repr(decode(a, node.schema[position])) != repr(decode(b, node.schema[position])):
             raise PlanInvariantError(f"column {position} of {node.operator_type} differs between the optimized and the naive plan")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import attrs
 import pyarrow as pa
@@ -27,6 +27,9 @@ from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_full_disk
 from sframe_spark.storage.temporary import temporary_root
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 Value = TypeVar("Value")
 
@@ -66,16 +69,23 @@ def fits_one_task(root: PlannerNode) -> bool:
 def collect(root: PlannerNode) -> Chunk:
     """All rows of a relational section in row order, as Arrow in the driver's memory."""
     relation = lower(root)
-    table = run_spark(lambda: relation.sorted().toArrow(), f"computing {root.operator_type}")
+    table = run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), f"computing {root.operator_type}")
     return from_spark_table(table, root.schema)
 
 
 def collect_few(root: PlannerNode, most: int) -> Chunk | None:
     """All rows of a relational section in row order if there are at most ``most``, otherwise None."""
     relation = lower(root)
-    first = relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns)
+    first = counted(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
     table = run_spark(first.toArrow, f"computing {root.operator_type}")
     return from_spark_table(table, root.schema) if table.num_rows <= most else None
+
+
+def counted(df: DataFrame, schema: Schema) -> DataFrame:
+    """Rows with a column at least: Arrow batches without columns, as Spark sends them, have no rows either."""
+    from pyspark.sql import functions as F
+
+    return df if schema else df.select(F.lit(0).alias("row"))
 
 
 def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
