@@ -20,7 +20,7 @@ import pytest
 from tests.ordered_matrix.matrix import LAYOUTS, PARTITIONS, PROGRAMS, covering, entries, failures
 from tests.ordered_matrix.shapes import FORMS, NAMES, SHAPES
 
-CLUSTER_PARTITIONS, CLUSTER_EVERY = 7, 29
+CLUSTER_PARTITIONS, CLUSTER_EVERY = 7, 97
 
 
 def test_shapes_are_what_they_say() -> None:
