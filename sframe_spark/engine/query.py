@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
+from sframe_spark.operators.join import Join
 from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.spark_columns import fit
 from sframe_spark.operators.worker import unpack_error
@@ -46,7 +47,9 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
         relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, open_source))
-        return in_one_task(relation) if single and node.operator_type == "append" else relation
+        # Spark does not know of a union, nor of a full outer join, that it is in one partition when its inputs are.
+        forgotten = node.operator_type == "append" or (isinstance(node.operator, Join) and node.operator.how == "outer")
+        return in_one_task(relation) if single and forgotten else relation
 
     with keeping_active(spark), translated_errors(f"planning {root.operator_type}"):
         return fold([root], lower_node)[id(root)]

@@ -10,7 +10,6 @@ import attrs
 from sframe_spark.engine.executed_plans import ExecutedPlan
 from sframe_spark.engine.query import fits_one_task
 from sframe_spark.operators.groupby import GroupBy, Reduce
-from sframe_spark.operators.join import Join
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
@@ -48,8 +47,6 @@ QUERY_WORK: dict[str, Work] = {
 # Distinct values are grouped before they are counted.
 DISTINCT_WORK = Work(1, 2)
 RESULT_IN_ORDER = Work(1, 1)
-# Spark forgets that a join that keeps the rows of both sides ran in one task.
-OUTER_JOIN_IN_ONE_TASK = Work(1, 0)
 
 
 @attrs.frozen
@@ -94,7 +91,6 @@ def query_work(plan: PlannerNode) -> Work | None:
     Work(exchanges=1, sorts=1)
     """
     total = RESULT_IN_ORDER if is_ordered_result(plan) else NOTHING
-    spare = NOTHING
     for node in postorder([plan]):
         work = QUERY_WORK.get(node.operator_type)
         if work is None:
@@ -102,9 +98,7 @@ def query_work(plan: PlannerNode) -> Work | None:
         total += work
         if isinstance(node.operator, (GroupBy, Reduce)) and any(item.function == "count_distinct" for item in node.operator.aggregations):
             total += DISTINCT_WORK
-        if isinstance(node.operator, Join) and node.operator.how == "outer":
-            spare += OUTER_JOIN_IN_ONE_TASK
-    return Work(spare.exchanges, total.sorts) if fits_one_task(plan) else total
+    return Work(0, total.sorts) if fits_one_task(plan) else total
 
 
 def is_ordered_result(plan: PlannerNode) -> bool:

@@ -54,6 +54,9 @@ class Narrowing:
             # An operator that only counts rows asks for the first column, which a frame without columns does not have.
             widths = [child.facts.width for child in node.inputs]
             self.reads[id(node)] = [tuple(sorted({*positions} & {*range(width)})) for positions, width in zip(columns, widths, strict=True)]
+            if node.inputs and not any(self.reads[id(node)]):
+                # A node without columns still has rows: those of its first input.
+                self.reads[id(node)][0] = tuple(range(min(widths[0], 1)))
             for child, positions in zip(node.inputs, self.reads[id(node)], strict=True):
                 read.setdefault(id(child), set()).update(positions)
 
