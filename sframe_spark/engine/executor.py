@@ -25,12 +25,13 @@ from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
 from sframe_spark.errors import RunTooLongError
+from sframe_spark.operators import suffix_sort
 from sframe_spark.operators.groupby import GroupBy, Reduce
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
-from sframe_spark.operators.suffix_sort import MOST_TIES, SuffixSort
+from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
@@ -124,16 +125,14 @@ class Executor:
         assert placement is not None
         if not placement.segment:
             children = [self._fit_for_query(child, item) for child, item in children]
-            if (
-                isinstance(node.operator, Sort)
-                and children[0][0].operator.is_source
-                and self._is_small(children[0][0])
-                and (children[0][0].length.rows or 0) <= MOST_TIES
-            ):
+            if isinstance(node.operator, Sort) and children[0][0].operator.is_source and self._can_be_sorted_in_memory(children[0][0]):
                 # How few rows there are was not known before they were computed.
                 in_memory = SuffixSort(node.operator.by, 0).make_planner_node(children[0][0])
                 return in_memory, place(in_memory, [children[0][1]]) or placement
         return node.with_inputs([child for child, _ in children]), placement
+
+    def _can_be_sorted_in_memory(self, node: PlannerNode) -> bool:
+        return self._is_small(node) and (node.length.rows or 0) <= suffix_sort.MOST_TIES
 
     def _unblocked(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> list[tuple[PlannerNode, Placement]]:
         """The inputs of a node, those that stand in its way executed; an input that is read in several slots is executed once."""
