@@ -185,7 +185,7 @@ class Reduce(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's global aggregation."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        df = relation.df.agg(*[aggregate_column(a, relation).alias(f"c{i}") for i, a in enumerate(self.aggregations)])
+        df = relation.df.select(*[aggregate_column(a, relation).alias(f"c{i}") for i, a in enumerate(self.aggregations)])
         schema = relation.schema
         if any(needs_finish(aggregation) for aggregation in self.aggregations):
             df = df.select(*[finish_column(a, df[f"c{i}"], schema).alias(f"c{i}") for i, a in enumerate(self.aggregations)])
@@ -221,9 +221,9 @@ def aggregate_column(aggregation: Aggregation, relation: Relation) -> Column:
     from pyspark.sql import functions as F
 
     implementation = aggregation.implementation()
-    columns = [relation.df[f"c{position}"] for position in aggregation.positions]
+    columns = [F.col(f"c{position}") for position in aggregation.positions]
     types = [relation.schema[position] for position in aggregation.positions]
-    order = relation.df[ORDER_COLUMN] if implementation.order_sensitive else F.lit(0)
+    order = F.col(ORDER_COLUMN) if implementation.order_sensitive else F.lit(0)
     return implementation.column(columns, types, aggregation.parameters, order)
 
 

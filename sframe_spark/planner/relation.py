@@ -59,7 +59,7 @@ class Relation:
 
     def visible(self) -> DataFrame:
         """The DataFrame without hidden columns."""
-        return self.df.select(*self.columns)
+        return self.df.select(*self.columns) if self.hidden else self.df
 
     def order(self) -> list[Column]:
         """Sort expressions of the row order, for ``orderBy`` or a window."""
@@ -67,7 +67,8 @@ class Relation:
 
     def sorted(self) -> DataFrame:
         """Visible columns in row order (one range exchange and sort, none when there is no key)."""
-        return (self.df.orderBy(*self.order()) if self.key else self.df).select(*self.columns)
+        # Each call over to the JVM takes its time: a query that has only its visible columns is left as it is.
+        return self.df.orderBy(*self.order()).select(*self.columns) if self.key else self.visible()
 
     def with_columns(self, expressions: Sequence[Column], schema: Schema, origins: Sequence[int | None] = ()) -> Relation:
         """Other visible columns over the same rows, as one select; ``origins`` tells which are copies of the column at a position."""

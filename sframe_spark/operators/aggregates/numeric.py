@@ -98,8 +98,8 @@ def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters,
 
     if types[0] == ARRAY:
         return _collect_vectors(columns[0])
-    zero = F.lit(0).cast("bigint") if types[0] == INT else F.lit(0.0)
-    return F.coalesce(F.sum(columns[0]), zero)
+    # A whole number is widened to the type of the sum.
+    return F.coalesce(F.sum(columns[0]), F.lit(0 if types[0] == INT else 0.0))
 
 
 def _mean_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
