@@ -70,7 +70,7 @@ class Intervals(Cycles):
         Returns
         -------
         SFrame
-            Ascending by interval, within an interval in order of first appearance of the key. The frame need not be sorted by ``on``.
+            Ascending by interval, within an interval in order of first appearance of the key as time passes. The frame need not be sorted by ``on``.
 
         Raises
         ------
