@@ -141,7 +141,8 @@ class UserFunctionError(ExecutionError):
         super().__init__(message, traceback_text, row)
 
     def __str__(self) -> str:
-        parts = [self.message, f"input: {self.row!r}"]
+        called = self.row is not None or self.traceback_text
+        parts = [self.message, f"input: {self.row!r}"] if called else [self.message]
         if self.traceback_text:
             parts.append(self.traceback_text.rstrip())
         return "\n".join(parts)

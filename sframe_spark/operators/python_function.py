@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.worker import load_function, pack_function
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
@@ -45,6 +46,17 @@ class PythonFunction:
     result: ColumnType = attrs.field()
     names: tuple[str, ...] | None = None
     skip_missing: bool = False
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """By value or by the name of its module, which a worker finds where this process does."""
+        try:
+            packed = pack_function(self.function, self.describe())
+        except Exception as error:
+            reason = f"{self.describe()} cannot be sent to Spark's Python workers: {error}"
+            advice = "Let the function make what it needs itself, or give it plain values"
+            # Only errors of this class pass through PySpark as they are.
+            raise error_like(pickle.PicklingError, f"{reason}. {advice}.") from None
+        return _unpacked, (packed, self.result, self.names, self.skip_missing)
 
     def infer(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         """The declared result type."""
@@ -100,6 +112,10 @@ class PythonFunction:
     def describe(self) -> str:
         """The function's name and place, as its author knows it."""
         return describe_function(self.function)
+
+
+def _unpacked(packed: tuple[Any, ...], result: ColumnType, names: tuple[str, ...] | None, skip_missing: bool) -> PythonFunction:
+    return PythonFunction(load_function(*packed), result, names, skip_missing)
 
 
 class Truth:
