@@ -101,6 +101,22 @@ def running_by_hand(data: Data) -> str:
     return str(data.scratch)
 
 
+def rolling_ours(data: Data) -> SFrame:
+    """Means of ten rows each, written."""
+    return materialised(SFrame({"mean": data.frame["value"].rolling_mean(-9, 0)}))
+
+
+def rolling_by_hand(data: Data) -> str:
+    """A window over all rows; missing where it has fewer than ten."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    window = Window.orderBy("_key").rowsBetween(-9, 0)
+    mean = F.when(F.count("value").over(window) == 10, F.avg("value").over(window))
+    data.table.select(mean.alias("mean")).write.parquet(str(data.scratch), mode="overwrite")
+    return str(data.scratch)
+
+
 def apply_ours(data: Data) -> SFrame:
     """A Python function of each value, written."""
     return materialised(SFrame({"out": data.frame["number"].apply(lambda number: number % 7 + 1, dtype=int)}))
@@ -186,5 +202,6 @@ CASES: tuple[Case, ...] = (
     ),
     Case("zip of two frames", ZIP, zip_ours, zip_by_hand),
     Case("cumulative sum", RUNNING, running_ours, running_by_hand),
+    Case("rolling mean", RUNNING, rolling_ours, rolling_by_hand),
     Case("apply", APPLY, apply_ours, apply_by_hand),
 )

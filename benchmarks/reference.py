@@ -1,4 +1,4 @@
-"""The same cases in the reference engine. Its interpreter runs this file: ``PYTHON benchmarks/reference.py ROWS``."""
+"""The same cases in the reference engine. Its interpreter runs this file: ``PYTHON benchmarks/reference.py ROWS [NAME]``."""
 
 from __future__ import annotations
 
@@ -66,9 +66,11 @@ def cases(frame, right):  # type: ignore[no-untyped-def]
         "column from the same frame": assign,
         "zip of two frames": assign,
         "cumulative sum": lambda: frame["value"].cumulative_sum().materialize(),
+        "rolling mean": lambda: frame["value"].rolling_mean(-9, 0).materialize(),
         "apply": lambda: frame["number"].apply(lambda number: number % 7 + 1, dtype=int).materialize(),
     }
 
 
 if __name__ == "__main__":
-    print(json.dumps({name: measure(action) for name, action in cases(*load(int(sys.argv[1]))).items()}))
+    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
+    print(json.dumps({name: measure(action) for name, action in cases(*load(int(sys.argv[1]))).items() if wanted in name}))

@@ -95,14 +95,14 @@ def measure(case: Case, data: Data, runs: int) -> tuple[float, float]:
     return statistics.median(times[0]), statistics.median(times[1])
 
 
-def reference_seconds(interpreter: str, rows: int) -> dict[str, float]:
+def reference_seconds(interpreter: str, rows: int, only: str) -> dict[str, float]:
     """Seconds by case in the reference engine, measured by its own interpreter; none when it is not there."""
     python = Path(os.path.expanduser(interpreter))
     if not python.exists():
         print(f"no reference engine at {python}")
         return {}
     script = Path(__file__).with_name("reference.py")
-    done = subprocess.run([str(python), str(script), str(rows)], capture_output=True, text=True, check=True)
+    done = subprocess.run([str(python), str(script), str(rows), only], capture_output=True, text=True, check=True)
     found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return found
 
@@ -115,7 +115,7 @@ def verdict(value: float, most: float) -> str:
 def main() -> None:
     """Measure what the command line asks for."""
     chosen = arguments()
-    reference = reference_seconds(chosen.reference, chosen.rows) if chosen.reference else {}
+    reference = reference_seconds(chosen.reference, chosen.rows, chosen.only) if chosen.reference else {}
     with tempfile.TemporaryDirectory(prefix="sframe-bench-") as directory:
         data = prepare(chosen.rows, Path(directory))
         print(f"{chosen.rows:,} rows; median of {chosen.runs} warm runs, seconds", flush=True)

@@ -119,19 +119,19 @@ class GroupBy(Operator):
 
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
         # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
-        grouped = relation.df.groupBy(*[relation.df[f"c{position}"] for position in self.keys] or [F.lit(True)])
+        grouped = relation.df.groupBy(*[F.col(f"c{position}") for position in self.keys] or [F.lit(True)])
         width = len(self.keys)
         columns = [aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)]
         df = grouped.agg(*columns) if columns else relation.df.select(*[f"c{p}" for p in self.keys]).distinct()
         names = [f"c{position}" for position in self.keys]
         schema = relation.schema
         result_schema = tuple(schema[p] for p in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
-        finished = [finish_column(a, df[f"a{i}"], schema) for i, a in enumerate(self.aggregations)]
-        selected = [df[name].alias(f"c{i}") for i, name in enumerate(names)]
+        finished = [finish_column(a, F.col(f"a{i}"), schema) for i, a in enumerate(self.aggregations)]
+        selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]
         selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
-        keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(df[name], schema[position])]
+        keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(F.col(name), schema[position])]
         # One instant at several offsets makes several groups, which the offsets put in order.
-        keys += [df[name]["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
+        keys += [F.col(name)["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
         selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
         not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
         key = tuple(KeyColumn(f"k{i}") for i in range(len(keys)))
@@ -185,10 +185,15 @@ class Reduce(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's global aggregation."""
         relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
-        df = relation.df.select(*[aggregate_column(a, relation).alias(f"c{i}") for i, a in enumerate(self.aggregations)])
-        schema = relation.schema
-        if any(needs_finish(aggregation) for aggregation in self.aggregations):
-            df = df.select(*[finish_column(a, df[f"c{i}"], schema).alias(f"c{i}") for i, a in enumerate(self.aggregations)])
+        from pyspark.sql import functions as F
+
+        schema, names = relation.schema, [f"c{i}" for i in range(len(self.aggregations))]
+        df = relation.df.select(*[aggregate_column(a, relation).alias(name) for a, name in zip(self.aggregations, names, strict=True)])
+        plain = [F.col(name) for name in names]
+        finished = [finish_column(a, column, schema) for a, column in zip(self.aggregations, plain, strict=True)]
+        # Each select costs Spark's analyzer a third of what a short query takes.
+        if any(column is not before for column, before in zip(finished, plain, strict=True)):
+            df = df.select(*[column.alias(name) for column, name in zip(finished, names, strict=True)])
         return Relation(df, tuple(a.infer(schema) for a in self.aggregations))
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
@@ -225,11 +230,6 @@ def aggregate_column(aggregation: Aggregation, relation: Relation) -> Column:
     types = [relation.schema[position] for position in aggregation.positions]
     order = F.col(ORDER_COLUMN) if implementation.order_sensitive else F.lit(0)
     return implementation.column(columns, types, aggregation.parameters, order)
-
-
-def needs_finish(aggregation: Aggregation) -> bool:
-    """True when an aggregate has a step after the aggregation."""
-    return aggregation.implementation().finish is not None
 
 
 def finish_column(aggregation: Aggregation, column: Column, schema: Schema) -> Column:

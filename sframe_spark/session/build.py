@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
 from sframe_spark.session.java import find_java
+from sframe_spark.session.sockets import socket_settings
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -72,7 +73,7 @@ def start_spark() -> SparkSession:
         # Whoever started this process has chosen the cluster: nothing to tune.
         return SparkSession.builder.getOrCreate()
     builder = SparkSession.builder.master("local[*]").appName("sframe_spark")
-    for key, value in local_settings().items():
+    for key, value in {**local_settings(), **socket_settings()}.items():
         builder = builder.config(key, value)
     java = find_java()
     # Both variables are read while Spark starts and never again, so they are given back afterwards.

@@ -7,8 +7,8 @@ import threading
 import weakref
 from collections import defaultdict
 
+from sframe_spark.session.owner import claim
 from sframe_spark.storage.manifest import Manifest
-from sframe_spark.storage.owner import claim
 from sframe_spark.storage.temporary import DatasetHandle
 
 

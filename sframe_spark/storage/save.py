@@ -11,12 +11,12 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.errors import StorageError
+from sframe_spark.session.owner import claim, release, remove_abandoned
 from sframe_spark.storage.checksums import checksum_of, copy_with_checksum
 from sframe_spark.storage.commit import files_below, flush_directory, flush_files, remove_unnamed, write_manifest
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.opened import OPEN_DATASETS
-from sframe_spark.storage.owner import claim, release, remove_abandoned
 from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised, parent_and_name
 from sframe_spark.storage.reader import iterate_rows
 from sframe_spark.storage.writer import SegmentWriter, segment_file_name

@@ -12,8 +12,8 @@ import uuid
 import weakref
 
 from sframe_spark.config import config
+from sframe_spark.session.owner import claim, remove_abandoned
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.owner import claim, remove_abandoned
 from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised
 
 PREFIX = "sframe_spark-"

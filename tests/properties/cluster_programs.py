@@ -14,6 +14,7 @@ from pyspark.find_spark_home import _find_spark_home
 from sframe_spark.session import get_session
 from sframe_spark.session.build import local_settings
 from sframe_spark.session.java import find_java
+from sframe_spark.session.sockets import socket_settings
 from sframe_spark.testing.equivalence import EngineRunner, check_program, spark_layout
 from sframe_spark.testing.plans import random_program
 
@@ -28,7 +29,7 @@ def start_cluster() -> None:
     os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     builder = SparkSession.builder.master(MASTER).appName("sframe_spark cluster test")
-    for key, value in {**local_settings(), "spark.executor.memory": "700m", "spark.driver.memory": "1g"}.items():
+    for key, value in {**local_settings(), **socket_settings(), "spark.executor.memory": "700m", "spark.driver.memory": "1g"}.items():
         builder = builder.config(key, value)
     builder.getOrCreate()
 

@@ -16,7 +16,7 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.owner import OWNER_FILE, is_abandoned
+from sframe_spark.session.owner import OWNER_FILE, is_abandoned
 from sframe_spark.storage.temporary import PREFIX, TemporaryStore, temporary_store
 
 
