@@ -69,12 +69,13 @@ def COUNT() -> AggregateRequest:
 
 
 def SUM(src_column: str) -> AggregateRequest:
-    """Sum of the values of each group; zero when all are missing.
+    """Sum of the values of each group; zero (of vectors: the empty vector) when all are missing.
 
     Parameters
     ----------
     src_column
-        Name of a column of int (sums wrap at 64 bits), float or array (added element by element).
+        Name of a column of int (sums wrap at 64 bits), float or array (added element by element; missing where the lengths in a
+        group differ).
 
     Examples
     --------
@@ -117,12 +118,12 @@ def MAX(src_column: str) -> AggregateRequest:
 
 
 def MEAN(src_column: str) -> AggregateRequest:
-    """Mean of the values of each group; missing when all are missing.
+    """Mean of the values of each group; missing (of vectors: the empty vector) when all are missing.
 
     Parameters
     ----------
     src_column
-        Name of a column of int, float or array (element by element).
+        Name of a column of int, float or array (element by element; missing where the lengths in a group differ).
 
     Examples
     --------

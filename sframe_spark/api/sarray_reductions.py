@@ -27,7 +27,12 @@ class Reductions:
         return reduce_values(self._node, [Aggregation(function, (0,), parameters)])[0]
 
     def sum(self) -> Any:
-        """Sum of all rows; None when there is no value. Ints wrap at 64 bits.
+        """Sum of all rows; zero (of vectors: the empty vector) when there is no value. Ints wrap at 64 bits.
+
+        Raises
+        ------
+        RuntimeError
+            If vectors have different lengths.
 
         Examples
         --------
@@ -35,11 +40,21 @@ class Reductions:
         >>> SArray([1, None, 2]).sum()
         3
         """
-        return self._reduce("sum")
+        return self._total("sum")
 
     def mean(self) -> Any:
-        """Mean of all rows."""
-        return self._reduce("mean")
+        """Mean of all rows; None when there is no value.
+
+        Raises
+        ------
+        RuntimeError
+            If vectors have different lengths.
+        """
+        return self._total("mean")
+
+    def _total(self, function: str) -> Any:
+        # Of a group, vectors of different lengths have a total that is missing; of a column they are an error.
+        return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
 
     def min(self) -> Any:
         """Smallest value."""

@@ -44,37 +44,46 @@ def _infer_mean(types: Types, parameters: Parameters) -> ColumnType:
     return ARRAY if types[0] == ARRAY else FLOAT
 
 
+def _infer_vector(types: Types, parameters: Parameters) -> ColumnType:
+    require("the sum or mean of vectors", types[0], ("array",))
+    return ARRAY
+
+
 def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
     require("VAR and STD", types[0], NUMBERS)
     return FLOAT
 
 
 def vectors(column: pa.Array) -> np.ndarray | None:
-    """The vectors of an array column that are not missing, one a row; None when there is none.
-
-    Raises
-    ------
-    UnsupportedOperationError
-        If they have different lengths.
-    """
+    """The vectors of an array column that are not missing, one a row; None if they have different lengths."""
     cells = [cell for cell in decode(column, ARRAY) if cell is not None]
     if len({len(cell) for cell in cells}) > 1:
-        raise UnsupportedOperationError(RAGGED)
-    return np.array(cells, dtype=float) if cells else None
+        return None
+    return np.array(cells, dtype=float).reshape(len(cells), len(cells[0]) if cells else 0)
 
 
-def _total(rows: np.ndarray | None) -> array.array | None:
+def _vector_sum(column: pa.Array) -> array.array | None:
     """Sum of vectors, element by element; infinities of both signs make NaN without a warning."""
+    rows = vectors(column)
     if rows is None:
         return None
     with np.errstate(invalid="ignore", over="ignore"):
         return array.array("d", rows.sum(axis=0))
 
 
+def _vector_mean(column: pa.Array) -> array.array | None:
+    """Mean of vectors, element by element."""
+    total, count = _vector_sum(column), len(column) - column.null_count
+    return None if total is None else array.array("d", [element / count for element in total])
+
+
 def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Sum of values that are not missing; zero (of vectors: the empty vector) when there is none."""
+    """Sum of values that are not missing; zero (of vectors: the empty vector) when there is none.
+
+    Vectors of different lengths have a sum that is missing.
+    """
     if types[0] == ARRAY:
-        return _total(vectors(arrays[0])) or array.array("d")
+        return _vector_sum(arrays[0])
     if types[0] == INT:
         values = arrays[0].drop_null().to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore"):
@@ -84,13 +93,43 @@ def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters)
 
 
 def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Mean of values that are not missing; missing when there is none."""
+    """Mean of values that are not missing; missing (of vectors: the empty vector) when there is none.
+
+    Vectors of different lengths have a mean that is missing.
+    """
     if types[0] == ARRAY:
-        rows = vectors(arrays[0])
-        total = _total(rows)
-        return None if rows is None or total is None else array.array("d", [element / len(rows) for element in total])
+        return _vector_mean(arrays[0])
     # As floats: Arrow's mean of ints goes through a sum that wraps.
     return pc.mean(arrays[0].cast(pa.float64(), safe=False)).as_py()
+
+
+def reduce_column_vector_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """Sum of a whole column of vectors; the empty vector when all are missing.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the vectors have different lengths.
+    """
+    return _not_ragged(_vector_sum(arrays[0]))
+
+
+def reduce_column_vector_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+    """Mean of a whole column of vectors; missing when all are missing.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the vectors have different lengths.
+    """
+    found = _not_ragged(_vector_mean(arrays[0]))
+    return None if arrays[0].null_count == len(arrays[0]) else found
+
+
+def _not_ragged(found: array.array | None) -> array.array:
+    if found is None:
+        raise UnsupportedOperationError(RAGGED)
+    return found
 
 
 def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -123,30 +162,57 @@ def _add_vectors(rows: Column) -> Column:
     return F.aggregate(rows, zeros, lambda total, row: F.zip_with(total, row, lambda a, b: a + b))
 
 
-def _if_equal_lengths(rows: Column, value: Column, empty: Column) -> Column:
-    """A value made of collected vectors; an error if their lengths differ."""
+def _divide(rows: Column) -> Column:
+    """Mean of collected vectors, element by element."""
     from pyspark.sql import functions as F
 
-    ragged = F.size(F.array_distinct(F.transform(rows, F.size))) > 1
-    error = F.raise_error(F.lit(packed(UnsupportedOperationError(RAGGED)))).cast("array<double>")
-    return F.when(F.size(rows) == 0, empty).when(ragged, error).otherwise(value)
+    return F.transform(_add_vectors(rows), lambda total: total / F.size(rows))
+
+
+def _if_equal_lengths(rows: Column, value: Column, empty: Column, ragged: Column) -> Column:
+    """A value made of collected vectors; others for no vectors, and for vectors of different lengths."""
+    from pyspark.sql import functions as F
+
+    differ = F.size(F.array_distinct(F.transform(rows, F.size))) > 1
+    return F.when(F.size(rows) == 0, empty).when(differ, ragged).otherwise(value)
+
+
+def _no_vector() -> Column:
+    from pyspark.sql import functions as F
+
+    return F.lit(None).cast("array<double>")
+
+
+def _empty_vector() -> Column:
+    from pyspark.sql import functions as F
+
+    return F.array().cast("array<double>")
+
+
+def _ragged_error() -> Column:
+    from pyspark.sql import functions as F
+
+    return F.raise_error(F.lit(packed(UnsupportedOperationError(RAGGED)))).cast("array<double>")
 
 
 def _finish_sum(column: Column, types: Types, parameters: Parameters) -> Column:
-    from pyspark.sql import functions as F
-
     if types[0] != ARRAY:
         return column
-    return _if_equal_lengths(column, _add_vectors(column), F.array().cast("array<double>"))
+    return _if_equal_lengths(column, _add_vectors(column), _empty_vector(), _no_vector())
 
 
 def _finish_mean(column: Column, types: Types, parameters: Parameters) -> Column:
-    from pyspark.sql import functions as F
-
     if types[0] != ARRAY:
         return column
-    mean = F.transform(_add_vectors(column), lambda total: total / F.size(column))
-    return _if_equal_lengths(column, mean, F.lit(None).cast("array<double>"))
+    return _if_equal_lengths(column, _divide(column), _empty_vector(), _no_vector())
+
+
+def _finish_column_vector_sum(column: Column, types: Types, parameters: Parameters) -> Column:
+    return _if_equal_lengths(column, _add_vectors(column), _empty_vector(), _ragged_error())
+
+
+def _finish_column_vector_mean(column: Column, types: Types, parameters: Parameters) -> Column:
+    return _if_equal_lengths(column, _divide(column), _no_vector(), _ragged_error())
 
 
 def _spread(arrays: Sequence[pa.Array], freedom: int) -> float | None:
@@ -249,6 +315,8 @@ register_aggregate(AggregateFunction("count_missing", _infer_count, _count_missi
 register_aggregate(AggregateFunction("count", _infer_count, _count_column, None))
 register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum, finish=_finish_sum))
 register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_finish_mean))
+register_aggregate(AggregateFunction("column_vector_sum", _infer_vector, _sum_column, reduce_column_vector_sum, finish=_finish_column_vector_sum))
+register_aggregate(AggregateFunction("column_vector_mean", _infer_vector, _mean_column, reduce_column_vector_mean, finish=_finish_column_vector_mean))
 register_aggregate(AggregateFunction("var", _infer_spread, _variance_column, reduce_variance))
 register_aggregate(AggregateFunction("std", _infer_spread, _deviation_column, reduce_deviation))
 register_aggregate(AggregateFunction("column_var", _infer_spread, _column_variance, reduce_column_variance))

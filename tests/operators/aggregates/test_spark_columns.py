@@ -146,7 +146,24 @@ def test_dicts_of_two_columns(spark: Any, key: ColumnType, value: ColumnType) ->
     check(spark, "concat", [key, value], rows, ())
 
 
+RAGGED = [
+    [vector(1), vector(3, 4)],
+    [vector(3, 4), vector(1)],
+    [None, vector(1, 2), vector(3)],
+    [vector(), vector(1, 2)],
+    [vector(1, 2), vector(1), vector(3, 4)],
+]
+
+
 @pytest.mark.parametrize("name", ["sum", "mean"])
-def test_vectors_of_different_lengths_have_no_sum(spark: Any, name: str) -> None:
+def test_vectors_of_different_lengths_have_no_sum_in_a_group(spark: Any, name: str) -> None:
+    check(spark, name, [ARRAY], [[group] for group in [*RAGGED, *GROUPS[ARRAY]]], ())
+    assert [AGGREGATES[name].reduce([encode_plain(group, ARRAY)], [ARRAY], ()) for group in RAGGED] == [None] * len(RAGGED)  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("name", ["column_vector_sum", "column_vector_mean"])
+def test_vectors_of_different_lengths_in_a_column_are_an_error(spark: Any, name: str) -> None:
     with pytest.raises(UnsupportedOperationError, match="vectors of different lengths"), translated_errors("testing"):
-        check(spark, name, [ARRAY], [[[vector(1, 2), vector(1)]]], ())
+        check(spark, name, [ARRAY], [[RAGGED[0]]], ())
+    with pytest.raises(UnsupportedOperationError, match="vectors of different lengths"):
+        AGGREGATES[name].reduce([encode_plain(RAGGED[0], ARRAY)], [ARRAY], ())  # type: ignore[misc]
