@@ -165,8 +165,8 @@ def _by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvOptio
 
 
 @functools.lru_cache(maxsize=16)
-def field_pattern(options: CsvOptions) -> re.Pattern[str]:
-    """One field and what ends it: groups quoted text, rest after the quotes, plain text, end."""
+def field_pattern(options: CsvOptions, skip_space: bool) -> re.Pattern[str]:
+    """One field and what ends it: groups quoted text, rest after the quotes, plain text, end; white space before it is skipped or its own."""
     delimiter, quote, escape, comment = (
         re.escape(text) for text in (options.delimiter, options.quote_char, options.escape_char, options.comment_char)
     )
@@ -180,7 +180,7 @@ def field_pattern(options: CsvOptions) -> re.Pattern[str]:
     amid = rf"{quote}(?!{quote + '|' if options.double_quote else ''}[ \t]*(?:{stop}))"
     inside = "|".join(filter(None, (rf"[^{quote}{escape}]", rf"{escape}." if escape else "", quote * 2 if options.double_quote else "", amid)))
     quoted = rf"{quote}((?:{inside})*+){quote}(?=[ \t]*(?:{stop})){plain}" if quote else "(?!)()()"
-    space = "[ ]*" if options.delimiter == "\t" else "[ \t]*"
+    space = ("[ ]*" if options.delimiter == "\t" else "[ \t]*") if skip_space else ""
     return re.compile(rf"{space}(?:{quoted}|{plain})({delimiter}|{to_line_end}{terminator}|\Z)", re.DOTALL)
 
 
@@ -188,20 +188,23 @@ def fields_of_first_line(text: str, options: CsvOptions) -> tuple[list[str], int
     """The fields of the first line that is not empty, and where the line ends; no fields if there is none."""
     position = 0
     while position < len(text):
-        fields, position = _line(text, position, options)
+        fields, position = _line(text, position, options, is_header=options.header)
         if fields:
             return fields, position
     return [], position
 
 
-def _line(text: str, start: int, options: CsvOptions) -> tuple[list[str], int]:
+def _line(text: str, start: int, options: CsvOptions, is_header: bool = False) -> tuple[list[str], int]:
     """The fields of the line that starts at a place, none if it is blank and lines are divided, and the start of the next."""
     fields: list[str] = []
     blank = True
-    pattern, position = field_pattern(options), start
+    spaceless, position = field_pattern(options, skip_space=True), start
+    # White space at the start of a header belongs to no name.
+    pattern = spaceless if is_header else field_pattern(options, options.skip_initial_space)
     while (match := pattern.match(text, position)) is not None:
-        whole = _bracketed(text, match.start(3), pattern) if match.group(3) and match.group(3)[0] in "[{" else None
-        fields.append(_value(match, options) if whole is None else text[match.start(3) : whole.start(4)].rstrip(SPACE))
+        pattern = field_pattern(options, options.skip_initial_space)
+        whole = _bracketed(text, match.start(3), spaceless) if match.group(3) and match.group(3)[0] in "[{" else None
+        fields.append(_value(match, options, keeps_space=is_header) if whole is None else text[match.start(3) : whole.start(4)].rstrip(SPACE))
         match = whole or match
         blank = blank and match.group(1) is None and not fields[-1]
         position = match.end()
@@ -238,10 +241,23 @@ def closing_bracket(text: str, start: int) -> int:
     return 0
 
 
-def _value(match: re.Match[str], options: CsvOptions) -> str:
+def _value(match: re.Match[str], options: CsvOptions, keeps_space: bool) -> str:
     quoted, _, plain, _ = match.groups()
     if quoted is None:
-        return str(plain.rstrip(SPACE))
+        text = str(plain.rstrip(SPACE))
+        return text if keeps_space or text[:1] not in SPACE else _without_quotes(text.lstrip(SPACE), options)
+    return _unescaped(quoted, options)
+
+
+def _without_quotes(text: str, options: CsvOptions) -> str:
+    """A field whose quotes came after white space that is not skipped, so that they did not hold a delimiter together."""
+    quote = options.quote_char
+    is_quoted = quote and len(text) > 1 and text[0] == text[-1] == quote
+    return _unescaped(text[1:-1], options) if is_quoted else text
+
+
+def _unescaped(quoted: str, options: CsvOptions) -> str:
+    """What a text in quotes means."""
     if options.double_quote and options.quote_char in quoted:
         quoted = quoted.replace(options.quote_char * 2, options.quote_char)
     if options.escape_char and options.escape_char in quoted:

@@ -23,6 +23,10 @@ class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
     """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
 
 
+class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
+    """A number of rows or lines is none; a TypeError and, as in the reference, a ValueError (of a text) and a RuntimeError (of anything else)."""
+
+
 class CsvNoLineError(StorageError, RuntimeError):
     """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
 
@@ -55,6 +59,9 @@ class CsvOptions:
         Lines to leave out at the start of every file.
     nrows
         How many rows to read at most; None: all.
+    skip_initial_space
+        Whether white space before a field is as if it were not there. Otherwise it belongs to column names, a field that starts with it
+        is not in quotes or brackets, and where the delimiter is a space each one ends a field.
     """
 
     delimiter: str = ","
@@ -66,6 +73,7 @@ class CsvOptions:
     line_terminator: str = "\n"
     skiprows: int = 0
     nrows: int | None = None
+    skip_initial_space: bool = True
 
     def __attrs_post_init__(self) -> None:
         for name in ("delimiter", "line_terminator"):
@@ -111,12 +119,12 @@ class CsvRequest:
     ----------
     url
         A path, a directory, or a pattern; files are read in name order, compressed ones too.
-    delimiter, header, comment_char, escape_char, double_quote, quote_char, line_terminator, nrows, skiprows
+    delimiter, header, comment_char, escape_char, double_quote, quote_char, skip_initial_space, line_terminator, nrows, skiprows
         See :class:`CsvOptions`; no number of rows means all. A line break as delimiter makes every line one field.
     error_bad_lines
         Raise at the first line that is no row.
-    skip_initial_space, nrows_to_infer
-        Taken for compatibility: white space around fields never counts, and types are inferred from all rows.
+    nrows_to_infer
+        Taken for compatibility: types are inferred from all rows.
     column_type_hints
         A class for all columns, a list of classes, or a dict from name to class: no inference there, and a line with
         another value is no row.
@@ -155,6 +163,7 @@ class CsvRequest:
         return CsvOptions(
             delimiter, bool(self.header), self.comment_char or "", self.escape_char or "", bool(self.double_quote),
             self.quote_char or "", self.line_terminator, count(self.skiprows, "skiprows"), rows,
+            bool(self.skip_initial_space),
         )  # fmt: skip
 
     def values(self) -> CsvValues:
@@ -168,11 +177,11 @@ def count(value: Any, name: str) -> int:
 
     Raises
     ------
-    SchemaError
+    CsvCountError
         If it is no whole number.
     """
     if isinstance(value, bool) or not isinstance(value, int):
-        raise SchemaError(f"{name} is a whole number, got {value!r}")
+        raise CsvCountError(f"{name} is a whole number, got {value!r}")
     return max(0, value)
 
 

@@ -80,7 +80,10 @@ class CsvFormat:
             raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
 
     def field(self, text: str) -> str:
-        """A text as a field: in quotes where it would not be read as it is."""
+        """A text as a field: in quotes where it would not be read as it is; without any, still on one line."""
+        if self.quote_level == QUOTE_NONE:
+            quote = self.quote_char
+            return self._escaped(text).replace(quote, quote * 2) if quote and self.double_quote else self._escaped(text)
         return self.quoted(text) if self.quote_level == QUOTE_ALL or self._needs_quotes(text) else text
 
     def quoted(self, text: str) -> str:
@@ -88,12 +91,18 @@ class CsvFormat:
         if self.quote_level == QUOTE_NONE:
             return text
         escape, quote = self.escape_char, self.quote_char
+        text = self._escaped(text)
+        text = text.replace(quote, quote * 2 if self.double_quote else escape + quote) if quote else text
+        return f"{quote}{text}{quote}"
+
+    def _escaped(self, text: str) -> str:
+        """A text on one line, if there is an escape character."""
+        escape = self.escape_char
         if escape:
             text = text.replace(escape, escape * 2)
             for character, letter in ESCAPES.items():
                 text = text.replace(character, escape + letter)
-        text = text.replace(quote, quote * 2 if self.double_quote else escape + quote) if quote else text
-        return f"{quote}{text}{quote}"
+        return text
 
     def _needs_quotes(self, text: str) -> bool:
         if not text or text[0].isspace() or text[-1].isspace():
@@ -105,12 +114,12 @@ class CsvFormat:
         """A number as a field."""
         return self.quoted(text) if self.quote_level == QUOTE_ALL else text
 
-    def writer_of(self, kind: str) -> Callable[[Any], str]:
-        """The function from a value of a kind of column to its field."""
+    def writer_of(self, kind: str, is_alone: bool = False) -> Callable[[Any], str]:
+        """The function from a value of a kind of column to its field; of an only column, an empty text is never a blank line."""
         texts: dict[str, Callable[[Any], str]] = {
             "int": lambda value: self.plain(str(value)),
             "float": lambda value: self.plain(repr(value)),
-            "str": self.field,
+            "str": lambda value: self.field(value) or (self.quote_char * 2 if is_alone else ""),
             "datetime": lambda value: self.quoted(instant_text(value)),
             "array": lambda value: self.quoted(nested_text(value).replace(",", " ")),
         }
@@ -183,7 +192,7 @@ def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Itera
         yield form.file_header + end
     if form.header and names:
         yield form.delimiter.join(map(form.field, names)) + end
-    writers = [form.writer_of(kind.kind) for kind in node.schema]
+    writers = [form.writer_of(kind.kind, is_alone=len(names) == 1) for kind in node.schema]
     for chunk in iterate(node) if names else ():
         columns = [map(write, decode(column, kind)) for write, column, kind in zip(writers, chunk.columns, node.schema, strict=True)]
         yield "".join([form.line_prefix + form.delimiter.join(row) + end for row in zip(*columns, strict=True)])

@@ -105,9 +105,9 @@ PIECES = [
 
 
 @settings(max_examples=examples(150), deadline=None)
-@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join))
-def test_arrow_reads_the_blocks_it_is_given_as_we_do(text: str) -> None:
-    options = CsvOptions()
+@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join), st.booleans())
+def test_arrow_reads_the_blocks_it_is_given_as_we_do(text: str, skip_initial_space: bool) -> None:
+    options = CsvOptions(skip_initial_space=skip_initial_space)
     one_by_one = csv_fields._one_by_one(text, 2, [0, 1], options)
     found = text_block(text.encode(), 2, [0, 1], options, "file.csv")
     assert [column.to_pylist() for column in found.columns] == [column.to_pylist() for column in one_by_one.columns]
@@ -317,3 +317,39 @@ def test_spark_reads_what_was_read(tmp_path: Path, spark: Any, monkeypatch: pyte
     with config.using(small_rows=0):
         sf = SFrame.read_csv(path).sort("a", ascending=False)
         assert sf[0] == {"a": 99, "l": [99, "x"]}
+
+
+# Recorded from the reference: names and rows, white space being no part of values.
+SPACED: list[tuple[str, dict[str, Any], list[str], list[tuple[Any, ...]]]] = [
+    (" a,b ,\tc\n1,x, y\n", {}, ["a", "b", "\tc"], [(1, "x", "y")]),
+    ("a, a,  a\n1,2,3\n", {}, ["a", " a", "  a"], [(1, 2, 3)]),
+    ("zzz\n  a , b\n1,2\n", {"skiprows": 1}, ["a", " b"], [(1, 2)]),
+    ("a, b # c\n1,2\n", {"comment_char": "#"}, ["a", " b"], [(1, 2)]),
+    ("a:: b :: c\n1:: 2:: 3\n", {"delimiter": "::"}, ["a", " b", " c"], [(1, 2, 3)]),
+    ('a, "b" c\n1,2\n', {}, ["a", ' "b" c'], [(1, 2)]),
+    ('a, "b,c\n1,2,3\n', {}, ["a", ' "b', "c"], [(1, 2, 3)]),
+    ('a,b\n1, "x, y"\n2,  "z"\n3, p \n', {}, ["a", "b"], [(2, "z"), (3, "p")]),
+    ("a,b\n1, [1, 2]\n2,  [3]\n", {}, ["a", "b"], [(2, array.array("d", [3]))]),
+    ("a b\n1 2\n 3 4\n3  4\n", {"delimiter": " "}, ["a", "b"], [(1, 2)]),
+    (" 1, 2 \n x, y\n", {"header": False}, ["X1", "X2"], [("1", "2"), ("x", "y")]),
+]
+
+
+@pytest.mark.parametrize(("text", "options", "names", "rows"), SPACED)
+def test_space_before_a_field_that_is_not_skipped(text: str, options: dict[str, Any], names: list[str], rows: list[Any], tmp_path: Path) -> None:
+    found = contents(SFrame.read_csv(write(tmp_path, text), skip_initial_space=False, verbose=False, **options))
+    assert found[0] == names
+    assert found[2] == rows
+
+
+def test_space_before_a_name_is_skipped(tmp_path: Path) -> None:
+    assert SFrame.read_csv(write(tmp_path, ' a, "b" ,\tc\n1,2,3\n'), verbose=False).column_names() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("option", ["nrows", "skiprows"])
+def test_number_of_lines_that_is_none(option: str, tmp_path: Path) -> None:
+    path = write(tmp_path, "a\n1\n")
+    # A ValueError and a RuntimeError in the reference.
+    for value, cls in (("a", ValueError), ([1], RuntimeError), ("a", SchemaError)):
+        with pytest.raises(cls, match=f"{option} is a whole number, got "):
+            SFrame.read_csv(path, verbose=False, **{option: value})

@@ -88,6 +88,18 @@ def test_names_are_quoted_as_values_are(tmp_path: Path) -> None:
     assert SFrame.read_csv(str(tmp_path / "out.csv")).column_names() == ["a,b", 'q"', "sp ace"]
 
 
+def test_without_quotes_a_row_is_still_a_line(tmp_path: Path) -> None:
+    """What the reference writes, but that it leaves some backslashes as they are."""
+    texts = {"a": ["x\ny", 'p"q', "r\rs", "t\\n", "tab\tz", "c,d", ""]}
+    assert exported(SFrame(texts), tmp_path, quote_level=3) == 'a\nx\\ny\np""q\nr\\rs\nt\\\\n\ntab\\tz\nc,d\n""\n'
+    assert exported(SFrame(texts), tmp_path, quote_level=3, escape_char="!") == 'a\nx!ny\np""q\nr!rs\nt\\n\ntab!tz\nc,d\n""\n'
+    assert exported(SFrame(texts), tmp_path, quote_level=3, escape_char="") == 'a\nx\ny\np""q\nr\rs\nt\\n\ntab\tz\nc,d\n""\n'
+    assert 'p"q' in exported(SFrame(texts), tmp_path, quote_level=3, double_quote=False)
+    nested = {"a": [["x\ny"], ["z"]], "n\nl": [{"k\n": "v"}, {}]}
+    assert exported(SFrame(nested), tmp_path, quote_level=3) == 'a,n\\nl\n["x\\ny"],{"k\\n":"v"}\n["z"],{}\n'
+    assert exported(SFrame({"a": ["", "q"], "b": ["", ""]}), tmp_path, quote_level=3) == "a,b\n,\nq,\n"
+
+
 VALUES = st.text(alphabet="ab ,\"'\t\n\r\\[]{}:é1", max_size=8)
 NESTED = st.recursive(
     st.none() | st.integers(-5, 5) | VALUES.filter(bool),
