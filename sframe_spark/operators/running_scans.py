@@ -17,6 +17,8 @@ from sframe_spark.types import FLOAT, INT, ColumnType
 
 NOWHERE = np.iinfo(np.int64).max
 """A pointer to no row; larger than every other, so that a minimum finds the first row."""
+NO_OFFSET = np.iinfo(np.int16).min
+"""Stands for the missing offset of a date-time; smaller than every offset in minutes."""
 
 
 class Scan:
@@ -228,6 +230,35 @@ class PlaceOfExtremeScan(Scan):
         return pointed(np.where(values[2], values[-1], NOWHERE), pool)
 
 
+class ZonedExtremeScan(Scan):
+    """First or last date-time with its offset: of one instant the one without an offset comes first, then the smaller offset."""
+
+    pooled: int | None = 0
+
+    def __init__(self, largest: bool) -> None:
+        self.better = np.greater if largest else np.less
+
+    def lift(self, columns: Sequence[pa.Array], rows: int) -> Components:
+        """The instant, the offset and whether there is a value."""
+        instants, offsets = (pc.struct_field(columns[0], name) for name in ("instant", "offset"))
+        return (numbers(instants, np.dtype(np.int64)), numbers(offsets.fill_null(NO_OFFSET), np.dtype(np.int64)), valid(columns[0]))
+
+    def identity(self, count: int) -> Components:
+        """No value."""
+        zeros = np.zeros(count, dtype=np.int64)
+        return (zeros, zeros.copy(), np.zeros(count, dtype=bool), np.full(count, NOWHERE, dtype=np.int64))
+
+    def combine(self, first: Components, second: Components) -> Components:
+        """The better of both."""
+        improves = self.better(second[0], first[0]) | ((second[0] == first[0]) & self.better(second[1], first[1]))
+        chosen = second[2] & (~first[2] | improves)
+        return tuple(np.where(chosen, b, a) for a, b in zip(first, second, strict=True))
+
+    def finish(self, values: Components, pool: pa.Array | None) -> pa.Array:
+        """The value pointed at, if there is one."""
+        return pointed(np.where(values[2], values[-1], NOWHERE), pool)
+
+
 def valid(column: pa.Array) -> np.ndarray:
     """True where a value is not missing."""
     return column.is_valid().to_numpy(zero_copy_only=False)
@@ -255,8 +286,8 @@ def scan_of(function: str, types: Sequence[ColumnType]) -> Scan | None:
         return FirstScan()
     if function in ("argmin", "argmax"):
         return PlaceOfExtremeScan(types[0], function == "argmax")
-    if function in ("min", "max") and not types[0].is_zoned:
-        return ExtremeScan(types[0], function == "max")
+    if function in ("min", "max"):
+        return ZonedExtremeScan(function == "max") if types[0].is_zoned else ExtremeScan(types[0], function == "max")
     if function in ("sum", "mean") and types[0].is_numeric:
         return SumScan(types[0]) if function == "sum" else MeanScan()
     if function in ("var", "std"):

@@ -15,11 +15,13 @@ from sframe_spark.engine.materialize import compute, optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.running import running
+from sframe_spark.operators.running_scans import scan_of
 from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
 from sframe_spark.testing.oracle.values import rows_equal, token
+from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME
 from tests.examples import examples
 from tests.operators.ranges import check_states_are_values, random_cuts, rows_of, run_in_ranges
 
@@ -173,6 +175,35 @@ def test_wrong_arguments() -> None:
         sf.running({"v": aggregate.COUNT})
     with pytest.raises(RuntimeError, match="SUM takes"):
         sf.running(aggregate.SUM("k"))
+
+
+EAST, WEST = (datetime.timezone(datetime.timedelta(hours=hours)) for hours in (5, -8))
+NOON = datetime.datetime(2020, 1, 1, 12)
+MOMENTS = [
+    None, NOON.replace(tzinfo=UTC), NOON, NOON.replace(tzinfo=EAST), NOON.replace(tzinfo=UTC).astimezone(EAST),
+    NOON.replace(tzinfo=UTC).astimezone(WEST), NOON.replace(tzinfo=WEST), datetime.datetime(1960, 1, 1, tzinfo=WEST), datetime.datetime(2030, 1, 1),
+]  # fmt: skip
+
+
+def test_extremes_of_date_times_keep_their_offsets() -> None:
+    choose = random.Random(7)
+    for _ in range(examples(30)):
+        moments = [*choose.choices(MOMENTS, k=choose.randrange(1, 12)), NOON.replace(tzinfo=EAST)]
+        keys = [choose.choice("xy") for _ in moments]
+        node = running(compute(SFrame({"k": keys, "t": moments})._node), (0,), [Aggregation("min", (1,)), Aggregation("max", (1,))])
+        wanted = []
+        for stop, key in enumerate(keys, 1):
+            so_far = SFrame({"t": [*(t for k, t in zip(keys[:stop], moments[:stop], strict=True) if k == key), NOON.replace(tzinfo=UTC)]})[:-1]
+            row = so_far.groupby([], {"a": aggregate.MIN("t"), "b": aggregate.MAX("t")})[0]
+            wanted.append((row["a"], row["b"]))
+        found = run_in_ranges(node, random_cuts(choose, len(moments)), choose.randint(1, 5))
+        assert [tuple(map(str, pair)) for pair in found] == [tuple(map(str, pair)) for pair in wanted]
+
+
+def test_extremes_keep_few_numbers_per_key() -> None:
+    for name in ("min", "max"):
+        for kind in (INT, FLOAT, DATETIME, ZONED_DATETIME):
+            assert scan_of(name, [kind]) is not None, (name, kind)
 
 
 ROWS = [
