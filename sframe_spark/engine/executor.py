@@ -28,6 +28,7 @@ from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators import suffix_sort
 from sframe_spark.operators.groupby import GroupBy, Reduce
 from sframe_spark.operators.rows import SliceRows
+from sframe_spark.operators.segment_parts import SegmentParts
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
@@ -162,7 +163,7 @@ class Executor:
 
     def _needs_keys(self, node: PlannerNode) -> bool:
         """True for foreign files, whose rows have no stored key: they are rewritten as segments before Spark reads them."""
-        return isinstance(node.operator, SegmentSource) and not node.operator.manifest.has_key
+        return isinstance(node.operator, (SegmentSource, SegmentParts)) and not node.operator.manifest.has_key
 
     def _is_small(self, node: PlannerNode) -> bool:
         rows = largest_row_count(node)

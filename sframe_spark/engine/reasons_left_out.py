@@ -6,27 +6,30 @@ from collections.abc import Iterator
 
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.known_order import origin_of_order
-from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.laws.backwards import group_by_of_neighbours
 from sframe_spark.operators.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
-from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
+from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds, wanted_values
 from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
 from sframe_spark.operators.laws.slices import head_of_sort
 from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_sort
 from sframe_spark.operators.laws.streaming import group_by_of_sorted, join_of_sorted
-from sframe_spark.operators.mask_ranges import mask_ranges
 from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.segment_scan import segments_in_range
+from sframe_spark.operators.segment_parts import SegmentParts
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.value_ranges import ValueRanges, intersection
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.optimizer import Firing
 from sframe_spark.storage.pruning import Bounds
+from sframe_spark.storage.reader import intersecting
+
+# Of more ranges or segments, not all are named.
+MOST_SHOWN = 5
 
 
 def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
@@ -95,20 +98,44 @@ def sort_below(node: PlannerNode, names: ColumnNames) -> str:
 
 def pruned(firing: Firing, names: ColumnNames) -> str:
     """Which rows are not read, as recorded bounds show that a filter drops them."""
-    transform, rows = firing.before.inputs[0], firing.after.inputs[0].inputs[0].operator
-    assert isinstance(transform.operator, GeneralizedTransform)
+    transform, left = firing.before.inputs[0], firing.after.inputs[0].inputs[0]
     below = transform.inputs[0]
-    wanted: dict[str, Bounds] = {}
-    for column, (low, high) in mask_ranges(transform.operator.computation, below.schema).items():
-        before = wanted.get(names.name(below, column), (None, None))
-        wanted[names.name(below, column)] = (before[0] if low is None else low, before[1] if high is None else high)
-    sources = [node.operator for node in postorder([below]) if isinstance(node.operator, SegmentSource)]
-    start, stop = (rows.start, rows.stop) if isinstance(rows, SliceRows) else (0, None)
-    opened = [opened_segments(source, start, stop) for source in sources]
+    wanted: dict[str, ValueRanges] = {}
+    for column, ranges in wanted_values(transform).items():
+        name = names.name(below, column)
+        wanted[name] = intersection(wanted[name], ranges) if name in wanted else ranges
+    opened = [opened_segments(part) for part in stored_parts(below, left)]
     where = f" ({'; '.join(dict.fromkeys(opened))})" if opened else ""
-    found = firing.after.inputs[0].inputs[0].length
-    conditions = " and ".join(map(in_bounds, wanted, wanted.values()))
-    return f"left out the scan of other rows: by recorded bounds only {found} of {below.length} can have {conditions}{where}"
+    conditions = " and ".join(map(in_ranges, wanted, wanted.values()))
+    return f"left out the scan of other rows: by recorded bounds only {left.length} of {below.length} can have {conditions}{where}"
+
+
+def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSource | SegmentParts]:
+    """The stored rows that are left of all that a plan reads."""
+    if isinstance(after.operator, SliceRows):
+        start, stop = after.operator.start, after.operator.stop
+        for source in [node.operator for node in postorder([before]) if isinstance(node.operator, (SegmentSource, SegmentParts))]:
+            part = source.rows_between(start, (source.infer_length(()).rows or 0) if stop is None else stop)
+            if isinstance(part, (SegmentSource, SegmentParts)):
+                yield part
+    else:
+        yield from (node.operator for node in postorder([after]) if isinstance(node.operator, (SegmentSource, SegmentParts)))
+
+
+def in_ranges(name: str, ranges: ValueRanges) -> str:
+    """A condition on a column that says in which ranges its values lie; of many the first and the last.
+
+    Examples
+    --------
+    >>> in_ranges("t", ((None, 3), (5, 5))), in_ranges("t", ())
+    ('(t <= 3 or t = 5)', 'a value of t that is wanted')
+    """
+    if not ranges:
+        return f"a value of {name} that is wanted"
+    shown = [in_bounds(name, bounds) for bounds in ranges]
+    if len(shown) > MOST_SHOWN:
+        shown = [shown[0], "...", shown[-1]]
+    return shown[0] if len(shown) == 1 else f"({' or '.join(shown)})"
 
 
 def in_bounds(name: str, bounds: Bounds) -> str:
@@ -125,10 +152,14 @@ def in_bounds(name: str, bounds: Bounds) -> str:
     return f"{name} <= {high}" if low is None else f"{name} >= {low}"
 
 
-def opened_segments(source: SegmentSource, start: int, stop: int | None) -> str:
-    """How many segments of a source are opened for some of its rows, and which."""
-    part = source.rows_between(start, source.stop - source.start if stop is None else stop)
-    chosen = segments_in_range(part)
-    places = [place for place, entry in enumerate(source.manifest.segments) if any(entry is other for _, other in chosen)]
-    which = "" if not places else f", number {places[0]}" if len(places) == 1 else f", numbers {places[0]} to {places[-1]}"
-    return f"opens {len(chosen)} of {len(source.manifest.segments)} segments{which}"
+def opened_segments(source: SegmentSource | SegmentParts) -> str:
+    """How many segments of a dataset are opened for some of its rows, and which."""
+    segments = source.manifest.segments
+    ranges = source.ranges if isinstance(source, SegmentParts) else ((source.start, source.stop),)
+    opened = {entry.file for first, last in ranges for entry, _, _ in intersecting(source.manifest, first, last)}
+    places = [place for place, entry in enumerate(segments) if entry.file in opened]
+    if len(places) < 2:
+        return f"opens {len(places)} of {len(segments)} segments" + "".join(f", number {place}" for place in places)
+    shown = [str(place) for place in places[:MOST_SHOWN]] + ["..."] * (len(places) > MOST_SHOWN)
+    neighbours = places[-1] - places[0] < len(places)
+    return f"opens {len(places)} of {len(segments)} segments, numbers {f'{places[0]} to {places[-1]}' if neighbours else ', '.join(shown)}"

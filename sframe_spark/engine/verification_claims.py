@@ -37,7 +37,7 @@ NOTHING = Work(0, 0)
 # What each operator takes inside a Spark query. A sort only defines a row key: it is the result of the query that is put in order. Nothing is
 # claimed of a user's DataFrame, whose plan is the user's.
 QUERY_WORK: dict[str, Work] = {
-    **dict.fromkeys(("memory_source", "segment_source", "range_source", "constant_source"), NOTHING),
+    **dict.fromkeys(("memory_source", "segment_source", "segment_parts", "range_source", "constant_source"), NOTHING),
     **dict.fromkeys(("project", "filter_rows", "append", "assume_order", "flat_map", "sort", "top_rows"), NOTHING),
     **dict.fromkeys(("transform", "binary_transform", "ternary_transform", "lambda_transform", "generalized_transform"), NOTHING),
     "group_by": Work(1, 2),

@@ -1,12 +1,15 @@
-"""Which rows of a dataset can hold values in a range, told from recorded bounds without reading a value.
+"""Which rows of a dataset can hold values in some ranges, told from recorded bounds without reading a value.
 
-Segments are told apart by the bounds in the manifest; inside the first and the last segment that can match, row groups
-are told apart by the bounds in the footer. In a sorted column these are the only ones that match in part.
+Segments are told apart by the bounds in the manifest; inside segments in order of the column, and inside the first and the last segment that can
+match, row groups are told apart by the bounds in the footer. In a sorted column these are the only ones that match in part.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
+from typing import Any
 
 from sframe_spark.storage.footers import column_chunks, footer_of
 from sframe_spark.storage.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
@@ -14,10 +17,14 @@ from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 
 Bounds = tuple[Scalar, Scalar]
+RowRange = tuple[int, int]
+
+# Of datasets whose order nobody recorded, footers of so many segments are looked at.
+MOST_FOOTERS = 16
 
 
-def matching_rows(manifest: Manifest, column: int, wanted: Bounds, start: int, stop: int) -> tuple[int, int]:
-    """Return a part of the rows ``start..stop`` outside of which no value lies in a range.
+def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
+    """Return the parts of the rows ``start..stop`` outside of which no value lies in any of some ranges.
 
     Parameters
     ----------
@@ -26,40 +33,125 @@ def matching_rows(manifest: Manifest, column: int, wanted: Bounds, start: int, s
     column
         Position of a column of numbers, text or date-times.
     wanted
-        Smallest and largest wanted value (date-times in microseconds), None where there is no limit. Missing values and
-        NaN are never wanted.
+        Ranges of wanted values, each the smallest and the largest (date-times in microseconds), None where there is no limit; ascending and without
+        a value in common. Missing values and NaN are never wanted.
     start, stop
         The rows in question.
 
     Returns
     -------
-    tuple of int
-        Dense row numbers; an empty range when nothing can match.
+    tuple of (int, int)
+        Ranges of dense row numbers, ascending, none of them empty and none next to another.
     """
+    if not wanted:
+        return ()
     hits = [
-        (max(offset, start), min(offset + entry.rows, stop), offset, entry)
+        (offset, entry)
         for offset, entry in zip(manifest.offsets, manifest.segments, strict=True)
         if entry.rows and offset < stop and offset + entry.rows > start and _may_match(entry, column, wanted)
     ]
-    if not hits:
-        return start, start
-    first = _first_row(manifest, column, wanted, hits[0][2], hits[0][3])
-    last = _last_row(manifest, column, wanted, hits[-1][2], hits[-1][3])
-    low, high = max(first, hits[0][0]), min(last, hits[-1][1])
-    return low, max(low, high)
+    found: list[RowRange] = []
+    for place, (offset, entry) in enumerate(hits):
+        if place in (0, len(hits) - 1) or _has_order(entry, column, len(hits)):
+            groups = _row_groups(manifest, column, wanted, entry)
+            found += [(offset + a, offset + b) for a, b, bounds in groups if bounds is None or one_wanted(bounds, wanted) is not None]
+        else:
+            found.append((offset, offset + entry.rows))
+    return tuple(joined((max(first, start), min(last, stop)) for first, last in found))
 
 
-def _may_match(entry: SegmentEntry, column: int, wanted: Bounds) -> bool:
+def joined(ranges: Iterable[RowRange]) -> Iterator[RowRange]:
+    """Yield ascending ranges, those next to each other as one, empty ones left out.
+
+    Examples
+    --------
+    >>> list(joined([(0, 2), (2, 5), (6, 6), (7, 9)]))
+    [(0, 5), (7, 9)]
+    """
+    current: RowRange | None = None
+    for first, last in ranges:
+        if first >= last:
+            continue
+        if current is not None and first <= current[1]:
+            current = (current[0], max(current[1], last))
+            continue
+        if current is not None:
+            yield current
+        current = (first, last)
+    if current is not None:
+        yield current
+
+
+def common_rows(first: Sequence[RowRange], second: Sequence[RowRange]) -> Iterator[RowRange]:
+    """Yield the rows that are in ranges of both of two ascending lists.
+
+    Examples
+    --------
+    >>> list(common_rows([(0, 5), (8, 20)], [(3, 9), (12, 13)]))
+    [(3, 5), (8, 9), (12, 13)]
+    """
+    i = j = 0
+    while i < len(first) and j < len(second):
+        low, high = max(first[i][0], second[j][0]), min(first[i][1], second[j][1])
+        if low < high:
+            yield low, high
+        if first[i][1] <= second[j][1]:
+            i += 1
+        else:
+            j += 1
+
+
+def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
+    """Return the smallest and the largest value of a column that are neither missing nor NaN; None where not all segments tell, or there is none."""
+    segments = [entry for entry in manifest.segments if entry.rows]
+    if any(len(entry.columns) <= column or not entry.columns[column].bounds_known for entry in segments):
+        return None
+    known = [entry.columns[column] for entry in segments if entry.columns[column].minimum is not None]
+    if not known:
+        return None
+    lowest = min((facts.minimum for facts in known), key=_comparable)
+    return lowest, max((facts.maximum for facts in known), key=_comparable)
+
+
+def _comparable(value: Scalar) -> Any:
+    return value
+
+
+def one_wanted(found: Bounds, wanted: Sequence[Bounds]) -> Bounds | None:
+    """Return the first of the wanted ranges, which ascend, that has a value in common with a range; None if there is none.
+
+    Examples
+    --------
+    >>> one_wanted((4, 6), [(1, 2), (5, 5), (9, None)]), one_wanted((6, 8), [(1, 2), (5, 5), (9, None)])
+    ((5, 5), None)
+    """
+    if found[0] is None or found[1] is None:
+        return None
+    limited = len(wanted) - (wanted[-1][1] is None)
+    place = bisect_left(wanted, found[0], hi=limited, key=itemgetter(1))
+    return wanted[place] if place < len(wanted) and overlap(found, wanted[place]) else None
+
+
+def _has_order(entry: SegmentEntry, column: int, hits: int) -> bool:
+    """True when the row groups of a segment hold different values; where nobody looked, footers of a few segments are worth it."""
+    if len(entry.columns) <= column:
+        return False
+    facts = entry.columns[column]
+    return bool(facts.ascending or facts.descending) or (facts.ascending is None and hits <= MOST_FOOTERS)
+
+
+def _may_match(entry: SegmentEntry, column: int, wanted: Sequence[Bounds]) -> bool:
     if len(entry.columns) <= column or not entry.columns[column].bounds_known:
         return True
-    return overlap((entry.columns[column].minimum, entry.columns[column].maximum), wanted)
+    return one_wanted((entry.columns[column].minimum, entry.columns[column].maximum), wanted) is not None
 
 
-def _all_wanted(facts: ColumnStatistics, wanted: Bounds) -> bool:
-    smallest, largest = wanted
+def _all_wanted(facts: ColumnStatistics, wanted: Sequence[Bounds]) -> bool:
     low, high = facts.minimum, facts.maximum
-    if low is None or high is None:
+    first = one_wanted((low, high), wanted)
+    if first is None:
         return False
+    smallest, largest = first
     above = smallest is None or low >= smallest  # type: ignore[operator]  # all are values of one column
     return above and (largest is None or high <= largest)  # type: ignore[operator]
 
@@ -81,19 +173,7 @@ def overlap(found: Bounds, wanted: Bounds) -> bool:
     return not (below or above)
 
 
-def _first_row(manifest: Manifest, column: int, wanted: Bounds, offset: int, entry: SegmentEntry) -> int:
-    groups = _row_groups(manifest, column, wanted, entry)
-    matching = (start for start, _, bounds in groups if bounds is None or overlap(bounds, wanted))
-    return offset + next(matching, entry.rows)
-
-
-def _last_row(manifest: Manifest, column: int, wanted: Bounds, offset: int, entry: SegmentEntry) -> int:
-    groups = _row_groups(manifest, column, wanted, entry)
-    matching = (stop for _, stop, bounds in reversed(groups) if bounds is None or overlap(bounds, wanted))
-    return offset + next(matching, 0)
-
-
-def _row_groups(manifest: Manifest, column: int, wanted: Bounds, entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
+def _row_groups(manifest: Manifest, column: int, wanted: Sequence[Bounds], entry: SegmentEntry) -> Sequence[tuple[int, int, Bounds | None]]:
     """First row, row after the last and bounds of each row group of a segment's file; None where bounds are unknown.
 
     A segment all of whose values are wanted, or of whose values nothing is known, is taken whole, without a look at its footer.

@@ -27,6 +27,7 @@ from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.row_number import RowNumber
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.running import Running
+from sframe_spark.operators.segment_parts import parts_of
 from sframe_spark.operators.shift import Shift
 from sframe_spark.operators.smoothing import ExponentialSmoothing
 from sframe_spark.operators.sort import Sort, TopRows
@@ -75,6 +76,12 @@ def part(node: PlannerNode) -> PlannerNode:
     return PlannerNode(narrowed.with_columns([2, 0]).rows_between(3, 11))
 
 
+def parts(*names: str) -> PlannerNode:
+    """Some ranges of the rows on disk, as laws leave them: one row, and parts of two segments."""
+    source: Any = stored(*names).operator
+    return parts_of(source, [(0, 1), (2, 6), (7, 13)]).make_planner_node()
+
+
 def rows_after(rows: list[dict[str, Any]]) -> list[int]:
     """For each of some rows how many come after it."""
     return list(range(len(rows) - 1, -1, -1))
@@ -98,6 +105,8 @@ SOURCES = (
     Example("memory_source", "some columns and rows", lambda: part(table("int", "float", "text"))),
     Example("segment_source", "all rows", lambda: stored("int", "float", "text")),
     Example("segment_source", "some columns and rows, cutting segments", lambda: part(stored("int", "float", "text"))),
+    Example("segment_parts", "within segments and across them", lambda: parts("int", "float", "text")),
+    Example("segment_parts", "some columns and rows", lambda: part(parts("int", "float", "text"))),
     Example("range_source", "backwards", lambda: range_source(5, 12, -3)),
     Example("constant_source", "a text", lambda: constant_source("k", STR, 8)),
     Example("constant_source", "a missing float", lambda: constant_source(None, FLOAT, 8)),

@@ -25,6 +25,7 @@ from sframe_spark.operators.reverse import Reverse
 from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.running import Running
+from sframe_spark.operators.segment_parts import SegmentParts
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
@@ -239,6 +240,15 @@ def _segment_source(described: OperatorText, declared: Declared) -> Operator:
     return SegmentSource(declared.tables[match[1]], positions, int(match[3]), int(match[4]))
 
 
+def _segment_parts(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"(\w+), columns \[(.*)\], rows (.*)", described.text)
+    if match is None or match[1] not in declared.tables:
+        raise InvalidArgumentError(f"segment parts are written 'table, columns [0], rows 0..9, 20..30'; tables: {', '.join(declared.tables)}")
+    positions = tuple(int(part) for part in match[2].split(", ") if part)
+    ranges = [part.split("..") for part in match[3].split(", ")]
+    return SegmentParts(declared.tables[match[1]], positions, tuple((int(first), int(last)) for first, last in ranges))
+
+
 def _memory_source(described: OperatorText, declared: Declared) -> Operator:
     raise InvalidArgumentError("rows in memory are not in the text: declare a table and read it with segment_source")
 
@@ -350,6 +360,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "cumulative": _cumulative,
     "rolling": _rolling,
     "segment_source": _segment_source,
+    "segment_parts": _segment_parts,
     "memory_source": _memory_source,
     "constant_source": _constant_source,
     "spark_source": _spark_source,

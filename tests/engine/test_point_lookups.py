@@ -70,6 +70,21 @@ CONDITIONS: dict[str, Callable[[tc.SFrame, str], Any]] = {
     "a bound and another column": lambda sf, name: sf[(sf[name] == value(name, 610)) & (sf["v"] >= 0)],
 }
 
+# Row groups 0 (rows 0 to 49), 12 (600 to 649) and 19 (950 to 999), each by its place in its segment.
+FAR_APART: dict[str, tuple[Callable[[tc.SFrame, str], Any], list[int]]] = {
+    "one of two": (lambda sf, name: sf[(sf[name] == value(name, 10)) | (sf[name] == value(name, 990))], [0, 4]),
+    "among three": (lambda sf, name: sf[sf[name].is_in([value(name, 990), value(name, 610), value(name, 10)])], [0, 2, 4]),
+    "chosen": (lambda sf, name: sf.filter_by([value(name, 990), value(name, 10)], name), [0, 4]),
+    "both ends": (lambda sf, name: sf[(sf[name] < value(name, 6)) | (sf[name] > value(name, 990))], [0, 4]),
+    "both ends and one value": (
+        lambda sf, name: sf[(sf[name] < value(name, 6)) | (sf[name] > value(name, 990)) | (sf[name] == value(name, 610))],
+        [0, 2, 4],
+    ),
+    "both ends, then one of them": (lambda sf, name: below(sf[(sf[name] < value(name, 6)) | (sf[name] > value(name, 990))], name), [0]),
+    "two row groups of one segment": (lambda sf, name: sf[sf[name].is_in([value(name, 260), value(name, 490)])], [0, 4]),
+    "none": (lambda sf, name: sf[(sf[name] < value(name, 6)) & (sf[name] > value(name, 990))], []),
+}
+
 
 @pytest.mark.parametrize("condition", CONDITIONS)
 @pytest.mark.parametrize("name", ["i", "f", "s", "t", "z"])
@@ -82,6 +97,72 @@ def test_only_the_row_group_that_can_match_is_read(name: str, condition: str, st
         assert [row["t"] for row in CONDITIONS[condition](stored, name)] == rows
     assert len(groups_read) == ROWS // ROWS_PER_GROUP
     assert rows
+
+
+@pytest.mark.parametrize("condition", FAR_APART)
+@pytest.mark.parametrize("name", ["i", "f", "s", "t", "z"])
+def test_only_the_row_groups_that_can_match_are_read(name: str, condition: str, stored: tc.SFrame, groups_read: list[int]) -> None:
+    program, groups = FAR_APART[condition]
+    rows = [row["t"] for row in program(stored, name)]
+    assert groups_read == groups
+    with tc.config.using(disabled_laws=frozenset([filter_by_recorded_bounds.equation])):
+        assert [row["t"] for row in program(stored, name)] == rows
+
+
+def test_rows_far_apart_keep_their_order_and_what_is_known_of_it(stored: tc.SFrame, groups_read: list[int]) -> None:
+    ends = stored[(stored["i"] < 3) | (stored["i"] > 496)].add_row_number("n")
+    assert ends["n"].sum() == sum(range(12))
+    assert list(ends.sort("t")["i"]) == [n // 2 for n in (*range(6), *range(994, 1000))]
+    assert "sort" not in ends.sort("t").explain().split("-- optimized plan\n")[1]
+    assert [row["i"] for row in ends[4:8]] == [2, 2, 497, 497]
+    assert ends.groupby("i", {"n": tc.aggregate.COUNT()})["n"].sum() == 12
+    assert set(groups_read) == {0, 4}
+
+
+def test_columns_beside_rows_far_apart_are_read_where_these_are(stored: tc.SFrame, groups_read: list[int]) -> None:
+    other = tc.SFrame(_node=segments_source([[-n for n in range(ROWS)]], [INT], [0, 10, ROWS]), _names=["w"])
+    wide = stored.add_columns(other)
+    rows = [(row["v"], row["w"]) for row in wide[wide["t"].is_in([value("t", 10), value("t", 990)])]]
+    assert rows == [(value("v", 10), -10), (value("v", 990), -990)]
+    # Row groups of the second frame: rows 10 to 59, and 960 to 999.
+    assert len(groups_read) == 4
+
+
+COMPUTED: dict[str, tuple[Callable[[tc.SFrame], Any], list[int]]] = {
+    "int + 1": (lambda sf: sf[sf["i"] + 1 == 306], [2]),
+    "int * 2": (lambda sf: sf[sf["i"] * 2 >= 980], [4]),
+    "int * -2": (lambda sf: sf[sf["i"] * -2 > -10], [0]),
+    "- int": (lambda sf: sf[-sf["i"] < -490], [4]),
+    "1 - int": (lambda sf: sf[1 - sf["i"] == -304], [2]),
+    "int / 4": (lambda sf: sf[sf["i"] / 4 == 76.25], [2]),
+    "int // 7": (lambda sf: sf[sf["i"] // 7 == 44], [2]),
+    "int + a fraction": (lambda sf: sf[sf["i"] + 0.1 < 5.1], [0]),
+    "int to float": (lambda sf: sf[sf["i"].astype(float) > 490.0], [4]),
+    "no int is half of an odd number": (lambda sf: sf[sf["i"] * 2 == 611], []),
+    "float * 2 + 1": (lambda sf: sf[sf["f"] * 2 + 1 <= 8], [0]),
+    "float - 0.1": (lambda sf: sf[sf["f"] - 0.1 == 305.4], [2]),
+    "- float / -3": (lambda sf: sf[-sf["f"] / -3 > 165], [4]),
+    "time since": (lambda sf: sf[sf["t"] - START < 600], [0]),
+    "time until": (lambda sf: sf[START - sf["t"] < -990 * 60], [4]),
+    "time moved by seconds": (lambda sf: sf[sf["t"] + 60 > value("t", 990)], [4]),
+    "zoned time since": (lambda sf: sf[sf["z"] - START.replace(tzinfo=datetime.UTC) > 990 * 60], [4]),
+    "shifted time": (lambda sf: sf.shift_time("t", "1h")[sf.shift_time("t", "1h")["t"] < value("t", 80)], [0]),
+    "shifted int": (lambda sf: sf.shift_time("i", -5)[sf.shift_time("i", -5)["i"] == 300], [2]),
+    "both ends": (lambda sf: sf[(sf["i"] * 2 < 10) | (sf["i"] * 2 > 990)], [0, 4]),
+    "one of two": (lambda sf: sf[(sf["i"] + 1).is_in([6, 496])], [0, 4]),
+    "compared twice": (lambda sf: sf[(sf["i"] > 490) == 1], [4]),
+}
+
+
+@pytest.mark.parametrize("condition", COMPUTED)
+def test_of_what_is_computed_of_a_column_only_the_row_groups_that_can_match_are_read(
+    condition: str, stored: tc.SFrame, groups_read: list[int]
+) -> None:
+    program, groups = COMPUTED[condition]
+    rows = [row["v"] for row in program(stored)]
+    assert groups_read == groups
+    with tc.config.using(disabled_laws=frozenset([filter_by_recorded_bounds.equation])):
+        assert [row["v"] for row in program(stored)] == rows
 
 
 FIRST_ROWS: dict[str, tuple[Callable[[tc.SFrame], Any], list[int]]] = {

@@ -42,6 +42,9 @@ STANDS_FOR = {
 # Rows of a DataFrame have no order before the engine has taken a snapshot, so there is nothing that an oracle could say.
 WITHOUT_ORDER = ("spark_source",)
 
+# Only laws make these.
+OF_LAWS = ("segment_parts",)
+
 
 def own_operators() -> set[str]:
     load_operators()
@@ -53,7 +56,7 @@ def test_every_operator_has_a_meaning() -> None:
 
 
 def test_every_operator_has_a_step() -> None:
-    assert own_operators() - set(ALL_STEPS) - set(TABLES) - set(WITHOUT_ORDER) <= set(NOT_YET)
+    assert own_operators() - set(ALL_STEPS) - {*TABLES, *WITHOUT_ORDER, *OF_LAWS} <= set(NOT_YET)
 
 
 def test_operators_that_are_put_off_are_put_off() -> None:

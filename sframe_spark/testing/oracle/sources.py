@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -59,6 +60,11 @@ def _segments(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return rows[operator.start : operator.stop]
 
 
+def _segment_parts(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    rows = _segments(attrs.evolve(operator.whole, start=0, stop=operator.manifest.rows), inputs)
+    return [row for first, last in operator.ranges for row in rows[first:last]]
+
+
 def _range(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return [(operator.start + operator.step * place,) for place in range(operator.rows)]
 
@@ -79,6 +85,7 @@ def _plain(value: Any) -> Any:
 SOURCES: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "memory_source": _memory,
     "segment_source": _segments,
+    "segment_parts": _segment_parts,
     "range_source": _range,
     "constant_source": _constant,
     "spark_source": _spark,

@@ -1,0 +1,130 @@
+"""Some ranges of the rows of a dataset as one source: what lies between them is not read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import Any, ClassVar
+
+import attrs
+
+from sframe_spark.operators.segment_scan import KEY_BITS, dense_position, scan_segments
+from sframe_spark.operators.sources import SegmentSource, Source
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.pruning import RowRange, joined
+from sframe_spark.storage.reader import intersecting
+
+
+@register
+@attrs.frozen
+class SegmentParts(Source):
+    """Rows of a dataset of Parquet segments: some of its columns, several ranges of its rows, in order.
+
+    Parameters
+    ----------
+    manifest, positions, handle
+        As in :class:`SegmentSource`.
+    ranges
+        Rows of the dataset, ascending; none is empty and none is next to another.
+    """
+
+    name: ClassVar[str] = "segment_parts"
+    manifest: Manifest = attrs.field(eq=lambda manifest: manifest.identity)
+    positions: tuple[int, ...] = attrs.field()
+    ranges: tuple[RowRange, ...] = attrs.field()
+    handle: Any = attrs.field(default=None, eq=False, metadata={"portable": False})
+
+    @property
+    def whole(self) -> SegmentSource:
+        """The rows from the first to the last one, with those in between."""
+        return SegmentSource(self.manifest, self.positions, self.ranges[0][0], self.ranges[-1][1], self.handle)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the selected columns, from the manifest."""
+        return tuple(self.manifest.types[position] for position in self.positions)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The exact number of rows."""
+        return Length.exactly(sum(last - first for first, last in self.ranges))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of all rows from the first to the last one: any part of them keeps them."""
+        return self.whole.infer_properties(inputs, facts)
+
+    def rows_of_dataset(self, start: int, stop: int) -> Iterator[RowRange]:
+        """The rows of the dataset that are rows ``start..stop`` here."""
+        before = 0
+        for first, last in self.ranges:
+            low, high = max(start - before, 0), min(stop - before, last - first)
+            if low < high:
+                yield first + low, first + high
+            before += last - first
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows from the segments that hold them; no others are opened."""
+        origin = self.ranges[0][0]
+        parts = [self.whole.read(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
+        return concatenate(parts or [self.whole.read(0, 0)], self.infer_type(()))
+
+    def rows_between(self, start: int, stop: int) -> Source:
+        """The same dataset with other ranges."""
+        return parts_of(self.whole, list(self.rows_of_dataset(start, stop)))
+
+    def with_columns(self, positions: Sequence[int]) -> SegmentParts:
+        """The same rows with other columns."""
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A Parquet scan of the segments that hold some of the rows; their stored keys tell the ranges."""
+        from pyspark.sql import functions as F
+
+        relation = scan_segments(self._opened(), context)
+        key = F.col(relation.key[0].name)
+        row = dense_position(SegmentSource.of(self.manifest), key)
+        wanted, position = F.lit(False), row - F.lit(self.ranges[0][0])
+        for (first, last), before in zip(self.ranges, rows_before(self.ranges), strict=True):
+            wanted = wanted | ((key >= F.lit(key_of_row(self.manifest, first))) & (key <= F.lit(key_of_row(self.manifest, last - 1))))
+            position = F.when(row >= F.lit(first), row - F.lit(first - before)).otherwise(position)
+        return attrs.evolve(relation, df=relation.df.where(wanted).withColumn(str(relation.position), position))
+
+    def _opened(self) -> SegmentSource:
+        """A source of all rows of those segments that hold some of these."""
+        files = {entry.file for first, last in self.ranges for entry, _, _ in intersecting(self.manifest, first, last)}
+        opened = attrs.evolve(self.manifest, segments=tuple(entry for entry in self.manifest.segments if entry.file in files))
+        return SegmentSource(opened, self.positions, 0, opened.rows, self.handle)
+
+    def describe(self) -> str:
+        """Dataset, columns and rows."""
+        rows = ", ".join(f"{first}..{last}" for first, last in self.ranges)
+        return f"{self.manifest.directory}, columns {list(self.positions)}, rows {rows}"
+
+
+def parts_of(source: SegmentSource, ranges: Sequence[RowRange]) -> Source:
+    """Return the source of some ranges of a dataset's rows: the simple one where one range, or none, is left."""
+    found = tuple(joined(ranges))
+    if len(found) > 1:
+        return SegmentParts(source.manifest, source.positions, found, source.handle)
+    first, last = found[0] if found else (source.start, source.start)
+    return attrs.evolve(source, start=first, stop=last)
+
+
+def rows_before(ranges: Sequence[RowRange]) -> list[int]:
+    """Return how many rows ranges have before each of them.
+
+    Examples
+    --------
+    >>> rows_before([(0, 5), (8, 9), (20, 30)])
+    [0, 5, 6]
+    """
+    return [0, *accumulate(last - first for first, last in ranges)][:-1]
+
+
+def key_of_row(manifest: Manifest, row: int) -> int:
+    """Return the stored key of a row of a dataset."""
+    entry, low, _ = next(intersecting(manifest, row, row + 1))
+    return (entry.number << KEY_BITS) + entry.first_position + low
