@@ -5,23 +5,29 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.python_function import describe_function, user_error
-from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType, type_of_class
-from sframe_spark.values.infer import infer_type
+from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType
+from sframe_spark.values.infer import column_type_for, infer_type
 
+# The rows of a column, and of a frame, that results are inferred from, as in the reference.
+SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
 
 
-def infer_result_type(fn: Callable[[Any], Any], first: Callable[[int], Sequence[Any]], dtype: Any, skip_missing: bool) -> ColumnType:
+class UnknownResultError(SchemaError, UnsupportedOperationError):
+    """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
+
+
+def infer_result_type(fn: Callable[[Any], Any], first: Callable[[], Sequence[Any]], dtype: Any, skip_missing: bool) -> ColumnType:
     """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows.
 
     Lists and dicts are always encoded, because later rows may hold other element types than the first.
     """
     if dtype is not None:
-        return type_of_class(dtype)
+        return column_type_for(dtype)
     results = []
-    for value in first(SAMPLE_ROWS):
+    for value in first():
         if skip_missing and value is None:
             continue
         try:
@@ -30,8 +36,8 @@ def infer_result_type(fn: Callable[[Any], Any], first: Callable[[int], Sequence[
             raise user_error(describe_function(fn), value, error) from error
     try:
         return general(infer_type([result for result in results if result is not None]))
-    except SFrameError as error:
-        raise type(error)(f"the function returns values of different types, so give apply() a dtype: {error}") from None
+    except SchemaError as error:
+        raise UnknownResultError(f"the function returns values of different types, so give apply() a dtype: {error}") from None
 
 
 def general(column_type: ColumnType) -> ColumnType:

@@ -37,6 +37,10 @@ class ZeroStepError(InvalidArgumentError, RuntimeError):
     """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
 
 
+class NoAttributeError(SFrameError, AttributeError):
+    """Frames and columns have no attributes to assign to."""
+
+
 class NotCallableError(SchemaError, AssertionError):
     """What should be a function is none; a TypeError and, as in the reference, an AssertionError."""
 

@@ -17,10 +17,11 @@ from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ColumnType, type_of_class
+from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
-from sframe_spark.values.infer import encoding_for, infer_type
+from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
+from sframe_spark.values.plain import plain
 from sframe_spark.values.sources import simplify
 
 
@@ -31,7 +32,7 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
         empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
         column_type = infer_type(values if empty_text else source)
     else:
-        column_type = encoding_for(source, type_of_class(dtype))
+        column_type = encoding_for(source, column_type_for(dtype))
     return memory_source([encode(source, column_type, ignore_cast_failure)], [column_type])
 
 
@@ -83,8 +84,8 @@ def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
 
 
 def literal_of(value: Any) -> Literal:
-    """A constant operand of its inferred type."""
-    return Literal(value, infer_type([value]))
+    """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
+    return Literal(plain(value), infer_type([value]))
 
 
 def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:

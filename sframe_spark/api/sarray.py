@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import display, persistence
-from sframe_spark.api.functions import infer_result_type
+from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type
 from sframe_spark.api.indexing import (
     NegativeSizeError,
+    NoAttributeError,
     RowKeyError,
     RowNumberError,
     UnorderedError,
@@ -51,8 +53,8 @@ from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
 from sframe_spark.operators.sources import constant_source, range_source
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import FLOAT, common_encoding, type_of_class
-from sframe_spark.values.infer import encoding_for
+from sframe_spark.types import FLOAT, INT, common_encoding
+from sframe_spark.values.infer import column_type_for, encoding_for
 
 
 class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
@@ -98,11 +100,19 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             self._node = node_from_values(data, dtype, ignore_cast_failure)
 
     @classmethod
-    def from_const(cls, value: Any, size: int, dtype: Any = None) -> SArray:
-        """An SArray of ``size`` rows that all hold ``value``."""
+    def from_const(cls, value: Any, size: int, dtype: Any = NoneType) -> SArray:
+        """An SArray of ``size`` rows that all hold ``value``.
+
+        Raises
+        ------
+        TypeError
+            If ``dtype`` is no class that a column holds, or the value is of none.
+        """
+        if dtype is None:
+            raise SchemaError("dtype is the class of the values: leave it out to have it found")
         if not is_row_index(size) or int(size) < 0:
             raise RowNumberError(f"size must be a number of rows, not negative, got {size!r}")
-        column_type = literal_of(value).type if dtype in (None, type(None)) else encoding_for([value], type_of_class(dtype))
+        column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
         converted = node_from_values([value], column_type.python_class)
         return cls(_node=constant_source(single_value(converted, 0), converted.schema[0], int(size)))
 
@@ -129,7 +139,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         for value in (condition, istrue, isfalse):
             if isinstance(value, SArray) and not equal_length(condition._node, value._node):
                 raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")
-        chosen = dtype or SArray._type_of_choice(istrue, isfalse)
+        chosen = SArray._type_of_choice(istrue, isfalse, dtype)
         operands = [SArray._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]
         kinds = [operand.schema[0].kind for operand in operands]
         if kinds[0] != kinds[1]:
@@ -139,13 +149,15 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         return SArray(_node=apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
 
     @staticmethod
-    def _type_of_choice(istrue: Any, isfalse: Any) -> type | None:
-        """Class that single values take: that of the SArray beside them, or of the value beside a None."""
+    def _type_of_choice(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
+        """Class that single values take: that of the SArray beside them, the one asked for, or that of the value beside a None."""
         for value in (istrue, isfalse):
             if isinstance(value, SArray):
                 return value.dtype
         known = [value for value in (istrue, isfalse) if value is not None]
-        return literal_of(known[0]).type.python_class if len(known) == 1 else None
+        if dtype is not None or len(known) != 1:
+            return dtype
+        return list if isinstance(known[0], list) else literal_of(known[0]).type.python_class
 
     @staticmethod
     def _choice(value: Any, dtype: type | None, rows: int) -> PlannerNode:
@@ -153,6 +165,11 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             return value._node
         converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
         return constant_source(single_value(converted, 0), converted.schema[0], rows)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
+        super().__setattr__(name, value)
 
     @property
     def dtype(self) -> type:
@@ -234,13 +251,13 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             If the function fails; the message shows its own traceback and the value.
         """
         check_callable(fn, "apply")
-        result = infer_result_type(fn, lambda n: column_values(self._node, 0, n), dtype, skip_na)
+        result = infer_result_type(fn, lambda: column_values(self._node, 0, SAMPLE_VALUES), dtype, skip_na)
         return SArray(_node=apply_lambda(self._node, fn, result, skip_missing=skip_na))
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
         """Rows for which a Python function returns something true."""
         check_callable(fn, "filter")
-        mask = apply_lambda(self._node, Truth(fn), type_of_class(int), skip_missing=skip_na)
+        mask = apply_lambda(self._node, Truth(fn), INT, skip_missing=skip_na)
         return SArray(_node=filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:
@@ -254,7 +271,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         if wanted.dtype is not self.dtype:
             raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
-        mask = self.is_in(wanted)
+        mask = self._is_one_of(wanted)
         return self[mask == 0] if exclude else self[mask]
 
     def sort(self, ascending: bool = True) -> SArray:

@@ -24,6 +24,8 @@ class Arithmetic:
     def _binary(self, function: str, other: Any, reverse: bool = False) -> SArray:
         from sframe_spark.api.sarray import SArray
 
+        if function == "xor":
+            raise SchemaError("columns have no operator ^: use comparisons with & and |")
         if isinstance(other, Arithmetic):
             if not equal_length(self._node, other._node):
                 raise LengthMismatchError("the two SArrays have different lengths, so their rows cannot be paired")

@@ -9,7 +9,8 @@ import attrs
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.rows import filter_by_mask
-from sframe_spark.types import INT, STR, type_of_class
+from sframe_spark.types import INT, STR
+from sframe_spark.values.infer import column_type_for
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -85,7 +86,7 @@ class Missing:
         undefined_on_failure
             Rows that do not convert become missing instead of raising.
         """
-        return self._function("cast", type_of_class(dtype), bool(undefined_on_failure))
+        return self._function("cast", column_type_for(dtype), bool(undefined_on_failure))
 
     def is_in(self, other: Any) -> SArray:
         """1 in rows whose value is among the values of ``other`` (a list or an SArray), or part of it (a str), else 0.
@@ -103,6 +104,10 @@ class Missing:
         if isinstance(other, str) or not hasattr(other, "__iter__"):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
         return self._function("is_in", tuple(other))
+
+    def _is_one_of(self, keys: SArray) -> SArray:
+        """1 in rows whose value is one of the keys, else 0; a NaN is a key."""
+        return self._function("is_in", tuple(keys), True)
 
     def contains(self, item: Any) -> SArray:
         """1 in rows whose text contains ``item``, or whose list or dict has it as element or key."""

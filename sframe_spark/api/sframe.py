@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import construction, display, persistence
-from sframe_spark.api.functions import general, infer_result_type
+from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type
 from sframe_spark.api.indexing import ColumnsOfRowsError, check_callable, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of
 from sframe_spark.api.sarray import SArray
@@ -27,8 +27,7 @@ from sframe_spark.operators.python_function import describe_function, user_error
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import type_of_class
-from sframe_spark.values.infer import infer_type
+from sframe_spark.values.infer import column_type_for, infer_type
 
 # Types of columns without rows in pandas.
 EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
@@ -123,7 +122,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
             If the function fails; the message shows its own traceback and the row.
         """
         check_callable(fn, "apply")
-        result = infer_result_type(fn, self._first_dicts, dtype, False)
+        result = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
         return SArray(_node=apply_lambda(self._node, fn, result, self._names))
 
     def _first_dicts(self, count: int) -> list[dict[str, Any]]:
@@ -162,7 +161,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
             raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
         if len(set(names)) < len(names):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
-        given = None if column_types == "auto" else [type_of_class(item) for item in column_types]
+        given = None if column_types == "auto" else [column_type_for(item) for item in column_types]
         types = given or self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
@@ -170,7 +169,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
 
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> list[Any]:
         samples: list[Any] = []
-        for row in self._first_dicts(10):
+        for row in self._first_dicts(SAMPLE_ROWS):
             try:
                 rows = fn(row)
             except Exception as error:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.api.indexing import NoAttributeError
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
@@ -12,7 +13,6 @@ from sframe_spark.errors import (
     InvalidArgumentError,
     LengthMismatchError,
     SchemaError,
-    SFrameError,
     UnsupportedOperationError,
 )
 from sframe_spark.operators.columns import project, zip_columns
@@ -31,10 +31,6 @@ class MissingColumnError(ColumnNotFoundError, RuntimeError):
 
 class TakenNameError(UnsupportedOperationError, ValueError):
     """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
-
-
-class NoAttributeError(SFrameError, AttributeError):
-    """Frames have no attributes to assign to."""
 
 
 class UnknownNameError(ColumnNotFoundError, ValueError):
@@ -260,6 +256,8 @@ class Columns:
                 raise UnknownNameError(name, self._names)
         renamed = list(self._names)
         for old, new in names.items():
+            if not isinstance(new, str):
+                raise SchemaError(f"a column name is a str, got {new!r}")
             if new != old and new in renamed:
                 raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already")
             renamed[renamed.index(old)] = new
@@ -288,10 +286,11 @@ class Columns:
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         if not isinstance(start, int):
             raise SchemaError(f"start is an int, got {type(start).__name__}")
-        if column_name in self._names:
-            raise TakenNameError(f"the frame has a column {column_name!r} already: choose another name")
+        name = column_name or automatic_name([])
+        if name in self._names:
+            raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
         node = zip_columns(row_number(self._node, start), self._node)
-        names = [column_name, *self._names]
+        names = [name, *self._names]
         return self._with(node, names) if inplace else self._new(node, names)
 
 

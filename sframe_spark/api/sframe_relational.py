@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -274,7 +275,7 @@ class Relational(Columns):
         column = self.select_column(column_name)
         if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):
             raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
-        mask = column.is_in(wanted)._node
+        mask = column._is_one_of(wanted)._node
         if exclude:
             mask = (SArray(_node=mask) == 0)._node
         return self._new(filter_by_mask(self._node, mask), self._names)
@@ -330,7 +331,7 @@ class Relational(Columns):
 
 def missing_of(column: SArray, recursive: bool) -> SArray:
     """1 in rows that are missing (or, if ``recursive``, hold something missing inside), else 0."""
-    if recursive and column.dtype in (list, dict):
+    if recursive and column.dtype in (list, dict, array.array):
         return SArray(_node=apply_lambda(column._node, holds_missing, INT))
     return SArray(_node=apply_function("is_missing", column._node))
 
@@ -339,7 +340,7 @@ def holds_missing(value: Any) -> int:
     """1 if a value, or anything inside it, is missing."""
     if isinstance(value, dict):
         return int(any(holds_missing(item) for item in value.values()))
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple, array.array)):
         return int(any(holds_missing(item) for item in value))
     return int(value is None or value != value)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Sequence
 from itertools import chain
 from typing import Any
@@ -29,6 +30,7 @@ from sframe_spark.types import (
     ColumnType,
     dict_of,
     list_of,
+    type_of_class,
 )
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of
@@ -37,6 +39,31 @@ from sframe_spark.values.sources import simplify
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 _NUMPY_TYPES = {"i": INT, "f": FLOAT, "M": ZONED_DATETIME}
 _ELEMENT_TYPES = {INT_KIND: INT, FLOAT_KIND: FLOAT, STR_KIND: STR}
+_ASKED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
+    ((numbers.Integral, np.bool_), INT),
+    ((numbers.Real,), FLOAT),
+    ((str, bytes), STR),
+)
+
+
+def column_type_for(dtype: Any) -> ColumnType:
+    """Find the column type that a user asks for by a class: besides those of columns, numpy's scalar classes, ``bytes`` and subclasses.
+
+    Raises
+    ------
+    TypeError
+        If no column can hold values of the class.
+
+    Examples
+    --------
+    >>> str(column_type_for(np.int32)), str(column_type_for(np.float64)), str(column_type_for(bytes))
+    ('int', 'float', 'str')
+    """
+    if isinstance(dtype, type):
+        for classes, column_type in _ASKED_CLASSES:
+            if issubclass(dtype, classes):
+                return column_type
+    return type_of_class(dtype)
 
 
 def infer_type(values: Any) -> ColumnType:

@@ -65,7 +65,7 @@ def _find_family(python_class: type) -> str:
             return family
     if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
         return LIST_KIND
-    if hasattr(python_class, "__array__") and hasattr(python_class, "__iter__"):
+    if hasattr(python_class, "__len__") and hasattr(python_class, "__iter__"):  # numpy arrays, pandas series, views of dicts, SArrays
         return LIST_KIND
     raise SchemaError(
         f"a column cannot hold values of class {python_class.__name__}: use int, float, str, list, dict, array.array, datetime.datetime or None"

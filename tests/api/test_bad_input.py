@@ -110,24 +110,24 @@ def reciprocal(value: int) -> float:
 
 def helper(value: int) -> float:
     """Fails for one row."""
-    return 1 / (value - 70)
+    return 1 / (value - 170)
 
 
 @pytest.mark.usefixtures("everywhere")
 def test_failing_function_shows_its_own_lines_and_the_row() -> None:
-    column = SArray(range(100))
+    column = SArray(range(200))
     derived = column.apply(reciprocal)
     with pytest.raises(ZeroDivisionError) as caught:
         list(derived)
     assert isinstance(caught.value, UserFunctionError)
-    assert caught.value.row == 70
+    assert caught.value.row == 170
     text = str(caught.value)
-    assert linecache.getline(__file__, helper.__code__.co_firstlineno + 2).strip() == "return 1 / (value - 70)"
-    for words in (f"reciprocal at {__file__}:", "in reciprocal", "return helper(value)", "in helper", "return 1 / (value - 70)", "input: 70"):
+    assert linecache.getline(__file__, helper.__code__.co_firstlineno + 2).strip() == "return 1 / (value - 170)"
+    for words in (f"reciprocal at {__file__}:", "in reciprocal", "return helper(value)", "in helper", "return 1 / (value - 170)", "input: 170"):
         assert words in text
     assert os.path.dirname(sframe_spark.__file__) not in text
     assert not any(word in text for word in (*FOREIGN_WORDS, "pyspark"))
-    assert list(column)[-1] == 99
+    assert list(column)[-1] == 199
     with pytest.raises(ZeroDivisionError):
         list(derived)
     assert list(column.apply(lambda value: value + 1))[:2] == [1, 2]

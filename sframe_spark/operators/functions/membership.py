@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import array
+import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +25,10 @@ if TYPE_CHECKING:
 
 
 def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """Parameter: the values as a tuple. All of them numbers is a mistake for a column that holds none."""
+    """Parameters: the values as a tuple, and True if they are chosen *as* values, as keys are (a NaN is one), not compared.
+
+    All of them numbers is a mistake for a column that holds none.
+    """
     values = parameters[0]
     families = {family_of(type(value)) for value in values}
     if families and families <= NUMBERS and not types[0].is_numeric:
@@ -32,25 +36,32 @@ def _infer_is_in(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Co
     return INT
 
 
-def _wanted(column_type: ColumnType, values: Sequence[Any]) -> tuple[list[Any], bool]:
-    """The plain values of the column's kind among those looked for, and whether None is. NaN matches nothing."""
-    cells = plain_list(values)
+def _wanted(column_type: ColumnType, parameters: tuple[Any, ...]) -> tuple[list[Any], bool]:
+    """The plain values of the column's kind among those looked for, and whether None is.
+
+    Nothing but numbers is compared as an array is: NaN is not equal to itself. Among other values it is one.
+    """
+    cells, as_keys = plain_list(parameters[0]), len(parameters) > 1 and parameters[1]
     if column_type.is_numeric:
-        wanted = [cell for cell in cells if isinstance(cell, (int, float)) and cell == cell]
+        wanted = [cell for cell in cells if isinstance(cell, (int, float))]
+        if len(wanted) == len(cells) and not as_keys:
+            wanted = [cell for cell in wanted if cell == cell]
     else:
-        wanted = [cell for cell in (_as_cell(cell, column_type) for cell in cells) if cell is not None]
+        wanted = [cell for cell in (_as_cell(cell, column_type, as_keys) for cell in cells) if cell is not None]
     return wanted, any(cell is None for cell in cells)
 
 
-def _as_cell(value: Any, column_type: ColumnType) -> Any:
+def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
     """The value if it can be equal to a cell of the column, otherwise None."""
     if column_type.kind == LIST_KIND and isinstance(value, array.array):
         return list(value)
+    if as_key and column_type == DATETIME and getattr(value, "tzinfo", None) is not None:
+        return None  # the same instant, but another value
     return value if isinstance(value, column_type.python_class) else None
 
 
 def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
-    wanted, none_wanted = _wanted(types[0], parameters[0])
+    wanted, none_wanted = _wanted(types[0], parameters)
     values = array_of(arguments[0], rows)
     found = _find_numbers(values, wanted) if types[0].is_numeric else _find_cells(values, types[0], wanted)
     return to_ints(pc.if_else(pc.is_null(values), none_wanted, found))
@@ -58,22 +69,17 @@ def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 def _find_numbers(values: pa.Array, wanted: list[Any]) -> pa.Array:
     if pa.types.is_int64(values.type):
-        exact = [int(number) for number in wanted if number == int(number)] if _are_finite(wanted) else wanted
+        exact = [int(number) for number in wanted if math.isfinite(number) and number == int(number)]
         if all(isinstance(number, int) and -(2**63) <= number < 2**63 for number in exact):
             return pc.is_in(values, pa.array(exact, pa.int64()))
     return pc.is_in(values.cast(pa.float64(), safe=False), pa.array([float(number) for number in wanted], pa.float64()))
-
-
-def _are_finite(numbers: list[Any]) -> bool:
-    return all(abs(number) != float("inf") for number in numbers)
 
 
 def _find_cells(values: pa.Array, column_type: ColumnType, wanted: list[Any]) -> pa.Array:
     if column_type.kind == STR_KIND:
         return pc.is_in(values, pa.array(wanted, pa.string()))
     if column_type == DATETIME:
-        # One with an offset is no value of a column without.
-        numbers = [microseconds for microseconds, offset in map(to_microseconds, wanted) if offset is None]
+        numbers = [to_microseconds(cell)[0] for cell in wanted]  # instants: a value without offset counts as UTC
         return pc.is_in(values.view(pa.int64()), pa.array(numbers, pa.int64()))
     texts = pa.array([canonical_value(cell) for cell in wanted], pa.string())
     return pc.is_in(canonical_text(values, column_type), texts)
@@ -84,7 +90,7 @@ def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], paramet
 
     if types[0].kind != STR_KIND and types[0] != INT:
         return None
-    wanted, none_wanted = _wanted(types[0], parameters[0])
+    wanted, none_wanted = _wanted(types[0], parameters)
     if not all(isinstance(cell, types[0].python_class) for cell in wanted):
         return None
     found = columns[0].isin(wanted) if wanted else F.lit(False)

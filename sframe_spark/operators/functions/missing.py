@@ -23,6 +23,10 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 
+class FillValueError(UnsupportedOperationError, SchemaError):
+    """A value does not fill the gaps of a column; a RuntimeError and, as in the reference for what no column holds, a TypeError."""
+
+
 def _infer_test(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     return INT
 
@@ -60,9 +64,11 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
         value = plain(value)
         if value is None and column_type.kind != STR_KIND:
             raise SchemaError("None fills nothing: pass a value")
+        if isinstance(value, list) and column_type.kind == ARRAY_KIND:
+            raise SchemaError("an array holds numbers, and at least one that says so: pass an array.array")
         return construct_value(value, column_type.kind)
     except SFrameError as error:
-        raise UnsupportedOperationError(f"missing values of a column of {column_type.kind} cannot be filled with {value!r:.60}: {error}") from error
+        raise FillValueError(f"missing values of a column of {column_type.kind} cannot be filled with {value!r:.60}: {error}") from error
 
 
 def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
