@@ -31,7 +31,7 @@ from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.segment_parts import SegmentParts
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, memory_source, segment_source
+from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, segment_source
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder, rebuild
@@ -113,8 +113,8 @@ class Executor:
 
     def _place(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> tuple[PlannerNode, Placement]:
         """Place a node, executing inputs that stand in its way."""
-        if isinstance(node.operator, Reduce) and node.operator.has_whole_kernel:
-            done = self._reduce_on_driver(node, children[0])
+        if isinstance(node.operator, (GroupBy, Reduce)) and node.operator.has_whole_kernel:
+            done = self._whole_on_driver(node, children[0])
             if done is not None:
                 return done
         if isinstance(node.operator, SliceRows):
@@ -169,13 +169,14 @@ class Executor:
         rows = largest_row_count(node)
         return rows is not None and rows <= config.small_rows and config.small_rows > 0
 
-    def _reduce_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
+    def _whole_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
+        """A node whose kernel takes all rows of its input at once, where these are few."""
         below, placement = child
         if not placement.segment or not self._is_small(below):
             return None
         chunk = node.operator.kernel([self._run_on_driver(below, placement)], [below.facts])
-        source = memory_source(chunk.columns, node.schema, chunk.rows)
-        return source, Placement(True, base_rows=1)
+        source = PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))
+        return source, Placement(True, base_rows=chunk.rows)
 
     def _first_rows(self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
         """The head of a section whose rows cannot be addressed by number, without computing the rest."""

@@ -139,6 +139,8 @@ def reason_of_sort(node: PlannerNode, names: ColumnNames, observer: str | None) 
 def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames, observer: str | None) -> str:
     """Why rows are exchanged to be grouped."""
     child, keys = node.inputs[0], names.listed(node, range(len(operator.keys)))
+    if fits_in_memory(child):
+        return f"group_by on {keys}: no exchange: few rows (at most {largest_row_count(child)}) are grouped in one place"
     if not runs_as_kernels(child):
         why = "its input is the result of a Spark query"
     elif not one_value_per_group(child, operator.keys):
@@ -163,12 +165,17 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
     return f"{title}: no exchange: {known}; groups that cross row ranges are put together from partial results"
 
 
+def fits_in_memory(node: PlannerNode) -> bool:
+    """True when a node has few rows and is computed without a Spark query."""
+    rows = largest_row_count(node)
+    return runs_as_kernels(node) and rows is not None and rows <= config.small_rows
+
+
 def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
     """How a single row is made of all rows."""
     child = node.inputs[0]
-    rows = largest_row_count(child)
-    if operator.has_whole_kernel and runs_as_kernels(child) and rows is not None and rows <= config.small_rows:
-        return f"reduce[{operator.describe()}]: no exchange: few rows (at most {rows}) are read in one place"
+    if operator.has_whole_kernel and fits_in_memory(child):
+        return f"reduce[{operator.describe()}]: no exchange: few rows (at most {largest_row_count(child)}) are read in one place"
     gathered = "rows meet in their order" if operator.order_sensitive else "the order of rows does not matter"
     return f"reduce[{operator.describe()}]: an exchange of one partial result per partition: {gathered}"
 

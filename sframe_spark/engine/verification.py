@@ -67,9 +67,9 @@ class ObservedExecutor(Executor):
         self.sections.append(Section(DRIVER, node, result, plans))
         return result
 
-    def _reduce_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
+    def _whole_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
         with recorded_plans() as plans:
-            done = super()._reduce_on_driver(node, child)
+            done = super()._whole_on_driver(node, child)
         if done is not None:
             self.sections.append(Section(DRIVER, node.with_inputs([child[0]]), done[0], plans))
         return done

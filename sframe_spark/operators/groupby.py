@@ -73,6 +73,7 @@ class GroupBy(Operator):
 
     name: ClassVar[str] = "group_by"
     deterministic: ClassVar[bool] = True
+    has_whole_kernel: ClassVar[bool] = True
     keys: tuple[int, ...]
     aggregations: tuple[Aggregation, ...] = ()
 
@@ -136,6 +137,12 @@ class GroupBy(Operator):
         not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
         key = tuple(KeyColumn(f"k{i}") for i in range(len(keys)))
         return Relation(df.select(*selected), result_schema, key, not_missing=not_missing)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Groups of all rows, in memory."""
+        from sframe_spark.operators.grouped_rows import group_rows
+
+        return group_rows(inputs[0], facts[0].schema, self.keys, self.aggregations)
 
     def describe(self) -> str:
         """Keys and aggregates."""

@@ -1,0 +1,118 @@
+"""Group-by of few rows in memory: no Spark, and the groups that Spark makes."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import math
+import random
+from typing import Any
+
+import pytest
+
+from sframe_spark import SArray, SFrame, aggregate, config
+from sframe_spark.api.nodes import row_tuples
+from sframe_spark.testing.oracle.values import rows_equal
+from tests.examples import examples
+
+NAN = math.nan
+EAST = datetime.timezone(datetime.timedelta(hours=5))
+NOON = datetime.datetime(2020, 1, 1, 12)
+KEYS: dict[str, tuple[type, list[Any]]] = {
+    "float": (float, [NAN, -NAN, 1.5, -0.0, 0.0, None, math.inf, -math.inf, -2.0]),
+    "zoned": (
+        datetime.datetime,
+        [None, NOON, NOON.replace(tzinfo=datetime.UTC), NOON.replace(tzinfo=datetime.UTC).astimezone(EAST), datetime.datetime(1960, 1, 1)],
+    ),
+    "vector": (array.array, [None, *(array.array("d", cell) for cell in ([], [-0.0], [0.0], [0.0, NAN], [0.0, -NAN], [1.0]))]),
+    "list": (list, [None, [], [1], [1, 2], [None], [None, 1]]),
+    "texts": (list, [None, ["a"], ["é"], ["a", None], [""]]),
+    "mixed": (list, [None, [1, "a"], [1.0, "a"], ["a", [2]], []]),
+    "text": (str, [None, "", "a", "é", "ab"]),
+}
+OPERATIONS = {
+    "sum": aggregate.SUM("v"), "mean": aggregate.MEAN("v"), "largest": aggregate.MAX("v"), "all": aggregate.CONCAT("s"),
+    "first": aggregate.SELECT_ONE("s"), "rows": aggregate.COUNT, "kinds": aggregate.COUNT_DISTINCT("s"),
+}  # fmt: skip
+
+
+def frame(choose: random.Random, kind: str, rows: int) -> SFrame:
+    """A frame of keys with equals and near-equals among them, a second key, values and texts."""
+    cls, keys = KEYS[kind]
+    column = SArray([*choose.choices(keys, k=rows), *keys], cls)[:rows]
+    values = [choose.choice([None, 1, 2, 3]) for _ in range(rows)]
+    seconds = [choose.choice([None, 1.0, -0.0, 0.0, NAN]) for _ in range(rows)]
+    return SFrame({"k": column, "j": SArray(seconds, float), "v": SArray(values, int), "s": SArray([choose.choice("abc") for _ in range(rows)], str)})
+
+
+def groups(sf: SFrame) -> list[list[tuple[Any, ...]]]:
+    """Rows of several group-bys of a frame."""
+    return [
+        row_tuples(sf.groupby("k", OPERATIONS)._node),
+        row_tuples(sf.groupby(["k", "j"], {"rows": aggregate.COUNT})._node),
+        row_tuples(sf.groupby([], {"all": aggregate.CONCAT("k")})._node),
+        row_tuples(sf[["k", "j"]].drop_duplicates(["k", "j"])._node),
+    ]
+
+
+def test_keys_that_are_no_numbers_or_zeros_are_grouped_without_spark() -> None:
+    sf = SFrame({"k": [NAN, 1.5, -0.0, 0.0, None, NAN], "v": [1, 2, 3, 4, 5, 6]})
+    found = row_tuples(sf.groupby("k", {"s": aggregate.SUM("v")})._node)
+    assert rows_equal(found, [(None, 5), (0.0, 7), (1.5, 2), (NAN, 7)])
+    assert math.copysign(1, found[1][0]) == 1
+    assert rows_equal([(key,) for key in sf["k"].unique()], [(None,), (0.0,), (1.5,), (NAN,)])
+
+
+@pytest.mark.parametrize("kind", sorted(KEYS))
+def test_no_kind_of_key_needs_spark(kind: str) -> None:
+    found = groups(frame(random.Random(3), kind, 12))
+    assert sum(row[6] for row in found[0]) == sum(row[2] for row in found[1]) == 12
+
+
+def test_no_rows() -> None:
+    sf = SFrame({"k": SArray([], float), "v": SArray([], int)})
+    assert row_tuples(sf.groupby("k", {"s": aggregate.SUM("v")})._node) == []
+    assert row_tuples(sf.groupby([], {"s": aggregate.CONCAT("v")})._node) == []
+
+
+def test_intervals_of_each_key_need_no_spark() -> None:
+    times = [NOON + datetime.timedelta(minutes=minutes) for minutes in (0, 7, 14, 21, 28, 35)]
+    sf = SFrame({"t": times, "g": ["a", "b", "a", None, "b", "a"], "f": [1.0, -0.0, NAN, 0.0, None, NAN], "v": [1, 2, 3, 4, 5, 6]})
+    found = row_tuples(sf.resample("t", "10min", {"s": aggregate.SUM("v")}, by="g")._node)
+    assert [(time.minute, key, total) for time, key, total in found] == [
+        (0, "a", 1), (0, "b", 2), (10, "a", 3), (10, "b", None), (20, None, 4), (20, "a", None), (20, "b", 5), (30, "a", 6),
+    ]  # fmt: skip
+    by_float = row_tuples(sf.resample("t", "10min", {"s": aggregate.SUM("v")}, by="f", fill="forward")._node)
+    wanted = [(0, 0.0, 2), (0, 1.0, 1), (10, 0.0, 2), (10, NAN, 3), (20, None, 5), (20, 0.0, 4), (20, NAN, 3), (30, NAN, 6)]
+    assert rows_equal([(time.minute, key, total) for time, key, total in by_float], wanted)
+
+
+def test_explained_as_it_runs() -> None:
+    sf = SFrame({"k": [NAN, 1.5], "v": [1, 2]})
+    text = sf.groupby("k", {"s": aggregate.SUM("v")}).explain(why=True)
+    assert "group_by on k: no exchange: few rows (at most 2) are grouped in one place" in text
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kind", sorted(KEYS))
+def test_spark_makes_the_same_groups(kind: str, spark: Any) -> None:
+    choose = random.Random(11)
+    for _ in range(examples(2)):
+        sf = frame(choose, kind, choose.randrange(1, 30))
+        in_memory = groups(sf)
+        with config.using(small_rows=0, single_task_rows=0):
+            on_spark = groups(sf)
+        assert list(map(repr, in_memory)) == list(map(repr, on_spark))
+
+
+@pytest.mark.spark
+def test_intervals_of_each_key_are_those_of_spark(spark: Any) -> None:
+    choose = random.Random(5)
+    times = [NOON + datetime.timedelta(minutes=choose.randrange(90)) for _ in range(25)]
+    for kind in ("float", "text"):
+        sf = frame(choose, kind, 25)
+        sf["t"] = times
+        in_memory = row_tuples(sf.resample("t", "10min", {"s": aggregate.SUM("v"), "n": aggregate.COUNT}, by="k")._node)
+        with config.using(small_rows=0, single_task_rows=0):
+            on_spark = row_tuples(sf.resample("t", "10min", {"s": aggregate.SUM("v"), "n": aggregate.COUNT}, by="k")._node)
+        assert repr(in_memory) == repr(on_spark)
