@@ -120,6 +120,10 @@ CASES = [
     Case("head of a sort by the order", lambda a, b, c: a.sort("t").head(5), 0, 0, 0),
     Case("first rows by another column", lambda a, b, c: a.sort("v").head(5), 1, 0, 0),
     Case("filter by a range of the order", lambda a, b, c: a[(a["t"] > 100) & (a["t"] < 120)], 0, 0, 0),
+    Case("filter by values far apart", lambda a, b, c: a[(a["t"] == 5) | (a["t"] > 1300)], 0, 0, 0),
+    Case("sort by the order of values far apart", lambda a, b, c: a[a["t"].is_in([5, 800, 1300])].sort("t"), 0, 0, 0),
+    Case("group-by of values far apart", lambda a, b, c: sums(a[a["t"].is_in([5, 800, 1300])], "k"), 1, 2, 1),
+    Case("filter by a computed value of the order", lambda a, b, c: a[a["t"] * -2 < -2600], 0, 0, 0),
     Case("sort with a running sum beside it", lambda a, b, c: beside(a.sort("v"), "c", lambda s: s["k"].cumulative_sum()), 1, 1, 1),
     Case("group-by with a rolling mean of a result", lambda a, b, c: beside(sums(a, "k"), "m", lambda g: g["s"].rolling_mean(-1, 0)), 1, 2, 1),
     Case(

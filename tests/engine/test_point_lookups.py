@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark as tc
+from sframe_spark.operators import segment_parts
 from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
 from sframe_spark.storage import writer
 from sframe_spark.testing.tables import segments_source
@@ -121,9 +122,9 @@ def test_rows_far_apart_keep_their_order_and_what_is_known_of_it(stored: tc.SFra
 
 def test_columns_beside_rows_far_apart_are_read_where_these_are(stored: tc.SFrame, groups_read: list[int]) -> None:
     other = tc.SFrame(_node=segments_source([[-n for n in range(ROWS)]], [INT], [0, 10, ROWS]), _names=["w"])
-    wide = stored.add_columns(other)
-    rows = [(row["v"], row["w"]) for row in wide[wide["t"].is_in([value("t", 10), value("t", 990)])]]
-    assert rows == [(value("v", 10), -10), (value("v", 990), -990)]
+    wide = stored.add_columns(other).add_row_number("n")
+    rows = [(row["n"], row["v"], row["w"]) for row in wide[wide["t"].is_in([value("t", 10), value("t", 990)])]]
+    assert rows == [(10, value("v", 10), -10), (990, value("v", 990), -990)]
     # Two row groups of the first frame; of the second those of rows 0 to 9, 10 to 59, 910 to 959 and 960 to 999.
     assert len(groups_read) == 6
 
@@ -163,6 +164,69 @@ def test_of_what_is_computed_of_a_column_only_the_row_groups_that_can_match_are_
     assert groups_read == groups
     with tc.config.using(disabled_laws=frozenset([filter_by_recorded_bounds.equation])):
         assert [row["v"] for row in program(stored)] == rows
+
+
+def far(sf: tc.SFrame) -> tc.SFrame:
+    """Rows at both ends and one in between."""
+    return sf[(sf["i"] < 7) | (sf["i"] > value("i", 960)) | (sf["i"] == value("i", 610))]
+
+
+# The first column or two of each result tell its rows apart.
+PROGRAMS: dict[str, Callable[[tc.SFrame], tc.SFrame]] = {
+    "rows": far,
+    "row numbers": lambda sf: far(sf).add_row_number("n")[["n", "t"]],
+    "row numbers of all rows": lambda sf: far(sf.add_row_number("n"))[["n", "t"]],
+    "running sum": lambda sf: tc.SFrame({"c": far(sf)["v"].cumulative_sum()}),
+    "sort by another column": lambda sf: far(sf).sort("v")[["v", "t"]],
+    "sort by the order": lambda sf: far(sf).sort("t")[["t"]],
+    "group-by on the order": lambda sf: far(sf).groupby("i", {"s": tc.aggregate.SUM("v"), "c": tc.aggregate.CONCAT("v")}),
+    "group-by on another column": lambda sf: far(assigned(sf, "r", sf["v"] % 7)).groupby("r", {"c": tc.aggregate.CONCAT("v")}),
+    "join": lambda sf: far(sf)[["v", "t"]].join(far(sf[sf["v"] > 100])[["v", "i"]], on="v"),
+    "tail": lambda sf: far(sf).tail(60)[["t", "z"]],
+    "slice, then append": lambda sf: far(sf)[5:40].append(far(sf)[2:4])[["t", "s"]],
+    "second filter": lambda sf: below(far(sf), "t")[["t"]],
+    "computed": lambda sf: sf[(-sf["i"] * 3 > -21) | (sf["i"] + 1 > value("i", 960))][["t", "i"]],
+}
+
+
+def assigned(sf: tc.SFrame, name: str, column: Any) -> tc.SFrame:
+    """The frame with one more column."""
+    copy = sf.copy()
+    copy[name] = column
+    return copy
+
+
+def rows_of(sf: tc.SFrame) -> list[list[Any]]:
+    """All rows of a frame."""
+    return [list(row.values()) for row in sf]
+
+
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_rows_far_apart_are_the_same_with_and_without_the_law(program: str, stored: tc.SFrame) -> None:
+    found = rows_of(PROGRAMS[program](stored))
+    with tc.config.using(disabled_laws=frozenset([filter_by_recorded_bounds.equation])):
+        assert rows_of(PROGRAMS[program](stored)) == found
+    assert found
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("program", PROGRAMS)
+def test_rows_far_apart_are_the_same_on_spark(program: str, stored: tc.SFrame, spark: Any) -> None:
+    wanted = rows_of(PROGRAMS[program](stored))
+    with tc.config.using(small_rows=0, single_task_rows=0, default_segments=3):
+        assert rows_of(PROGRAMS[program](stored)) == wanted
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("program", ["sort by another column", "group-by on another column"])
+def test_spark_scans_only_the_segments_that_hold_rows_far_apart(program: str, stored: tc.SFrame, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    scans: list[int] = []
+    scan = segment_parts.scan_segments
+    monkeypatch.setattr(segment_parts, "scan_segments", lambda source, context: scans.append(len(source.manifest.segments)) or scan(source, context))
+    with tc.config.using(small_rows=0, single_task_rows=0):
+        PROGRAMS[program](stored).materialize()
+    # Rows of the first segment, of the third and of the last.
+    assert scans == [3]
 
 
 FIRST_ROWS: dict[str, tuple[Callable[[tc.SFrame], Any], list[int]]] = {

@@ -9,8 +9,10 @@ import pyarrow as pa
 
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.groupby import Aggregation, Reduce
+from sframe_spark.operators.laws.pruning import is_read_by_number
+from sframe_spark.operators.program_properties import INT_LIMITS
 from sframe_spark.operators.source_statistics import Statistics, source_statistics
-from sframe_spark.operators.sources import SegmentSource, constant_source
+from sframe_spark.operators.sources import SegmentSource, constant_source, range_source
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -42,6 +44,15 @@ def reduce_from_statistics(node: PlannerNode) -> PlannerNode | None:
     statistics = source_statistics(source)
     values = [recorded(a, statistics, node.inputs[0].schema, source.stop - source.start) for a in node.operator.aggregations]
     return None if any(value is UNANSWERED for value in values) else one_row(values, node.schema)
+
+
+@law("row_number(source, n) = n, n + 1, ...", stage="pushdown", on="row_number")
+def row_number_of_source(node: PlannerNode) -> PlannerNode | None:
+    """Rows whose number is known are numbered without reading them, in any part."""
+    rows, start = node.length.rows, node.operator_parameters["start"]
+    if rows is None or not is_read_by_number(node.inputs[0]) or start + rows > INT_LIMITS[1]:
+        return None
+    return range_source(start, rows)
 
 
 def recorded(aggregation: Aggregation, statistics: Statistics, schema: Schema, rows: int) -> Any:
