@@ -35,9 +35,11 @@ FIXED_SETTINGS: dict[str, str] = {
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
     "spark.sql.execution.arrow.pyspark.enabled": "true",
-    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }
+
+# A remote server has no such setting: there it is never done.
+LOCAL_SETTINGS = {"spark.sql.execution.arrow.pyspark.fallback.enabled": "false"}
 
 # Settings that bring back the behaviour of old versions; a session of ours starts without any of them.
 LEGACY_PREFIX = "spark.sql.legacy."
@@ -56,13 +58,18 @@ def open_session(base: SparkSession) -> SparkSession:
     for key in session.conf.getAll:
         if key.startswith(LEGACY_PREFIX):
             session.conf.unset(key)
-    for key, value in FIXED_SETTINGS.items():
+    for key, value in (FIXED_SETTINGS if is_remote(session) else {**FIXED_SETTINGS, **LOCAL_SETTINGS}).items():
         session.conf.set(key, value)
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(config.batch_rows))
     if str(base.conf.get("spark.master", "")).startswith("local") and not base.conf.get(WORKER_PYTHON, ""):
         # Spark would start the `python3` of the PATH, which need not have our packages; a cluster's Python is its owner's.
         session.conf.set(WORKER_PYTHON, sys.executable)
     return session
+
+
+def is_remote(session: SparkSession) -> bool:
+    """Say whether the session talks to a Spark Connect server rather than to a JVM of its own."""
+    return hasattr(type(session), "is_stopped")
 
 
 def start_spark() -> SparkSession:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import threading
 from typing import TYPE_CHECKING
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, open_session, start_spark
+from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session, start_spark
 from sframe_spark.session.source_cache import SourceCache
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ class SessionHolder:
             If the session in use belongs to the user, who has stopped it and started no other.
         """
         with self._lock:
-            if self._session is not None and is_alive(self._session):
+            if self._session is not None and self.is_started():
                 return self._session
             return self._open()
 
@@ -76,21 +77,36 @@ class SessionHolder:
                 "the Spark session in use has been stopped. Start a new SparkSession, or call "
                 "sframe_spark.session.stop() to let a local one be started on the next use"
             )
+        self._disconnect()
         self._base = active if active is not None else start_spark()
         self._owned = active is None
         self._session = open_session(self._base)
         self._small = None
         self._sources = {}
+        if is_remote(self._base):
+            # A connection left to the end of the interpreter waits for threads that no longer run, for ever.
+            atexit.register(self.stop)
         return self._session
+
+    def _disconnect(self) -> None:
+        """Close the connections of our own sessions to a remote server, which are no one else's."""
+        for session in (self._session, self._small):
+            if session is not None and is_remote(session):
+                session.client.close()
 
     def is_started(self) -> bool:
         """Say whether a session is open, without opening one."""
         with self._lock:
-            return self._session is not None and is_alive(self._session)
+            if self._session is None or self._base is None:
+                return False
+            # Our connection to a remote server does not know that the user has stopped theirs, and the server with it.
+            return is_alive(self._session) and (not is_remote(self._base) or is_alive(self._base))
 
     def stop(self) -> None:
         """Stop Spark if we started it; a session of the user is only let go."""
         with self._lock:
+            self._disconnect()
+            atexit.unregister(self.stop)
             base, owned = self._base, self._owned
             self._base, self._session, self._small, self._owned = None, None, None, False
             self._sources = {}
@@ -136,11 +152,6 @@ def require_frame_open(session: SparkSession) -> None:
             "the Spark session of a DataFrame that this was made from has been stopped. Make the DataFrame and the "
             "SFrame anew; materialize() or save() keeps rows beyond their session"
         )
-
-
-def is_remote(session: SparkSession) -> bool:
-    """Say whether the session talks to a Spark Connect server rather than to a JVM of its own."""
-    return hasattr(type(session), "is_stopped")
 
 
 def default_parallelism(session: SparkSession) -> int:

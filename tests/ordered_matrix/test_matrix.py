@@ -2,7 +2,7 @@
 
 The normal run takes every second program once, such that each shape meets each number of partitions (`test_plans.py` takes all programs).
 `pytest tests/ordered_matrix -m campaign` runs the whole product; SFRAME_SPARK_MATRIX_PROGRAMS is a regular expression for a part of it.
-`-m cluster` runs a part on three executor processes.
+`-m cluster` runs a part on three executor processes, and on Spark Connect.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import pytest
 from tests.ordered_matrix.matrix import LAYOUTS, PARTITIONS, PROGRAMS, covering, entries, failures
 from tests.ordered_matrix.shapes import FORMS, NAMES, SHAPES
 
-CLUSTER_PARTITIONS, CLUSTER_EVERY = 7, 97
+ELSEWHERE_PARTITIONS, ELSEWHERE_EVERY = 7, 97
 
 
 def test_shapes_are_what_they_say() -> None:
@@ -56,10 +56,22 @@ def test_the_whole_matrix(spark: Any, shape: str, partitions: int, adaptive: boo
     assert not found, "\n\n".join(found)
 
 
-@pytest.mark.cluster
-def test_a_part_of_the_matrix_on_three_executors() -> None:
-    command = [sys.executable, "-m", "tests.ordered_matrix.run", str(CLUSTER_PARTITIONS), "on", str(CLUSTER_EVERY), "0", "cluster"]
+def last_line(kind: str) -> str:
+    """What a process that runs every so many entries elsewhere says at the end."""
+    command = [sys.executable, "-m", "tests.ordered_matrix.run", str(ELSEWHERE_PARTITIONS), "on", str(ELSEWHERE_EVERY), "0", kind]
     done = subprocess.run(command, capture_output=True, text=True, timeout=1_500, check=False, cwd=Path(__file__).parents[2])
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
-    count = -(-len(PROGRAMS) * len(SHAPES) // CLUSTER_EVERY)
-    assert done.stdout.splitlines()[-1] == f"local-cluster[3,1,700] {count} entries, 0 failures, 3 executors"
+    return done.stdout.splitlines()[-1]
+
+
+ENTRIES_ELSEWHERE = -(-len(PROGRAMS) * len(SHAPES) // ELSEWHERE_EVERY)
+
+
+@pytest.mark.cluster
+def test_a_part_of_the_matrix_on_three_executors() -> None:
+    assert last_line("cluster") == f"{ENTRIES_ELSEWHERE} entries, 0 failures, local-cluster[3,1,700] with 3 executors"
+
+
+@pytest.mark.cluster
+def test_a_part_of_the_matrix_on_spark_connect() -> None:
+    assert last_line("connect") == f"{ENTRIES_ELSEWHERE} entries, 0 failures, Spark Connect on local[2]"

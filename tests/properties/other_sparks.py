@@ -1,0 +1,63 @@
+"""Run random programs on a cluster of three executor processes, or on Spark Connect; a process of its own, started by `test_other_sparks.py`.
+
+The order of rows that Spark gives by accident differs there: on a cluster tasks end in another order and blocks come from other processes; a
+Connect server plans what it is sent, and has no JVM in this process.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+from pyspark.find_spark_home import _find_spark_home
+
+from sframe_spark.session import get_session, is_remote
+from sframe_spark.session.build import local_settings
+from sframe_spark.session.java import find_java
+from sframe_spark.session.sockets import socket_settings
+from sframe_spark.testing.equivalence import EngineRunner, check_program, spark_layout
+from sframe_spark.testing.plans import random_program
+
+MASTER = "local-cluster[3,1,700]"
+SERVER = "local[2]"
+
+
+def start(kind: str) -> None:
+    """Start the session that the engine adopts: of a ``cluster``, or of a ``connect`` server on this machine."""
+    from pyspark.sql import SparkSession
+
+    os.environ.setdefault("SPARK_HOME", _find_spark_home())
+    os.environ["JAVA_HOME"] = str(find_java().home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    settings = {**local_settings(), **socket_settings(), "spark.driver.memory": "1g"}
+    if kind == "connect":
+        builder = SparkSession.builder.remote(SERVER)
+    else:
+        builder = SparkSession.builder.master(MASTER).appName("sframe_spark cluster test")
+        settings["spark.executor.memory"] = "700m"
+    for key, value in settings.items():
+        builder = builder.config(key, value)
+    builder.getOrCreate()
+
+
+def place() -> str:
+    """Where queries run, as Spark itself tells."""
+    session = get_session()
+    if is_remote(session):
+        return f"Spark Connect on {session.conf.get('spark.master')}"
+    context = session.sparkContext
+    return f"{context.master} with {context._jsc.sc().getExecutorMemoryStatus().size() - 1} executors"
+
+
+def main(kind: str, first: int, count: int) -> None:
+    """Check ``count`` programs; the last line of the output says where they ran."""
+    start(kind)
+    with spark_layout(7, adaptive=True) as options:
+        for seed in range(first, first + count):
+            check_program(random_program(random.Random(seed), most_steps=5), EngineRunner(options), random.Random(seed))
+    sys.stdout.write(f"{count} programs, {place()}\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), int(sys.argv[3]))
