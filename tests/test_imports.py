@@ -60,3 +60,17 @@ def test_imports_go_down() -> None:
 def test_every_module_has_a_layer() -> None:
     names = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
     assert names - {"aggregate"} <= set(RANK)
+
+
+# What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
+JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema"}
+DIAGNOSTICS = {"engine/executed_plans.py", "session/active.py"}
+
+
+def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:
+    users = set()
+    for path in ROOT.rglob("*.py"):
+        nodes = ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if any(isinstance(node, ast.Attribute) and node.attr in JVM_INTERNALS for node in nodes):
+            users.add(path.relative_to(ROOT).as_posix())
+    assert users == DIAGNOSTICS
