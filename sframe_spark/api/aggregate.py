@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.api.indexing import NotANameError
 from sframe_spark.errors import ColumnNotFoundError, SchemaError, UnsupportedOperationError
 
 
@@ -53,7 +54,7 @@ def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()
     """
     for column in columns:
         if not isinstance(column, str):
-            raise SchemaError(f"an aggregate takes column names, got {column!r}")
+            raise NotANameError(f"an aggregate takes column names, got {column!r}")
     return AggregateRequest(name, tuple(columns), tuple(parameters), label)
 
 

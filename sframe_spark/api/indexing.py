@@ -37,6 +37,10 @@ class ZeroStepError(InvalidArgumentError, RuntimeError):
     """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
 
 
+class NotANameError(SchemaError, UnsupportedOperationError):
+    """A column is not given by its name; a TypeError and, as in the reference for lists with names of no column, a RuntimeError."""
+
+
 class NoAttributeError(SFrameError, AttributeError):
     """Frames and columns have no attributes to assign to."""
 

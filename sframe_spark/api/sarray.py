@@ -284,26 +284,42 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
 
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
         """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0."""
+        count = head_count(topk)
         if self._node.schema[0].kind not in SORTABLE:
             raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no top: only int, float, str and datetime have one")
         numbers = number_rows(self._node)
         present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
-        top = TopRows(((0, bool(reverse)),), head_count(topk)).make_planner_node(present)
+        top = TopRows(((0, bool(reverse)),), count).make_planner_node(present)
         chosen = tuple(column_values(project(top, [1])))
         return SArray(_node=apply_function("is_in", numbers, parameters=(chosen,)))
 
     def unique(self) -> SArray:
-        """Each value once, ascending (missing first)."""
-        if self._node.schema[0].kind == "dict":
-            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
-        return SArray(_node=group_by(self._node, [0], []))
+        """Each value once, ascending (missing first).
+
+        Raises
+        ------
+        TypeError
+            If the values are dicts.
+        """
+        return SArray(_node=self._counted([]))
 
     def value_counts(self) -> Any:
-        """A frame of the distinct values and how often each occurs, most frequent first."""
+        """A frame of the distinct values and how often each occurs, most frequent first.
+
+        Raises
+        ------
+        TypeError
+            If the values are dicts.
+        """
         from sframe_spark.api.sframe import SFrame
 
-        counted = group_by(self._node, [0], [Aggregation("count")])
-        return SFrame(_node=sort_rows(counted, [(1, False)]), _names=["value", "count"])
+        return SFrame(_node=sort_rows(self._counted([Aggregation("count")]), [(1, False)]), _names=["value", "count"])
+
+    def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
+        """The distinct values with aggregates of their rows."""
+        if self._node.schema[0].kind == "dict":
+            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
+        return group_by(self._node, [0], aggregations)
 
     def materialize(self, segments: int | None = None) -> None:
         """Compute all rows now and keep them; every SArray and SFrame built on this one uses the result."""

@@ -101,7 +101,7 @@ class Columns:
         return SArray(_node=project(self._node, [self._position(column_name)]))
 
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
-        """A frame of some columns: those given by name, then those given by the class of their values."""
+        """A frame of some columns: those given by name, then, in the frame's order, those given by the class of their values."""
         if isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
             raise SchemaError("select_columns takes a list of column names")
         chosen: list[str] = []
@@ -113,9 +113,8 @@ class Columns:
                 chosen.append(item)
             else:
                 raise SchemaError(f"columns are chosen by name or class, got {item!r}")
-        for wanted in classes:
-            kinds = zip(self._names, self.column_types(), strict=True)
-            chosen += [name for name, kind in kinds if kind is wanted and name not in chosen]
+        kinds = zip(self._names, self.column_types(), strict=True)
+        chosen += [name for name, kind in kinds if kind in classes and name not in chosen]
         repeated = sorted({name for name in chosen if chosen.count(name) > 1})
         if repeated:
             raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")

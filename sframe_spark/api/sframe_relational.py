@@ -84,10 +84,10 @@ class Relational(Columns):
         """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out."""
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        position = self._position(column_name)
+        position, count = self._position(column_name), head_count(k)
         self._check_sortable(position)
         present = filter_by_mask(self._node, apply_function("is_not_missing", project(self._node, [position])))
-        return self._new(TopRows(((position, bool(reverse)),), head_count(k)).make_planner_node(present), self._names)
+        return self._new(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
     def unique(self) -> SFrame:
         """Each distinct row once, ascending by all columns, which come in the order of their names."""
@@ -313,11 +313,11 @@ class Relational(Columns):
         """1 in rows to drop; None when no column is looked at."""
         if isinstance(columns, list) and not columns:
             return None
-        if how not in ("any", "all"):
-            raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
         chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
         if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
             raise SchemaError("columns must be a name or a list of names")
+        if how not in ("any", "all"):
+            raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
         if len(set(chosen)) < len(chosen):
             raise UnsupportedOperationError(f"a column is named more than once: {', '.join(chosen)}")
         if not chosen:
