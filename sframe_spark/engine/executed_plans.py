@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.planner.properties.partitioning import PlanNode
-from sframe_spark.session import get_session, get_small_session, is_started
+from sframe_spark.session import get_session, is_started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -33,7 +33,6 @@ _WRAPPERS = frozenset(
 )
 # Spark enters the last change of a plan into its list some time after the action has returned.
 _LONGEST_WAIT, _PAUSE = 3.0, 0.1
-_FORMAT_SETTING = "spark.sql.ui.explainMode"
 
 
 @attrs.frozen
@@ -202,27 +201,10 @@ def recorded_plans() -> Iterator[list[ExecutedPlan]]:
     found: list[ExecutedPlan] = []
     first = _next_execution(get_session()) if is_started() else 0
     tag = f"sframe_spark-verify-{uuid.uuid4().hex}"
-    with _formatted_plans(), _tagged(tag):
+    with _tagged(tag):
         yield found
     if is_started():
         found += _plans_since(get_session(), first, tag)
-
-
-@contextlib.contextmanager
-def _formatted_plans() -> Iterator[None]:
-    """Have Spark keep plans in the form that is read here."""
-    if not is_started():
-        # It is the form that a session begins with.
-        yield
-        return
-    before = [(session, session.conf.get(_FORMAT_SETTING)) for session in (get_session(), get_small_session())]
-    try:
-        for session, _ in before:
-            session.conf.set(_FORMAT_SETTING, "formatted")
-        yield
-    finally:
-        for session, mode in before:
-            session.conf.set(_FORMAT_SETTING, str(mode))
 
 
 @contextlib.contextmanager

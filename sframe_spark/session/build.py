@@ -38,8 +38,12 @@ FIXED_SETTINGS: dict[str, str] = {
     "spark.sql.execution.arrow.useLargeVarTypes": "false",
 }
 
-# A remote server has no such setting: there it is never done.
-LOCAL_SETTINGS = {"spark.sql.execution.arrow.pyspark.fallback.enabled": "false"}
+# A remote server has no such setting, or does not tell how it ran a query.
+LOCAL_SETTINGS = {
+    "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
+    # The form of the plans that Spark keeps, which `engine.executed_plans` reads.
+    "spark.sql.ui.explainMode": "formatted",
+}
 
 # Settings that bring back the behaviour of old versions; a session of ours starts without any of them.
 LEGACY_PREFIX = "spark.sql.legacy."
