@@ -174,11 +174,13 @@ class ColumnNames:
 
     def _hand_down_given(self, roots: Iterable[PlannerNode]) -> None:
         """Give the names that users gave to nodes, and hand them down; names from above stay."""
-        # Every node comes after all that read it, so one pass does.
+        # Every node comes after all that read it, so one pass does; names that are not new have been handed down before.
+        changed: set[int] = set()
         for node in reversed(list(postorder(roots))):
-            self._learn(node, node.names or ())
-            for child, names in zip(node.inputs, self._names_below(node), strict=True):
-                self._learn(child, names)
+            if self._learn(node, node.names or ()) or id(node) in changed:
+                for child, names in zip(node.inputs, self._names_below(node), strict=True):
+                    if self._learn(child, names):
+                        changed.add(id(child))
 
     def _names_below(self, node: PlannerNode) -> list[Names]:
         """Names of the columns of each input, as far as they follow from those of a node."""
@@ -194,6 +196,8 @@ class ColumnNames:
         nodes = list(postorder(roots))
         stored = self._names_of_datasets(nodes)
         for node in nodes:
+            if None not in self.known.get(id(node), (None,)):
+                continue
             if node.operator.is_source:
                 self._learn(node, tuple(stored.get((dataset_of(node), position)) for position in positions_of(node)))
             else:
@@ -241,7 +245,10 @@ class ColumnNames:
 
     def _learn(self, node: PlannerNode, offered: Names) -> bool:
         """Add names of a node's columns; whether any was new."""
-        before = self.known.get(id(node), (None,) * node.facts.width)
+        known = self.known.get(id(node))
+        if known is not None and None not in known:
+            return False
+        before = (None,) * node.facts.width if known is None else known
         after = tuple(old or (offered[place] if place < len(offered) else None) for place, old in enumerate(before))
         self.known[id(node)] = after
         return after != before

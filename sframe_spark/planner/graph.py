@@ -15,19 +15,20 @@ Value = TypeVar("Value")
 
 def postorder(roots: Iterable[PlannerNode]) -> Iterator[PlannerNode]:
     """Every node reachable from the roots once, inputs before consumers, inputs left to right."""
-    seen: set[int] = set()
+    begun: set[int] = set()
+    done: set[int] = set()
     for root in roots:
-        stack: list[tuple[PlannerNode, bool]] = [(root, False)]
+        stack = [root]
         while stack:
-            node, expanded = stack.pop()
-            if expanded:
+            node = stack[-1]
+            if id(node) not in begun:
+                begun.add(id(node))
+                stack.extend(node.inputs[::-1])
+                continue
+            stack.pop()
+            if id(node) not in done:
+                done.add(id(node))
                 yield node
-                continue
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.inputs) if id(child) not in seen)
 
 
 def fold(roots: Sequence[PlannerNode], function: Callable[[PlannerNode, list[Value]], Value]) -> dict[int, Value]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 from typing import Any
 
 from sframe_spark.errors import PlanInvariantError
@@ -64,7 +65,7 @@ class PlannerNode:
 
     def with_inputs(self, inputs: Sequence[PlannerNode]) -> PlannerNode:
         """The same operator over other inputs; this very node when they are the same."""
-        if len(inputs) == len(self.inputs) and all(a is b for a, b in zip(inputs, self.inputs, strict=True)):
+        if len(inputs) == len(self.inputs) and all(map(is_, inputs, self.inputs)):
             return self
         return PlannerNode(self.operator, inputs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from sframe_spark import SFrame, load_sframe
@@ -96,3 +97,18 @@ def test_what_a_node_was_called_first_stays_and_passes_on_to_nobody_else() -> No
 def test_an_origin_is_given_for_each_column() -> None:
     plan = optimize(frame().groupby("k", {"s": agg.SUM("v"), "n": agg.COUNT()})._node)
     assert all(len(column_origins(node)) == node.facts.width for node in postorder([plan]))
+
+
+def test_names_of_many_steps_cost_as_much_as_each() -> None:
+    seconds = {}
+    for steps in (500, 2_000):
+        sf = SFrame({"a": [1, 2, 3], "b": [1, 2, 3]})
+        for _ in range(steps):
+            sf["a"] = sf["a"] + 1
+        begun = time.process_time()
+        text = sf.explain(why=True)
+        seconds[steps] = time.process_time() - begun
+        assert f"r{4 * steps} := project" in text
+    # Half a second; four times as many steps take at most twice the time each.
+    assert seconds[2_000] < 2
+    assert seconds[2_000] < 8 * seconds[500]
