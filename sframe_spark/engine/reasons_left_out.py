@@ -14,7 +14,7 @@ from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds, wante
 from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
 from sframe_spark.operators.laws.slices import head_of_sort
 from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_sort
-from sframe_spark.operators.laws.streaming import group_by_of_sorted, join_of_sorted
+from sframe_spark.operators.laws.streaming import group_by_of_sort, group_by_of_sorted, join_of_sorted
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.segment_parts import SegmentParts
 from sframe_spark.operators.sort import Sort, TopRows
@@ -75,7 +75,7 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
     if isinstance(operator, GroupBy):
         title = f"left out the exchange of group_by on {names.listed(before, range(len(operator.keys)))}"
         child = before.inputs[0]
-        if firing.equation == group_by_of_sorted.equation:
+        if firing.equation in (group_by_of_sorted.equation, group_by_of_sort.equation):
             yield f"{title}: {origin_of_order(child, [(key, True) for key in operator.keys], names)}"
         elif firing.equation == group_by_of_few.equation:
             yield f"{title}: there are at most {child.length.at_most} rows, which are sorted in memory"

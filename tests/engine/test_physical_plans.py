@@ -94,6 +94,11 @@ def sums(sf: tc.SFrame, key: str) -> tc.SFrame:
     return sf.groupby(key, {"s": agg.SUM("v"), "n": agg.COUNT()})
 
 
+def concatenated(sf: tc.SFrame) -> tc.SFrame:
+    """All values of each group, and the first one."""
+    return sf.groupby("k", {"c": agg.CONCAT("v"), "f": agg.SELECT_ONE("t")})
+
+
 CASES = [
     Case("sort by another column", lambda a, b, c: a.sort("v"), 1, 1, 1),
     Case("sort by the recorded order", lambda a, b, c: a.sort("t"), 0, 0, 0),
@@ -105,6 +110,7 @@ CASES = [
     Case("group-by", lambda a, b, c: sums(a, "k"), 1, 2, 1),
     Case("group-by on the recorded order", lambda a, b, c: sums(a, "t"), 0, 0, 0),
     Case("group-by on a sort's key, then its order again", lambda a, b, c: sums(a.sort("t"), "t").sort("t"), 0, 0, 0),
+    Case("values of each group in the order of a sort by the key", lambda a, b, c: concatenated(a.sort([("k", True), ("v", False)])), 1, 1, 1),
     Case("unique values of a column in order", lambda a, b, c: a["t"].unique(), 0, 0, 0),
     Case("join with an unordered frame, which is broadcast", lambda a, b, c: a.join(c, on="t"), 1, 1, 1),
     Case("join with a frame in order of the key", lambda a, b, c: a.join(b, on="t"), 0, 0, 0),

@@ -181,6 +181,9 @@ PROGRAMS: dict[str, Callable[[tc.SFrame], tc.SFrame]] = {
     "sort by the order": lambda sf: far(sf).sort("t")[["t"]],
     "group-by on the order": lambda sf: far(sf).groupby("i", {"s": tc.aggregate.SUM("v"), "c": tc.aggregate.CONCAT("v")}),
     "group-by on another column": lambda sf: far(assigned(sf, "r", sf["v"] % 7)).groupby("r", {"c": tc.aggregate.CONCAT("v")}),
+    "values of groups in the order of a sort": lambda sf: (
+        far(assigned(sf, "r", sf["v"] % 7)).sort([("r", True), ("v", False)]).groupby("r", {"c": tc.aggregate.CONCAT("v"), "n": tc.aggregate.COUNT()})
+    ),
     "join": lambda sf: far(sf)[["v", "t"]].join(far(sf[sf["v"] > 100])[["v", "i"]], on="v"),
     "tail": lambda sf: far(sf).tail(60)[["t", "z"]],
     "slice, then append": lambda sf: far(sf)[5:40].append(far(sf)[2:4])[["t", "s"]],

@@ -28,6 +28,7 @@ SELDOM = (
     "project(x, all) = x",
     "reduce(x, count) = length of x",
     "zip(x) = x",
+    "group_by(sort(x, k), k) = streaming_group_by(sort(x, k), k) where groups hold values in order",
     "slice(filter_rows(f(sort(x, by))), 0, n) = top_rows(filter_rows(f(x)), by, n)",
 )
 

@@ -9,6 +9,7 @@ import attrs
 from sframe_spark.operators.groupby import Aggregation, GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.runs_aggregates import partial_aggregate
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.graph import runs_as_kernels
@@ -34,6 +35,21 @@ def group_by_of_sorted(node: PlannerNode) -> PlannerNode | None:
     if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
         return None
     return StreamingGroupBy(operator.keys, in_runs(child, operator.keys, operator.aggregations)).make_planner_node(child)
+
+
+@law("group_by(sort(x, k), k) = streaming_group_by(sort(x, k), k) where groups hold values in order", stage="pushdown", on="group_by")
+def group_by_of_sort(node: PlannerNode) -> PlannerNode | None:
+    """Where a query would move every value once more, to the other values of its group, the sorted rows have them together."""
+    assert isinstance(node.operator, GroupBy)
+    operator, child = node.operator, node.inputs[0]
+    if not operator.keys or not isinstance(child.operator, Sort) or runs_as_kernels(child):
+        return None
+    if not is_in_order(child, [(key, True) for key in operator.keys]) or not one_value_per_group(child, operator.keys):
+        return None
+    aggregations = in_runs(child, operator.keys, operator.aggregations)
+    if not any(a.implementation().order_sensitive and partial_aggregate(a, child.schema).holds_values for a in aggregations):
+        return None
+    return StreamingGroupBy(operator.keys, aggregations).make_planner_node(child)
 
 
 @law("group_by(x, ()) = streaming_group_by(x, ()) where partial results are small", stage="pushdown", on="group_by")
