@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 
 from sframe_spark.api.indexing import NotANameError
 from sframe_spark.errors import ColumnNotFoundError, SchemaError, UnsupportedOperationError
@@ -326,9 +327,9 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
     >>> QUANTILE("v", [0.25, 0.75]).parameters
     (0.25, 0.75)
     """
-    shares = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    shares = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) else args
     for share in shares:
-        if not isinstance(share, (int, float)) or not 0 <= share <= 1:
+        if not isinstance(share, (int, float, np.number)) or not 0 <= share <= 1:
             raise UnsupportedOperationError(f"a quantile is a number between 0 and 1, got {share!r}")
     return request("quantile", f"Quantiles of {src_column}", src_column, parameters=[float(share) for share in shares])
 
@@ -365,10 +366,8 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
                 raise SchemaError(f"an output column is named by a str, got {name!r}")
             if name in chosen:
                 raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
-            if name:
-                chosen.add(name)
-            found = one_request(item)
-            result.append((name or found.label, found))
+            chosen |= {name} - {""}
+            result.append((name or one_request(item).label, one_request(item)))
     return result
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import numpy as np
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
@@ -66,15 +67,15 @@ class Missing:
 
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
         """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``."""
-        return self._function("clip", lower, upper)
+        return self._function("clip", *(limit.item() if isinstance(limit, np.number) else limit for limit in (lower, upper)))
 
     def clip_lower(self, threshold: Any) -> SArray:
         """Rows below the threshold become the threshold."""
-        return self._function("clip", threshold, float("nan"))
+        return self.clip(threshold)
 
     def clip_upper(self, threshold: Any) -> SArray:
         """Rows above the threshold become the threshold."""
-        return self._function("clip", float("nan"), threshold)
+        return self.clip(upper=threshold)
 
     def astype(self, dtype: Any, undefined_on_failure: bool = False) -> SArray:
         """Every row converted to another type.

@@ -28,10 +28,10 @@ def _bounds(parameters: tuple[Any, ...]) -> tuple[int | float | None, int | floa
 
 
 def _bound(value: Any) -> int | float | None:
+    if value is not None and not isinstance(value, (int, float)):
+        raise UnsupportedOperationError(f"limits are numbers, not {type(value).__name__}")
     if value is None or value != value:
         return None
-    if not isinstance(value, (int, float)):
-        raise UnsupportedOperationError(f"limits are numbers, not {type(value).__name__}")
     return int(value) if isinstance(value, bool) else value
 
 
