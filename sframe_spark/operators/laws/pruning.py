@@ -70,9 +70,7 @@ def rows_of_source(node: PlannerNode, column: int, wanted: ValueRanges) -> list[
     ranges = ((source.start, source.stop),) if isinstance(source, SegmentSource) else source.ranges
     matching = matching_ranges(source.manifest, position, wanted, ranges[0][0], ranges[-1][1])
     shifts = [before - first for (first, _), before in zip(ranges, rows_before(ranges), strict=True)]
-    found = (
-        (first + shift, last + shift) for part, shift in zip(ranges, shifts, strict=True) for first, last in common_rows([part], matching)
-    )
+    found = ((first + shift, last + shift) for part, shift in zip(ranges, shifts, strict=True) for first, last in common_rows([part], matching))
     return list(joined(found))
 
 
