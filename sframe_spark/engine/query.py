@@ -26,6 +26,7 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.session import get_session, get_small_session, get_sources
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
+from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_full_disk
 from sframe_spark.storage.temporary import temporary_root
 
@@ -51,7 +52,7 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
         forgotten = node.operator_type == "append" or (isinstance(node.operator, Join) and node.operator.how == "outer")
         return in_one_task(relation) if single and forgotten else relation
 
-    with keeping_active(spark), translated_errors(f"planning {root.operator_type}"):
+    with interrupts_deferred(), keeping_active(spark), translated_errors(f"planning {root.operator_type}"):
         return fold([root], lower_node)[id(root)]
 
 

@@ -7,8 +7,10 @@ import threading
 from typing import TYPE_CHECKING
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session, start_spark
+from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
+from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.source_cache import SourceCache
+from sframe_spark.session.starting import SparkStart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,6 +40,7 @@ class SessionHolder:
         self._session: SparkSession | None = None
         self._small: SparkSession | None = None
         self._owned = False
+        self._start: SparkStart | None = None
         self._sources: dict[bool, SourceCache] = {}
 
     def get(self) -> SparkSession:
@@ -49,37 +52,49 @@ class SessionHolder:
             If the session in use belongs to the user, who has stopped it and started no other.
         """
         with self._lock:
-            if self._session is not None and self.is_started():
-                return self._session
-            return self._open()
+            with interrupts_deferred():
+                if self._session is not None and self.is_started():
+                    return self._session
+                starting = self._start is not None and not self._start.failed
+                active = None if starting else active_session()
+            base = active if active is not None else self._started()
+            with interrupts_deferred():
+                return self._open(base, owned=active is None)
 
     def get_small(self) -> SparkSession:
         """Return a session beside ours for queries over few rows: one task per stage, no adaptive replanning."""
         with self._lock:
             session = self.get()
-            if self._small is None or not is_alive(self._small):
-                assert self._base is not None
-                self._small = open_session(self._base)
-                for key, value in SMALL_QUERY_SETTINGS.items():
-                    self._small.conf.set(key, value)
-            return self._small if is_alive(self._small) else session
+            with interrupts_deferred():
+                if self._small is None or not is_alive(self._small):
+                    assert self._base is not None
+                    self._small = open_session(self._base)
+                    for key, value in SMALL_QUERY_SETTINGS.items():
+                        self._small.conf.set(key, value)
+                return self._small if is_alive(self._small) else session
 
     def sources(self, small: bool) -> SourceCache:
         """Return the sources lowered in our session, or in that for few rows."""
         with self._lock:
             return self._sources.setdefault(small, SourceCache())
 
-    def _open(self) -> SparkSession:
-        """Adopt the user's session or start one, and open ours beside it."""
-        active = active_session()
-        if active is None and self._session is not None and not self._owned:
+    def _started(self) -> SparkSession:
+        """A session that nobody but us has started, perhaps when an earlier query was interrupted."""
+        if self._session is not None and not self._owned:
             raise SessionClosedError(
                 "the Spark session in use has been stopped. Start a new SparkSession, or call "
                 "sframe_spark.session.stop() to let a local one be started on the next use"
             )
+        if self._start is None or self._start.failed:
+            self._start = SparkStart()
+        session = self._start.wait()
+        self._start = None
+        return session
+
+    def _open(self, base: SparkSession, owned: bool) -> SparkSession:
+        """Open ours beside a session that we started or that the user has."""
         self._disconnect()
-        self._base = active if active is not None else start_spark()
-        self._owned = active is None
+        self._base, self._owned = base, owned
         self._session = open_session(self._base)
         self._small = None
         self._sources = {}

@@ -12,6 +12,7 @@ import pytest
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session import session as module
+from sframe_spark.session import starting
 from sframe_spark.session.build import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, local_settings, open_session
 from sframe_spark.session.session import SessionHolder
 
@@ -172,7 +173,7 @@ def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -
         holder.get()
     assert not holder.is_started()
     holder.stop()
-    monkeypatch.setattr(module, "start_spark", lambda: "local")
+    monkeypatch.setattr(starting, "start_spark", lambda: "local")
     assert holder.get() == ("ours", "local")
 
 

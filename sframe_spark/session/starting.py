@@ -1,0 +1,46 @@
+"""Spark being started: Ctrl-C ends the wait for it, never the start, which would leave half a Spark behind."""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+
+from sframe_spark.session.build import start_spark
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+# An Event without a timeout cannot be interrupted on every system.
+POLL_SECONDS = 0.1
+
+
+class SparkStart:
+    """A start of Spark in a thread of its own; whoever is interrupted while waiting may wait again."""
+
+    def __init__(self) -> None:
+        self._done = threading.Event()
+        self._session: SparkSession | None = None
+        self._error: BaseException | None = None
+        threading.Thread(target=self._run, name="sframe_spark start", daemon=True).start()
+
+    def _run(self) -> None:
+        try:
+            self._session = start_spark()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._done.set()
+
+    @property
+    def failed(self) -> bool:
+        """True when it has ended without a session."""
+        return self._error is not None
+
+    def wait(self) -> SparkSession:
+        """Return the session when it is there, or raise what kept it from being started."""
+        while not self._done.wait(POLL_SECONDS):
+            pass
+        if self._error is not None:
+            raise self._error
+        assert self._session is not None
+        return self._session
