@@ -7,6 +7,7 @@ import os
 import shutil
 import socket
 import tempfile
+from pathlib import Path
 
 from sframe_spark.session.owner import claim
 
@@ -23,7 +24,12 @@ def socket_settings() -> dict[str, str]:
         return {}
     for parent in (tempfile.gettempdir(), "/tmp"):
         if len(os.fsencode(parent)) <= LONGEST_PARENT and os.access(parent, os.W_OK | os.X_OK):
-            return {"spark.python.unix.domain.socket.enabled": "true", "spark.python.unix.domain.socket.dir": socket_directory(parent)}
+            return {
+                "spark.python.unix.domain.socket.enabled": "true",
+                "spark.python.unix.domain.socket.dir": socket_directory(parent),
+                "spark.python.daemon.module": "sframe_spark_daemon",
+                "spark.executorEnv.PYTHONPATH": str(Path(__file__).with_name("worker_daemon")),
+            }
     return {}
 
 

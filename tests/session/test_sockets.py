@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import os
+import socket
 import stat
 import subprocess
 import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from sframe_spark.session import sockets
@@ -58,8 +62,47 @@ def test_the_directory_goes_with_the_process(tmp_path: Path) -> None:
     assert done.stdout.startswith(str(tmp_path)) and list(tmp_path.iterdir()) == []
 
 
+def end_of_an_idle_worker(module: str, directory: Path) -> str:
+    """What a worker prints when Spark closes its connection while it waits for work."""
+    environment = {
+        **os.environ,
+        "PYTHON_UNIX_DOMAIN_ENABLED": "true",
+        "PYTHON_WORKER_FACTORY_SOCK_DIR": str(directory),
+        "PYTHON_DAEMON_KILL_WORKER_ON_FLUSH_FAILURE": "1",
+        "SPARK_REUSE_WORKER": "1",
+        "PYTHONPATH": str(Path(sockets.__file__).with_name("worker_daemon")),
+    }
+    command = [sys.executable, "-m", module, "pyspark.worker"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment) as parent:
+        assert parent.stdout is not None and parent.stdin is not None and parent.stderr is not None
+        length = int.from_bytes(parent.stdout.read(4), "big")
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(parent.stdout.read(length))
+            worker = int.from_bytes(connection.recv(4), "big")
+        while os.path.exists(f"/proc/{worker}"):
+            time.sleep(0.02)
+        # Spark closes the input of the parent to end it.
+        parent.stdin.close()
+        return parent.stderr.read().decode()
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them")
+def test_idle_workers_end_quietly() -> None:
+    # The path of a socket must be short.
+    with tempfile.TemporaryDirectory(dir="/tmp") as directory:
+        assert "BrokenPipeError" in end_of_an_idle_worker("pyspark.daemon", Path(directory))
+        assert end_of_an_idle_worker("sframe_spark_daemon", Path(directory)) == ""
+
+
 @pytest.mark.spark
 def test_our_own_session_uses_them(spark: Any) -> None:
     settings = spark.sparkContext.getConf()
     assert settings.get(ENABLED) == "true"
     assert Path(settings.get(DIRECTORY)).is_dir()
+
+    def parents(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            name = sys.modules["__main__"].__spec__.name  # type: ignore[union-attr]
+            yield pa.RecordBatch.from_pydict({"name": [name] * batch.num_rows})
+
+    assert set(spark.range(4).mapInArrow(parents, "name string").toArrow()["name"].to_pylist()) == {"sframe_spark_daemon"}
