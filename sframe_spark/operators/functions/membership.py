@@ -72,7 +72,10 @@ def _find_numbers(values: pa.Array, wanted: list[Any]) -> pa.Array:
         exact = [int(number) for number in wanted if math.isfinite(number) and number == int(number)]
         if all(isinstance(number, int) and -(2**63) <= number < 2**63 for number in exact):
             return pc.is_in(values, pa.array(exact, pa.int64()))
-    return pc.is_in(values.cast(pa.float64(), safe=False), pa.array([float(number) for number in wanted], pa.float64()))
+    floats = [float(number) for number in wanted]
+    # Arrow looks floats up by their bits, and zero has two.
+    zeros = [0.0, -0.0] if 0.0 in floats else []
+    return pc.is_in(values.cast(pa.float64(), safe=False), pa.array([*floats, *zeros], pa.float64()))
 
 
 def _find_cells(values: pa.Array, column_type: ColumnType, wanted: list[Any]) -> pa.Array:

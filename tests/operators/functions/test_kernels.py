@@ -108,6 +108,8 @@ CASES: list[tuple[str, list[list[Any]], tuple[Any, ...], str, list[Any]]] = [
     ("is_in", [X["int"]], ((),), "int", [0, 0, 0]),
     ("is_in", [[2**63 - 1, 0]], ((2**63 - 1,),), "int", [1, 0]),
     ("is_in", [[1, 0]], ((float("inf"), 1),), "int", [1, 0]),
+    ("is_in", [[0.0, -0.0, 1.0]], ((0.0,),), "int", [1, 1, 0]),
+    ("is_in", [[0.0, -0.0, 1.0]], ((-0.0, 2),), "int", [1, 1, 0]),
     ("is_in", [X["float"]], ((NAN, None),), "int", [0, 1, 1]),
     ("is_in", [X["float"]], ((NAN,),), "int", [0, 0, 0]),
     ("is_in", [X["float"]], ((NAN,), True), "int", [0, 1, 0]),
