@@ -30,12 +30,12 @@ def start(kind: str) -> None:
     os.environ.setdefault("SPARK_HOME", _find_spark_home())
     os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {**local_settings(), **socket_settings(), "spark.driver.memory": "1g"}
+    settings = {**local_settings(), "spark.driver.memory": "1g"}
     if kind == "connect":
         builder = SparkSession.builder.remote(SERVER)
     else:
         builder = SparkSession.builder.master(MASTER).appName("sframe_spark cluster test")
-        settings["spark.executor.memory"] = "700m"
+        settings |= {**socket_settings(), "spark.executor.memory": "700m"}
     for key, value in settings.items():
         builder = builder.config(key, value)
     builder.getOrCreate()
