@@ -34,9 +34,16 @@ def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = 
 
 def is_materialized(node: PlannerNode) -> bool:
     """True when the node's rows are in a source (or side by side in several)."""
-    if node.operator.is_source:
-        return True
-    return node.operator_type in ("zip", "project") and all(is_materialized(child) for child in node.inputs)
+    waiting, seen = [node], set()
+    while waiting:
+        current = waiting.pop()
+        if current.operator.is_source or id(current) in seen:
+            continue
+        if current.operator_type not in ("zip", "project"):
+            return False
+        seen.add(id(current))
+        waiting.extend(current.inputs)
+    return True
 
 
 def materialize(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

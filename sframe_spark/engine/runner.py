@@ -66,7 +66,16 @@ class FlatPlan:
 
     def is_dense(self, place: int) -> bool:
         """True when rows at a place are known to be counted without gaps: no filter below."""
-        return self.operators[place].keeps_dense and all(self.is_dense(child) for child in self.inputs[place])
+        waiting, seen = [place], set()
+        while waiting:
+            current = waiting.pop()
+            if current in seen:
+                continue
+            if not self.operators[current].keeps_dense:
+                return False
+            seen.add(current)
+            waiting.extend(self.inputs[current])
+        return True
 
     def looked_up(self) -> frozenset[tuple[int, int]]:
         """Places and slots of inputs in which an operator looks rows up instead of getting runs of them."""
