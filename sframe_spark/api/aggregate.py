@@ -366,8 +366,10 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
                 raise SchemaError(f"an output column is named by a str, got {name!r}")
             if name in chosen:
                 raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
-            chosen |= {name} - {""}
-            result.append((name or one_request(item).label, one_request(item)))
+            if name:
+                chosen.add(name)
+            found = one_request(item)
+            result.append((name or found.label, found))
     return result
 
 

@@ -12,9 +12,9 @@ from sframe_spark.operators.elementwise import RowWise, origins
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
-from sframe_spark.operators.segment_parts import SegmentParts
+from sframe_spark.operators.segment_parts import STORED_ROWS
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import MemorySource, RangeSource, SegmentSource
+from sframe_spark.operators.sources import MemorySource, RangeSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -217,7 +217,7 @@ class ColumnNames:
                 if name is not None:
                     found.setdefault((dataset_of(node), position), name)
         for node in sources:
-            if isinstance(node.operator, (SegmentSource, SegmentParts)) and node.operator.manifest.names is not None:
+            if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.names is not None:
                 for position, name in enumerate(node.operator.manifest.names):
                     found.setdefault((dataset_of(node), position), name)
             elif isinstance(node.operator, RangeSource) and (node.operator.start, node.operator.step) == (0, 1):
@@ -257,7 +257,7 @@ class ColumnNames:
 def dataset_of(node: PlannerNode) -> Hashable:
     """What is the same for all sources of the same stored rows."""
     operator = node.operator
-    if isinstance(operator, (SegmentSource, SegmentParts)):
+    if isinstance(operator, STORED_ROWS):
         return operator.manifest.identity
     return ("memory", id(operator.data)) if isinstance(operator, MemorySource) else ("node", id(node))
 
@@ -265,4 +265,4 @@ def dataset_of(node: PlannerNode) -> Hashable:
 def positions_of(node: PlannerNode) -> Sequence[int]:
     """Places of a source's columns among the stored ones."""
     operator = node.operator
-    return operator.positions if isinstance(operator, (MemorySource, SegmentSource, SegmentParts)) else range(node.facts.width)
+    return operator.positions if isinstance(operator, (MemorySource, *STORED_ROWS)) else range(node.facts.width)

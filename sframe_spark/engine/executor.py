@@ -28,10 +28,10 @@ from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators import suffix_sort
 from sframe_spark.operators.groupby import GroupBy, Reduce
 from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.segment_parts import SegmentParts
+from sframe_spark.operators.segment_parts import lacks_key
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import MemorySource, SegmentSource, SparkSource, segment_source
+from sframe_spark.operators.sources import MemorySource, SparkSource, segment_source
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder, rebuild
@@ -163,7 +163,7 @@ class Executor:
 
     def _needs_keys(self, node: PlannerNode) -> bool:
         """True for foreign files, whose rows have no stored key: they are rewritten as segments before Spark reads them."""
-        return isinstance(node.operator, (SegmentSource, SegmentParts)) and not node.operator.manifest.has_key
+        return lacks_key(node.operator)
 
     def _is_small(self, node: PlannerNode) -> bool:
         rows = largest_row_count(node)

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 
 from sframe_spark.engine.column_names import ColumnNames, column_origins
 from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.segment_parts import SegmentParts
-from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.segment_parts import STORED_ROWS
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import is_in_order, properties_of
 
@@ -76,7 +75,7 @@ def _begin_of_order(node: PlannerNode, by: Order) -> str:
             break
         kept.append(node.operator_type)
         node, by = below
-    if isinstance(node.operator, (SegmentSource, SegmentParts)):
+    if isinstance(node.operator, STORED_ROWS):
         reason = f"recorded when {node.operator.manifest.directory} was written"
     else:
         reason = SOURCES_OF_ORDER.get(node.operator_type, f"{node.operator_type} gives this order")

@@ -7,8 +7,8 @@ from collections.abc import Hashable
 import attrs
 
 from sframe_spark.operators.elementwise import RowWise, calls_python
-from sframe_spark.operators.segment_parts import SegmentParts
-from sframe_spark.operators.sources import SegmentSource, SparkSource
+from sframe_spark.operators.segment_parts import lacks_key
+from sframe_spark.operators.sources import SparkSource
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
@@ -118,7 +118,7 @@ def spark_can_inline(root: PlannerNode) -> bool:
         return False
     for node in postorder([root]):
         operator = node.operator
-        if isinstance(operator, (SegmentSource, SegmentParts)) and not operator.manifest.has_key:
+        if lacks_key(operator):
             return False
         if operator.is_source or node.operator_type in ("project", "filter_rows", "append", "assume_order", "reverse"):
             continue

@@ -16,7 +16,7 @@ from sframe_spark.operators.laws.slices import head_of_sort
 from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_sort
 from sframe_spark.operators.laws.streaming import group_by_of_sort, group_by_of_sorted, join_of_sorted
 from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.segment_parts import SegmentParts
+from sframe_spark.operators.segment_parts import STORED_ROWS, SegmentParts
 from sframe_spark.operators.sort import Sort, TopRows
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.suffix_sort import SuffixSort
@@ -114,12 +114,12 @@ def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSou
     """The stored rows that are left of all that a plan reads."""
     if isinstance(after.operator, SliceRows):
         start, stop = after.operator.start, after.operator.stop
-        for source in [node.operator for node in postorder([before]) if isinstance(node.operator, (SegmentSource, SegmentParts))]:
+        for source in [node.operator for node in postorder([before]) if isinstance(node.operator, STORED_ROWS)]:
             part = source.rows_between(start, (source.infer_length(()).rows or 0) if stop is None else stop)
-            if isinstance(part, (SegmentSource, SegmentParts)):
+            if isinstance(part, STORED_ROWS):
                 yield part
     else:
-        yield from (node.operator for node in postorder([after]) if isinstance(node.operator, (SegmentSource, SegmentParts)))
+        yield from (node.operator for node in postorder([after]) if isinstance(node.operator, STORED_ROWS))
 
 
 def in_ranges(name: str, ranges: ValueRanges) -> str:

@@ -12,6 +12,7 @@ from sframe_spark.operators.segment_scan import KEY_BITS, dense_position, scan_s
 from sframe_spark.operators.sources import SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
@@ -102,6 +103,15 @@ class SegmentParts(Source):
         """Dataset, columns and rows."""
         rows = ", ".join(f"{first}..{last}" for first, last in self.ranges)
         return f"{self.manifest.directory}, columns {list(self.positions)}, rows {rows}"
+
+
+# The sources of rows that a manifest describes.
+STORED_ROWS = (SegmentSource, SegmentParts)
+
+
+def lacks_key(operator: Operator) -> bool:
+    """Say whether an operator reads foreign files, whose rows have no stored key."""
+    return isinstance(operator, STORED_ROWS) and not operator.manifest.has_key
 
 
 def parts_of(source: SegmentSource, ranges: Sequence[RowRange]) -> Source:

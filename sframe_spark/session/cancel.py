@@ -12,15 +12,12 @@ from typing import TYPE_CHECKING, Generic, TypeVar, cast
 from sframe_spark.errors import CancelledError
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_session, is_remote
+from sframe_spark.session.starting import POLL_SECONDS
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 Result = TypeVar("Result")
-
-# How often the waiting thread looks up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does
-# not end a wait.
-POLL_SECONDS = 0.1
 
 _CANCELLED: ContextVar[threading.Event] = ContextVar("sframe_spark_cancelled")
 

@@ -7,8 +7,23 @@ import json
 import os
 import platform
 import shutil
+import tempfile
 
 OWNER_FILE = "_owner.json"
+PREFIX = "sframe_spark-"
+
+
+def own_directory(parent: str) -> str:
+    """Make a new directory that only this user can enter and that belongs to this process."""
+    directory = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent)
+    claim(directory)
+    return directory
+
+
+def remove_own(directory: str, process: int) -> None:
+    """Delete a local directory, but not in a process forked from the one that made it."""
+    if os.getpid() == process:
+        shutil.rmtree(directory, ignore_errors=True)
 
 
 def claim(directory: str) -> None:
@@ -47,7 +62,7 @@ def is_alive(process: int) -> bool:
     return True
 
 
-def remove_abandoned(parent: str, prefix: str) -> list[str]:
+def remove_abandoned(parent: str, prefix: str = PREFIX) -> list[str]:
     """Delete the directories with a name prefix that dead processes left; return their paths."""
     try:
         names = os.listdir(parent)

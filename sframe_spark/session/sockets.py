@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
-import shutil
 import socket
 import tempfile
 from pathlib import Path
 
-from sframe_spark.session.owner import claim
+from sframe_spark.session.owner import own_directory, remove_own
 
 # A path of a Unix socket has at most 103 bytes on any system; Spark's own names and ours take the rest.
 LONGEST_PARENT = 30
@@ -35,13 +34,6 @@ def socket_settings() -> dict[str, str]:
 
 def socket_directory(parent: str) -> str:
     """A new directory that only this user can enter, deleted when the process ends."""
-    directory = tempfile.mkdtemp(prefix="sframe_spark-", dir=parent)
-    claim(directory)
+    directory = own_directory(parent)
     atexit.register(remove_own, directory, os.getpid())
     return directory
-
-
-def remove_own(directory: str, process: int) -> None:
-    """Delete a directory, but not in a process forked from the one that made it."""
-    if os.getpid() == process:
-        shutil.rmtree(directory, ignore_errors=True)

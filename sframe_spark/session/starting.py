@@ -10,7 +10,7 @@ from sframe_spark.session.build import start_spark
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-# An Event without a timeout cannot be interrupted on every system.
+# How often a waiting thread looks up: to draw the progress bar, and to notice Ctrl-C on systems where a signal does not end a wait.
 POLL_SECONDS = 0.1
 
 

@@ -5,18 +5,15 @@ from __future__ import annotations
 import atexit
 import itertools
 import os
-import shutil
 import tempfile
 import threading
 import uuid
 import weakref
 
 from sframe_spark.config import config
-from sframe_spark.session.owner import claim, remove_abandoned
+from sframe_spark.session.owner import PREFIX, own_directory, remove_abandoned, remove_own
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised
-
-PREFIX = "sframe_spark-"
 
 
 class DatasetHandle:
@@ -60,9 +57,8 @@ class TemporaryStore:
         with telling("create a temporary directory in", location):
             if is_local(location):
                 os.makedirs(location, exist_ok=True)
-                remove_abandoned(location, PREFIX)
-                self.directory = tempfile.mkdtemp(prefix=f"{PREFIX}{self._owner}-", dir=location)
-                claim(self.directory)
+                remove_abandoned(location)
+                self.directory = own_directory(location)
             else:
                 self.directory = join(location, f"{PREFIX}{self._owner}-{uuid.uuid4().hex}")
                 _create(self.directory)
@@ -96,7 +92,7 @@ def remove_directory(directory: str, owner: int) -> None:
     if os.getpid() != owner:
         return
     if is_local(directory):
-        shutil.rmtree(directory, ignore_errors=True)
+        remove_own(directory, owner)
         return
     filesystem, path = filesystem_of(directory)
     with telling("remove temporary directory", directory):

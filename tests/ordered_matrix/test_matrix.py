@@ -9,16 +9,14 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
-import sys
 from itertools import product
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.ordered_matrix.matrix import LAYOUTS, PARTITIONS, PROGRAMS, covering, entries, failures
 from tests.ordered_matrix.shapes import FORMS, NAMES, SHAPES
+from tests.properties.other_sparks import last_line
 
 ELSEWHERE_PARTITIONS, ELSEWHERE_EVERY = 7, 97
 
@@ -56,22 +54,15 @@ def test_the_whole_matrix(spark: Any, shape: str, partitions: int, adaptive: boo
     assert not found, "\n\n".join(found)
 
 
-def last_line(kind: str) -> str:
-    """What a process that runs every so many entries elsewhere says at the end."""
-    command = [sys.executable, "-m", "tests.ordered_matrix.run", str(ELSEWHERE_PARTITIONS), "on", str(ELSEWHERE_EVERY), "0", kind]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=1_500, check=False, cwd=Path(__file__).parents[2])
-    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
-    return done.stdout.splitlines()[-1]
-
-
+ELSEWHERE = ("tests.ordered_matrix.run", ELSEWHERE_PARTITIONS, "on", ELSEWHERE_EVERY, 0)
 ENTRIES_ELSEWHERE = -(-len(PROGRAMS) * len(SHAPES) // ELSEWHERE_EVERY)
 
 
 @pytest.mark.cluster
 def test_a_part_of_the_matrix_on_three_executors() -> None:
-    assert last_line("cluster") == f"{ENTRIES_ELSEWHERE} entries, 0 failures, local-cluster[3,1,700] with 3 executors"
+    assert last_line(*ELSEWHERE, "cluster") == f"{ENTRIES_ELSEWHERE} entries, 0 failures, local-cluster[3,1,700] with 3 executors"
 
 
 @pytest.mark.cluster
 def test_a_part_of_the_matrix_on_spark_connect() -> None:
-    assert last_line("connect") == f"{ENTRIES_ELSEWHERE} entries, 0 failures, Spark Connect on local[2]"
+    assert last_line(*ELSEWHERE, "connect") == f"{ENTRIES_ELSEWHERE} entries, 0 failures, Spark Connect on local[2]"

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
 import sys
+from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
 
@@ -39,6 +41,14 @@ def start(kind: str) -> None:
     for key, value in settings.items():
         builder = builder.config(key, value)
     builder.getOrCreate()
+
+
+def last_line(module: str, *arguments: object) -> str:
+    """What a module of the tests says at the end when it is run as a process, which must succeed."""
+    command = [sys.executable, "-m", module, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=1_500, check=False, cwd=Path(__file__).parents[2])
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-6000:]
+    return done.stdout.splitlines()[-1]
 
 
 def place() -> str:

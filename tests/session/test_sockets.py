@@ -17,7 +17,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.session import sockets
-from sframe_spark.session.sockets import LONGEST_PARENT, remove_own, socket_directory, socket_settings
+from sframe_spark.session.owner import remove_own
+from sframe_spark.session.sockets import LONGEST_PARENT, socket_directory, socket_settings
 
 ENABLED, DIRECTORY = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
 

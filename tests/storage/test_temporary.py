@@ -16,8 +16,8 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.session.owner import OWNER_FILE, is_abandoned
-from sframe_spark.storage.temporary import PREFIX, TemporaryStore, temporary_store
+from sframe_spark.session.owner import OWNER_FILE, PREFIX, is_abandoned
+from sframe_spark.storage.temporary import TemporaryStore, temporary_store
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:

@@ -8,7 +8,7 @@ from sframe_spark.operators.columns import Zip, part_of_zip
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.mask_ranges import mask_ranges
 from sframe_spark.operators.rows import append, slice_rows
-from sframe_spark.operators.segment_parts import SegmentParts, parts_of, rows_before
+from sframe_spark.operators.segment_parts import STORED_ROWS, SegmentParts, parts_of, rows_before
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.value_ranges import ColumnRanges, ValueRanges
 from sframe_spark.planner.law import law
@@ -52,7 +52,7 @@ def stored_column(node: PlannerNode, column: int) -> tuple[SegmentSource | Segme
     while isinstance(node.operator, Zip):
         node, column = part_of_zip(node, column)
     source = node.operator
-    return (source, source.positions[column]) if isinstance(source, (SegmentSource, SegmentParts)) else None
+    return (source, source.positions[column]) if isinstance(source, STORED_ROWS) else None
 
 
 def bounds_of_column(node: PlannerNode, column: int) -> Bounds | None:
