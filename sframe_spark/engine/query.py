@@ -23,7 +23,7 @@ from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.session import get_session, get_small_session, get_sources
+from sframe_spark.session import QuerySize, get_session, get_sources, shuffle_partitions
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
@@ -35,13 +35,22 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
+# An exchange has more partitions than usual if one would be larger than this.
+LARGE_PARTITION_BYTES = 128 << 20
+
+# Every running task holds a row group, which Spark does not count, until it is full (Parquet's default of 128 MiB is half
+# a small heap), and whoever reads from the middle of one decodes it from its start.
+ROW_GROUP_ROWS = 1 << 17
+ROW_GROUP_BYTES = 32 << 20
+
 
 def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order."""
-    single = fits_one_task(root)
-    spark = get_small_session() if single else get_session()
+    size = size_of(root)
+    single = size is QuerySize.FEW_ROWS
+    spark = get_session(size)
     observed = observed_nodes(root, root_observed)
-    sources = get_sources(single)
+    sources = get_sources(size)
 
     def open_source(key: Hashable, build: Callable[[], Relation]) -> Relation:
         return sources.get(key, lambda: in_one_task(build()) if single else build())
@@ -59,6 +68,22 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
 def in_one_task(relation: Relation) -> Relation:
     """The relation in one partition: that satisfies every distribution, so Spark plans no exchange above it."""
     return attrs.evolve(relation, df=relation.df.coalesce(1))
+
+
+def size_of(root: PlannerNode) -> QuerySize:
+    """How much data a query has, as far as the lengths of its sources are known."""
+    if fits_one_task(root):
+        return QuerySize.FEW_ROWS
+    sources = (node for node in postorder([root]) if not node.inputs)
+    known = sum((node.length.at_most or 0) * row_bytes(node.schema) for node in sources)
+    if known <= LARGE_PARTITION_BYTES or known <= LARGE_PARTITION_BYTES * shuffle_partitions(get_session()):
+        return QuerySize.USUAL
+    return QuerySize.LARGE
+
+
+def row_bytes(schema: Schema) -> int:
+    """About what a row of numbers takes in Spark's memory, with its hidden key."""
+    return 8 * (len(schema) + 3)
 
 
 def fits_one_task(root: PlannerNode) -> bool:
@@ -105,7 +130,8 @@ def write_parquet(root: PlannerNode, directory: str) -> None:
     relation = lower(root)
     ordered = relation.sorted()
     keyed = ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
-    action = partial(keyed.write.parquet, directory, mode="append", compression="zstd")
+    writer = keyed.write.options(**{"parquet.block.row.count.limit": ROW_GROUP_ROWS, "parquet.block.size": ROW_GROUP_BYTES})
+    action = partial(writer.parquet, directory, mode="append", compression="zstd")
     run_spark(action, f"materialising {root.operator_type}", directory)
 
 

@@ -2,27 +2,29 @@
 
 from sframe_spark.session.cancel import raise_if_cancelled, run_cancellable
 from sframe_spark.session.session import (
+    QuerySize,
     SessionHolder,
     default_parallelism,
     get_session,
-    get_small_session,
     get_sources,
     is_remote,
     is_started,
     require_frame_open,
+    shuffle_partitions,
     stop,
 )
 
 __all__ = [
+    "QuerySize",
     "SessionHolder",
     "default_parallelism",
     "get_session",
-    "get_small_session",
     "get_sources",
     "is_remote",
     "is_started",
     "raise_if_cancelled",
     "require_frame_open",
     "run_cancellable",
+    "shuffle_partitions",
     "stop",
 ]

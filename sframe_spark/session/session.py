@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import enum
 import threading
 from typing import TYPE_CHECKING
 
@@ -16,8 +17,16 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+class QuerySize(enum.Enum):
+    """How much data a query has: each size has a session of its own beside the first, with settings that suit it."""
+
+    FEW_ROWS = "few rows"
+    USUAL = "usual"
+    LARGE = "large"
+
+
 # Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
-SMALL_QUERY_SETTINGS = {
+FEW_ROWS_SETTINGS = {
     "spark.sql.shuffle.partitions": "1",
     "spark.sql.leafNodeDefaultParallelism": "1",
     "spark.sql.adaptive.enabled": "false",
@@ -25,6 +34,11 @@ SMALL_QUERY_SETTINGS = {
     "spark.sql.autoBroadcastJoinThreshold": "-1",
     "spark.sql.join.preferSortMergeJoin": "false",
 }
+
+# How many times as many partitions an exchange of much data has: a sort merges what it spilled, with buffers for every
+# spill, so a partition of many times a task's memory does not fit a small heap. Spark joins those that turn out small.
+LARGE_QUERY_PARTITIONS = 16
+SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 class SessionHolder:
@@ -38,13 +52,13 @@ class SessionHolder:
         self._lock = threading.RLock()
         self._base: SparkSession | None = None
         self._session: SparkSession | None = None
-        self._small: SparkSession | None = None
+        self._of_size: dict[QuerySize, SparkSession] = {}
         self._owned = False
         self._start: SparkStart | None = None
-        self._sources: dict[bool, SourceCache] = {}
+        self._sources: dict[QuerySize, SourceCache] = {}
 
-    def get(self) -> SparkSession:
-        """Return the session, finding or starting Spark first if need be.
+    def get(self, size: QuerySize = QuerySize.USUAL) -> SparkSession:
+        """Return the session for queries of a size, finding or starting Spark first if need be.
 
         Raises
         ------
@@ -52,31 +66,32 @@ class SessionHolder:
             If the session in use belongs to the user, who has stopped it and started no other.
         """
         with self._lock:
+            session = self._first()
+            if size is QuerySize.USUAL:
+                return session
             with interrupts_deferred():
-                if self._session is not None and self.is_started():
-                    return self._session
-                starting = self._start is not None and not self._start.failed
-                active = None if starting else active_session()
-            base = active if active is not None else self._started()
-            with interrupts_deferred():
-                return self._open(base, owned=active is None)
-
-    def get_small(self) -> SparkSession:
-        """Return a session beside ours for queries over few rows: one task per stage, no adaptive replanning."""
-        with self._lock:
-            session = self.get()
-            with interrupts_deferred():
-                if self._small is None or not is_alive(self._small):
+                if size not in self._of_size or not is_alive(self._of_size[size]):
                     assert self._base is not None
-                    self._small = open_session(self._base)
-                    for key, value in SMALL_QUERY_SETTINGS.items():
-                        self._small.conf.set(key, value)
-                return self._small if is_alive(self._small) else session
+                    self._of_size[size] = open_session(self._base)
+                    for key, value in settings_of_size(size, session).items():
+                        self._of_size[size].conf.set(key, value)
+                return self._of_size[size] if is_alive(self._of_size[size]) else session
 
-    def sources(self, small: bool) -> SourceCache:
-        """Return the sources lowered in our session, or in that for few rows."""
+    def _first(self) -> SparkSession:
+        """Our session, found or opened."""
+        with interrupts_deferred():
+            if self._session is not None and self.is_started():
+                return self._session
+            starting = self._start is not None and not self._start.failed
+            active = None if starting else active_session()
+        base = active if active is not None else self._started()
+        with interrupts_deferred():
+            return self._open(base, owned=active is None)
+
+    def sources(self, size: QuerySize) -> SourceCache:
+        """Return the sources lowered in the session for queries of a size."""
         with self._lock:
-            return self._sources.setdefault(small, SourceCache())
+            return self._sources.setdefault(size, SourceCache())
 
     def _started(self) -> SparkSession:
         """A session that nobody but us has started, perhaps when an earlier query was interrupted."""
@@ -96,7 +111,7 @@ class SessionHolder:
         self._disconnect()
         self._base, self._owned = base, owned
         self._session = open_session(self._base)
-        self._small = None
+        self._of_size = {}
         self._sources = {}
         if is_remote(self._base):
             # A connection left to the end of the interpreter waits for threads that no longer run, for ever.
@@ -105,7 +120,7 @@ class SessionHolder:
 
     def _disconnect(self) -> None:
         """Close the connections of our own sessions to a remote server, which are no one else's."""
-        for session in (self._session, self._small):
+        for session in (self._session, *self._of_size.values()):
             if session is not None and is_remote(session):
                 session.client.close()
 
@@ -123,10 +138,22 @@ class SessionHolder:
             self._disconnect()
             atexit.unregister(self.stop)
             base, owned = self._base, self._owned
-            self._base, self._session, self._small, self._owned = None, None, None, False
-            self._sources = {}
+            self._base, self._session, self._owned = None, None, False
+            self._of_size, self._sources = {}, {}
             if base is not None and owned:
                 base.stop()
+
+
+def settings_of_size(size: QuerySize, session: SparkSession) -> dict[str, str]:
+    """Return what the session for queries of a size has otherwise than the one for usual queries."""
+    if size is QuerySize.FEW_ROWS:
+        return FEW_ROWS_SETTINGS
+    return {SHUFFLE_PARTITIONS: str(shuffle_partitions(session) * LARGE_QUERY_PARTITIONS)}
+
+
+def shuffle_partitions(session: SparkSession) -> int:
+    """Return into how many partitions an exchange of the session goes."""
+    return int(session.conf.get(SHUFFLE_PARTITIONS))
 
 
 def active_session() -> SparkSession | None:
@@ -181,19 +208,14 @@ def default_parallelism(session: SparkSession) -> int:
 _HOLDER = SessionHolder()
 
 
-def get_session() -> SparkSession:
-    """Return the Spark session that queries run in, finding or starting Spark on first use."""
-    return _HOLDER.get()
+def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:
+    """Return the Spark session that queries of a size run in, finding or starting Spark on first use."""
+    return _HOLDER.get(size)
 
 
-def get_small_session() -> SparkSession:
-    """Return a session like :func:`get_session`'s, tuned for queries over few rows."""
-    return _HOLDER.get_small()
-
-
-def get_sources(small: bool) -> SourceCache:
-    """Return the sources lowered in :func:`get_session`'s session, or in :func:`get_small_session`'s."""
-    return _HOLDER.sources(small)
+def get_sources(size: QuerySize) -> SourceCache:
+    """Return the sources lowered in the session for queries of a size."""
+    return _HOLDER.sources(size)
 
 
 def is_started() -> bool:

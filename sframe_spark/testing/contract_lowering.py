@@ -13,7 +13,7 @@ from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.session import get_session, get_small_session
+from sframe_spark.session import QuerySize, get_session
 from sframe_spark.session.active import keeping_active
 from sframe_spark.testing.contract_base import PARTITIONS, Rows, demand, multiset, rows_of, same_rows
 
@@ -80,7 +80,7 @@ def lower_scattered(node: PlannerNode, partitions: int) -> Relation:
 
     One partition is run as the engine runs few rows: in the session for them, without exchanges. The shape of the result is checked.
     """
-    spark = get_small_session() if partitions == 1 else get_session()
+    spark = get_session(QuerySize.FEW_ROWS if partitions == 1 else QuerySize.USUAL)
     context = LoweringContext(spark)
 
     def lower_node(current: PlannerNode, inputs: list[Relation]) -> Relation:
