@@ -76,7 +76,7 @@ def size_of(root: PlannerNode) -> QuerySize:
         return QuerySize.FEW_ROWS
     sources = (node for node in postorder([root]) if not node.inputs)
     known = sum((node.length.at_most or 0) * row_bytes(node.schema) for node in sources)
-    if known <= LARGE_PARTITION_BYTES or known <= LARGE_PARTITION_BYTES * shuffle_partitions(get_session()):
+    if known <= LARGE_PARTITION_BYTES or known <= LARGE_PARTITION_BYTES * shuffle_partitions():
         return QuerySize.USUAL
     return QuerySize.LARGE
 

@@ -14,7 +14,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties, requirement
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, sort_expression
 from sframe_spark.types import DATETIME_KIND, ColumnType
 
 if TYPE_CHECKING:
@@ -65,9 +65,7 @@ class Sort(Operator):
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """New key columns before the old ones; no exchange until someone observes the order."""
         relation = inputs[0]
-        keys = sort_keys(relation, self.by)
-        old = [(relation.df[column.name], column.ascending) for column in relation.key]
-        columns = [*keys, *old]
+        columns = key_columns(relation, self.by)
         df = relation.df.select(*relation.columns, *[column.alias(f"k{i}") for i, (column, _) in enumerate(columns)])
         key = tuple(KeyColumn(f"k{i}", ascending) for i, (_, ascending) in enumerate(columns))
         return Relation(df, relation.schema, key, not_missing=relation.not_missing)
@@ -113,8 +111,11 @@ class TopRows(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's take-ordered: no exchange of the data."""
-        relation = Sort(self.by).plan_to_operator(inputs, context)
-        return attrs.evolve(relation, df=relation.df.orderBy(*relation.order()).limit(self.rows))
+        relation = inputs[0]
+        order = [sort_expression(column, ascending) for column, ascending in key_columns(relation, self.by)]
+        # The key of the result is made of the rows taken: no row that is left out is copied for it.
+        taken = attrs.evolve(relation, df=relation.df.orderBy(*order).limit(self.rows))
+        return Sort(self.by).plan_to_operator([taken], context)
 
     def describe(self) -> str:
         """Columns, directions and count."""
@@ -124,6 +125,11 @@ class TopRows(Operator):
 def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:
     """Properties of rows after a stable sort: in the order asked for, then among ties in every order that held before."""
     return rows.reordered(derive.sort(rows.order, requirement(by), stable=True))
+
+
+def key_columns(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
+    """Key of the rows after a stable sort: the columns sorted by, then the key before it."""
+    return [*sort_keys(relation, by), *((relation.df[column.name], column.ascending) for column in relation.key)]
 
 
 def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:

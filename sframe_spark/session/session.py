@@ -54,6 +54,7 @@ class SessionHolder:
         self._session: SparkSession | None = None
         self._of_size: dict[QuerySize, SparkSession] = {}
         self._owned = False
+        self._partitions: int | None = None
         self._start: SparkStart | None = None
         self._sources: dict[QuerySize, SourceCache] = {}
 
@@ -70,12 +71,20 @@ class SessionHolder:
             if size is QuerySize.USUAL:
                 return session
             with interrupts_deferred():
-                if size not in self._of_size or not is_alive(self._of_size[size]):
-                    assert self._base is not None
-                    self._of_size[size] = open_session(self._base)
-                    for key, value in settings_of_size(size, session).items():
-                        self._of_size[size].conf.set(key, value)
-                return self._of_size[size] if is_alive(self._of_size[size]) else session
+                # Sessions in this process live and die with the application, which answers; a connection can be lost alone.
+                if size not in self._of_size or (is_remote(session) and not is_alive(self._of_size[size])):
+                    self._of_size[size] = self._beside(size)
+                return self._of_size[size]
+
+    def _beside(self, size: QuerySize) -> SparkSession:
+        """A new session for queries of a size, beside ours."""
+        assert self._base is not None
+        session = open_session(self._base)
+        few = size is QuerySize.FEW_ROWS
+        settings = FEW_ROWS_SETTINGS if few else {SHUFFLE_PARTITIONS: str(LARGE_QUERY_PARTITIONS * self.shuffle_partitions())}
+        for key, value in settings.items():
+            session.conf.set(key, value)
+        return session
 
     def _first(self) -> SparkSession:
         """Our session, found or opened."""
@@ -87,6 +96,14 @@ class SessionHolder:
         base = active if active is not None else self._started()
         with interrupts_deferred():
             return self._open(base, owned=active is None)
+
+    def shuffle_partitions(self) -> int:
+        """Return into how many partitions an exchange goes in the session that :meth:`get` returns."""
+        with self._lock:
+            session = self.get()
+            if self._partitions is None:
+                self._partitions = int(session.conf.get(SHUFFLE_PARTITIONS))
+            return self._partitions
 
     def sources(self, size: QuerySize) -> SourceCache:
         """Return the sources lowered in the session for queries of a size."""
@@ -111,8 +128,8 @@ class SessionHolder:
         self._disconnect()
         self._base, self._owned = base, owned
         self._session = open_session(self._base)
-        self._of_size = {}
-        self._sources = {}
+        self._partitions = None
+        self._of_size, self._sources = {}, {}
         if is_remote(self._base):
             # A connection left to the end of the interpreter waits for threads that no longer run, for ever.
             atexit.register(self.stop)
@@ -142,18 +159,6 @@ class SessionHolder:
             self._of_size, self._sources = {}, {}
             if base is not None and owned:
                 base.stop()
-
-
-def settings_of_size(size: QuerySize, session: SparkSession) -> dict[str, str]:
-    """Return what the session for queries of a size has otherwise than the one for usual queries."""
-    if size is QuerySize.FEW_ROWS:
-        return FEW_ROWS_SETTINGS
-    return {SHUFFLE_PARTITIONS: str(shuffle_partitions(session) * LARGE_QUERY_PARTITIONS)}
-
-
-def shuffle_partitions(session: SparkSession) -> int:
-    """Return into how many partitions an exchange of the session goes."""
-    return int(session.conf.get(SHUFFLE_PARTITIONS))
 
 
 def active_session() -> SparkSession | None:
@@ -216,6 +221,11 @@ def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:
 def get_sources(size: QuerySize) -> SourceCache:
     """Return the sources lowered in the session for queries of a size."""
     return _HOLDER.sources(size)
+
+
+def shuffle_partitions() -> int:
+    """Return into how many partitions an exchange of a usual query goes, finding or starting Spark on first use."""
+    return _HOLDER.shuffle_partitions()
 
 
 def is_started() -> bool:

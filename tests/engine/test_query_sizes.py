@@ -22,7 +22,7 @@ def rows(count: int) -> PlannerNode:
 
 
 def most_usual_rows() -> int:
-    return shuffle_partitions(get_session()) * LARGE_PARTITION_BYTES // row_bytes(rows(1).schema)
+    return shuffle_partitions() * LARGE_PARTITION_BYTES // row_bytes(rows(1).schema)
 
 
 def test_size_follows_the_rows_of_the_sources() -> None:
@@ -36,7 +36,7 @@ def test_exchanges_of_much_data_start_with_more_partitions() -> None:
     usual, large = (lower(rows(count)).df.sparkSession for count in (100_000, most_usual_rows() + 1))
     assert usual is get_session()
     assert large is get_session(QuerySize.LARGE)
-    assert shuffle_partitions(large) == 16 * shuffle_partitions(usual)
+    assert int(large.conf.get("spark.sql.shuffle.partitions")) == 16 * shuffle_partitions()
 
 
 def test_row_groups_written_by_spark_are_small(tmp_path: Path) -> None:

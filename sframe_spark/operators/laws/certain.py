@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.operators.elementwise import GeneralizedTransform
+from sframe_spark.operators.laws.fusion import computed
 from sframe_spark.operators.program import Literal, Operand, Program, Register
 from sframe_spark.operators.rows import FilterRows
 from sframe_spark.planner.facts import Schema
@@ -26,7 +27,7 @@ def filter_of_all(node: PlannerNode) -> PlannerNode | None:
         return None
     if known_flags(program, child.inputs[0].schema, properties_of(child.inputs[0])).get(mask.index) != 1:
         return None
-    return GeneralizedTransform(program.pruned(range(len(program.outputs) - 1))).make_planner_node(child.inputs[0])
+    return computed(program.pruned(range(len(program.outputs) - 1)), child.inputs[0])
 
 
 def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> dict[int, int]:

@@ -157,7 +157,11 @@ def assemble(region: Region, outputs: list[Operand], width: int) -> PlannerNode:
     numbers = {index: index for index in range(width)} | {-1 - i: width + i for i in range(len(region.steps))}
     steps = tuple(attrs.evolve(step, operands=tuple(remap(o, numbers) for o in step.operands)) for step in region.steps)
     program = Program(width, steps, tuple(remap(operand, numbers) for operand in outputs)).without_dead_steps()
-    rows = zip_columns(*region.leaves)
+    return computed(program, zip_columns(*region.leaves))
+
+
+def computed(program: Program, rows: PlannerNode) -> PlannerNode:
+    """The node that yields a program's outputs: columns of ``rows`` (or ``rows`` itself) where nothing is computed."""
     if not program.steps and all(isinstance(operand, Register) for operand in program.outputs):
         return project(rows, [operand.index for operand in program.outputs if isinstance(operand, Register)])
     return GeneralizedTransform(program).make_planner_node(rows)
