@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
-from sframe_spark.operators.python_function import describe_function, user_error
+from sframe_spark.operators.python_function import describe_function, kept, user_error
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.infer import column_type_for, infer_type
 
@@ -31,7 +31,7 @@ def infer_result_type(fn: Callable[[Any], Any], first: Callable[[], Sequence[Any
         if skip_missing and value is None:
             continue
         try:
-            results.append(fn(value))
+            results.append(kept(fn(value)))
         except Exception as error:
             raise user_error(describe_function(fn), value, error) from error
     try:

@@ -18,7 +18,7 @@ import pyarrow as pa
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.worker import load_function, pack_function
-from sframe_spark.types import ColumnType
+from sframe_spark.types import ARRAY_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
 
@@ -65,12 +65,15 @@ class PythonFunction:
     def kernel(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
         """Results for a run of rows, one call per row in row order."""
         lists = [decode(scalar_array(a, rows) if isinstance(a, pa.Scalar) else a, t) for a, t in zip(arguments, types, strict=True)]
-        function = self.function
-        results = self._call(function, self._values(lists, rows))
+        results = self._call(self._keeping() if self.result.kind in (LIST_KIND, ARRAY_KIND) else self.function, self._values(lists, rows))
         try:
             return encode(results, self.result)
         except (TypeError, ValueError, OverflowError, pa.ArrowException):
             raise self._misfit(results, self._values(lists, rows)) from None
+
+    def _keeping(self) -> Callable[[Any], Any]:
+        function = self.function
+        return lambda value: kept(function(value))
 
     def _values(self, lists: Sequence[list[Any]], rows: int) -> Iterator[Any]:
         """What the function is called with, row by row."""
@@ -116,6 +119,17 @@ class PythonFunction:
 
 def _unpacked(packed: tuple[Any, ...], result: ColumnType, names: tuple[str, ...] | None, skip_missing: bool) -> PythonFunction:
     return PythonFunction(load_function(*packed), result, names, skip_missing)
+
+
+def kept(result: Any) -> Any:
+    """A result as it can be looked at more than once: what can be gone through only once, such as a generator, becomes a list.
+
+    Examples
+    --------
+    >>> kept(map(str, [1, 2])), kept((3, 4))
+    (['1', '2'], (3, 4))
+    """
+    return list(result) if hasattr(type(result), "__next__") else result
 
 
 class Truth:
