@@ -16,6 +16,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     Placement,
     blocking_inputs,
+    is_at_hand,
     largest_row_count,
     place,
     spark_can_inline,
@@ -170,9 +171,9 @@ class Executor:
         return rows is not None and rows <= config.small_rows and config.small_rows > 0
 
     def _whole_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
-        """A node whose kernel takes all rows of its input at once, where these are few."""
+        """A node whose kernel takes all rows of its input at once, where these are few, or in memory to be made one row."""
         below, placement = child
-        if not placement.segment or not self._is_small(below):
+        if not placement.segment or not (self._is_small(below) or (isinstance(node.operator, Reduce) and is_at_hand(below))):
             return None
         chunk = node.operator.kernel([self._run_on_driver(below, placement)], [below.facts])
         source = PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))

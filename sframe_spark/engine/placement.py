@@ -6,9 +6,10 @@ from collections.abc import Hashable
 
 import attrs
 
+from sframe_spark.config import config
 from sframe_spark.operators.elementwise import RowWise, calls_python
 from sframe_spark.operators.segment_parts import lacks_key
-from sframe_spark.operators.sources import SparkSource
+from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource, SparkSource
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
@@ -19,6 +20,9 @@ MOST_STEPS_IN_SPARK = 120
 MOST_BRANCHES_IN_SPARK = 64
 # A row of more columns counts as several where the driver's memory is the limit.
 COLUMNS_IN_A_ROW = 64
+# Of more rows in the driver's memory Spark's cores make up for sending them.
+MOST_ROWS_AT_HAND = 16_777_216
+IN_MEMORY = (MemorySource, RangeSource, ConstantSource)
 
 
 @attrs.frozen
@@ -145,3 +149,15 @@ def largest_row_count(root: PlannerNode) -> int | None:
         weight = -(-node.facts.width // COLUMNS_IN_A_ROW) or 1
         largest = max(largest, 0 if bound is None else bound * weight)
     return largest
+
+
+def is_at_hand(root: PlannerNode) -> bool:
+    """True when all rows below a node are in the driver's memory already, or counted there: quicker to go through than to send to Spark.
+
+    A user's function is none of Arrow's: its rows are worth more than one core.
+    """
+    rows = largest_row_count(root)
+    if rows is None or rows > MOST_ROWS_AT_HAND or not config.small_rows:
+        return False
+    nodes = list(postorder([root]))
+    return all(bool(node.inputs) or isinstance(node.operator, IN_MEMORY) for node in nodes) and not any(map(calls_python, nodes))

@@ -8,7 +8,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.known_order import origin_of_order
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement, blocking_inputs, largest_row_count, place
+from sframe_spark.engine.placement import Placement, blocking_inputs, is_at_hand, largest_row_count, place
 from sframe_spark.engine.reasons_left_out import reasons_of_firing
 from sframe_spark.engine.witnesses import not_known
 from sframe_spark.operators.asof_join import AsofJoin
@@ -176,6 +176,8 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
     child = node.inputs[0]
     if operator.has_whole_kernel and fits_in_memory(child):
         return f"reduce[{operator.describe()}]: no exchange: few rows (at most {largest_row_count(child)}) are read in one place"
+    if operator.has_whole_kernel and runs_as_kernels(child) and is_at_hand(child):
+        return f"reduce[{operator.describe()}]: no exchange: all rows are in the driver's memory"
     gathered = "rows meet in their order" if operator.order_sensitive else "the order of rows does not matter"
     return f"reduce[{operator.describe()}]: an exchange of one partial result per partition: {gathered}"
 
