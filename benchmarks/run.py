@@ -70,7 +70,7 @@ def same(first: Any, second: Any) -> bool:
 def measure(case: Case, data: Data, runs: int) -> tuple[float, float]:
     """Median seconds of both sides, taken in turns after one run each that also compares their results.
 
-    What takes less than a second is run more often before and while it is measured: the JVM compiles it in its first ten runs.
+    A side that takes less than a second is run more often before it is measured, and while it is if both do: the JVM compiles it in its first runs.
     """
     start = time.perf_counter()
     ours, by_hand = sample(case.ours(data)), sample(case.by_hand(data))
@@ -83,9 +83,11 @@ def measure(case: Case, data: Data, runs: int) -> tuple[float, float]:
             taken.append(seconds(partial(action, data)))
 
     take_turns()
+    for taken, action in zip(times, (case.ours, case.by_hand), strict=True):
+        if taken[0] < SHORT_SECONDS:
+            for _ in range(RUNS_TO_COMPILE):
+                action(data)
     if max(times[0][0], times[1][0]) < SHORT_SECONDS:
-        for _ in range(RUNS_TO_COMPILE):
-            take_turns()
         times[0].clear()
         times[1].clear()
         runs *= RUNS_TO_COMPILE
