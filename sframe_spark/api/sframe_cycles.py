@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.aggregate import AggregateRequest, expand_requests, output_names
+from sframe_spark.api.aggregate import AggregateRequest
+from sframe_spark.api.aggregate_requests import expand_requests, output_names
 from sframe_spark.api.functions import general
 from sframe_spark.api.nodes import row_tuples
 from sframe_spark.api.sframe_columns import TakenNameError

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.aggregate import expand_requests, output_names
+from sframe_spark.api.aggregate_requests import expand_requests, output_names
 from sframe_spark.api.sframe_relational import Relational, joined_names
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join

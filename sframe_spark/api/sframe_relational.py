@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.aggregate import AggregateRequest, MissingArgumentColumnError, expand_requests, output_names
+from sframe_spark.api.aggregate import AggregateRequest, MissingArgumentColumnError
+from sframe_spark.api.aggregate_requests import expand_requests, output_names
 from sframe_spark.api.indexing import UnorderedError, head_count, is_collection
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray

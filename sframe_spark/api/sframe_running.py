@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.aggregate import expand_requests, output_names
+from sframe_spark.api.aggregate_requests import expand_requests, output_names
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError

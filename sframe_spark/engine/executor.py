@@ -17,7 +17,7 @@ from sframe_spark.engine.placement import (
     Placement,
     blocking_inputs,
     is_at_hand,
-    largest_row_count,
+    is_small,
     place,
     spark_can_inline,
 )
@@ -134,7 +134,7 @@ class Executor:
         return node.with_inputs([child for child, _ in children]), placement
 
     def _can_be_sorted_in_memory(self, node: PlannerNode) -> bool:
-        return self._is_small(node) and (node.length.rows or 0) <= suffix_sort.MOST_TIES
+        return is_small(node) and (node.length.rows or 0) <= suffix_sort.MOST_TIES
 
     def _unblocked(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> list[tuple[PlannerNode, Placement]]:
         """The inputs of a node, those that stand in its way executed; an input that is read in several slots is executed once."""
@@ -149,31 +149,24 @@ class Executor:
 
     def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
-        source = inner._run_tasks(node, placement) if self._needs_keys(node) else inner.run_section(node, placement)
+        source = inner._run_tasks(node, placement) if lacks_key(node.operator) else inner.run_section(node, placement)
         return source, Placement(True, base_rows=source.length.rows or 0)
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
         """An input of a Spark query: a query itself, a section that Spark can inline, or an executed source."""
         if not placement.segment:
             return node, placement
-        if node.operator.is_source and not self._needs_keys(node):
+        # Foreign files, whose rows have no stored key, are rewritten as segments before Spark reads them.
+        if node.operator.is_source and not lacks_key(node.operator):
             return node, placement
-        if spark_can_inline(node) and not self._is_small(node):
+        if spark_can_inline(node) and not is_small(node):
             return node, placement
         return self._executed(node, placement)
-
-    def _needs_keys(self, node: PlannerNode) -> bool:
-        """True for foreign files, whose rows have no stored key: they are rewritten as segments before Spark reads them."""
-        return lacks_key(node.operator)
-
-    def _is_small(self, node: PlannerNode) -> bool:
-        rows = largest_row_count(node)
-        return rows is not None and rows <= config.small_rows and config.small_rows > 0
 
     def _whole_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
         """A node whose kernel takes all rows of its input at once, where these are few, or in memory to be made one row."""
         below, placement = child
-        if not placement.segment or not (self._is_small(below) or (isinstance(node.operator, Reduce) and is_at_hand(below))):
+        if not placement.segment or not (is_small(below) or (isinstance(node.operator, Reduce) and is_at_hand(below))):
             return None
         chunk = node.operator.kernel([self._run_on_driver(below, placement)], [below.facts])
         source = PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))
@@ -197,7 +190,7 @@ class Executor:
             return node
         if not placement.segment:
             return self._run_query(node)
-        if self._is_small(node):
+        if is_small(node):
             self.log.append(f"driver: {node.operator_type} over {placement.base_rows} rows")
             return self._keep(self._run_on_driver(node, placement), node)
         return self._run_tasks(node, placement)

@@ -151,6 +151,12 @@ def largest_row_count(root: PlannerNode) -> int | None:
     return largest
 
 
+def is_small(root: PlannerNode) -> bool:
+    """True when a section has so few rows that its kernels run on the driver."""
+    rows = largest_row_count(root)
+    return rows is not None and rows <= config.small_rows and config.small_rows > 0
+
+
 def is_at_hand(root: PlannerNode) -> bool:
     """True when all rows below a node are in the driver's memory already, or counted there: quicker to go through than to send to Spark.
 

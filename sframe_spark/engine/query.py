@@ -29,6 +29,7 @@ from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_full_disk
 from sframe_spark.storage.temporary import temporary_root
+from sframe_spark.storage.writer import ROWS_PER_GROUP
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -38,9 +39,8 @@ Value = TypeVar("Value")
 # An exchange has more partitions than usual if one would be larger than this.
 LARGE_PARTITION_BYTES = 128 << 20
 
-# Every running task holds a row group, which Spark does not count, until it is full (Parquet's default of 128 MiB is half
-# a small heap), and whoever reads from the middle of one decodes it from its start.
-ROW_GROUP_ROWS = 1 << 17
+# Every running task holds a row group, which Spark does not count, until it is full: Parquet's default of 128 MiB is half
+# a small heap. Whoever reads from the middle of one decodes it from its start, so it has no more rows than one of ours.
 ROW_GROUP_BYTES = 32 << 20
 
 
@@ -130,7 +130,7 @@ def write_parquet(root: PlannerNode, directory: str) -> None:
     relation = lower(root)
     ordered = relation.sorted()
     keyed = ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
-    writer = keyed.write.options(**{"parquet.block.row.count.limit": ROW_GROUP_ROWS, "parquet.block.size": ROW_GROUP_BYTES})
+    writer = keyed.write.options(**{"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES})
     action = partial(writer.parquet, directory, mode="append", compression="zstd")
     run_spark(action, f"materialising {root.operator_type}", directory)
 

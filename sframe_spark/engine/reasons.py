@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from sframe_spark.config import config
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.known_order import origin_of_order
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement, blocking_inputs, is_at_hand, largest_row_count, place
+from sframe_spark.engine.placement import Placement, blocking_inputs, is_at_hand, is_small, largest_row_count, place
 from sframe_spark.engine.reasons_left_out import reasons_of_firing
 from sframe_spark.engine.witnesses import not_known
 from sframe_spark.operators.asof_join import AsofJoin
@@ -167,8 +166,7 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
 
 def fits_in_memory(node: PlannerNode) -> bool:
     """True when a node has few rows and is computed without a Spark query."""
-    rows = largest_row_count(node)
-    return runs_as_kernels(node) and rows is not None and rows <= config.small_rows
+    return runs_as_kernels(node) and is_small(node)
 
 
 def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:

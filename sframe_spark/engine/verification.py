@@ -16,7 +16,7 @@ from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import is_materialized, optimize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement
+from sframe_spark.engine.placement import Placement, is_small
 from sframe_spark.engine.runner import FlatPlan
 from sframe_spark.engine.tasks import RangeTask
 from sframe_spark.engine.verification_report import DRIVER, QUERY, SNAPSHOT, TASKS, Run, Section, report
@@ -60,7 +60,7 @@ class ObservedExecutor(Executor):
 
     def run_section(self, node: PlannerNode, placement: Placement) -> PlannerNode:
         """Execute one section into a source; one that runs on the driver is recorded here."""
-        if node.operator.is_source or not placement.segment or not self._is_small(node):
+        if node.operator.is_source or not placement.segment or not is_small(node):
             return super().run_section(node, placement)
         with recorded_plans() as plans:
             result = super().run_section(node, placement)

@@ -89,14 +89,12 @@ def remove_directory(directory: str, owner: int) -> None:
 
     Nobody is left to be told when deleting fails; the start of the next store tries again.
     """
-    if os.getpid() != owner:
-        return
     if is_local(directory):
         remove_own(directory, owner)
-        return
-    filesystem, path = filesystem_of(directory)
-    with telling("remove temporary directory", directory):
-        filesystem.delete_dir(path)
+    elif os.getpid() == owner:
+        filesystem, path = filesystem_of(directory)
+        with telling("remove temporary directory", directory):
+            filesystem.delete_dir(path)
 
 
 _STORES: dict[tuple[str, int], TemporaryStore] = {}

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import sys
+
+from pyspark.sql import SparkSession
 
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.session import get_session
-from sframe_spark.session.build import local_settings
-from sframe_spark.session.java import find_java
+from tests.properties.other_sparks import start_session
 
 # About the smallest that Spark starts with. A row of five numbers takes 40 bytes as plain arrays.
 HEAP = "512m"
@@ -16,21 +16,9 @@ ROWS = 40_000_000
 GROUPS = 1_000_000
 
 
-def start() -> None:
-    """Start the session that the engine adopts."""
-    from pyspark.sql import SparkSession
-
-    os.environ["JAVA_HOME"] = str(find_java().home)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    builder = SparkSession.builder.master("local[2]").appName("sframe_spark small heap")
-    for key, value in {**local_settings(), "spark.driver.memory": HEAP}.items():
-        builder = builder.config(key, value)
-    builder.getOrCreate()
-
-
 def main(directory: str) -> None:
     """Make, save, group and sort the rows; the last line of the output says what came of it."""
-    start()
+    start_session(SparkSession.builder.master("local[2]").appName("sframe_spark small heap"), {"spark.driver.memory": HEAP})
     columns = ("id", "(id * 7919) % 40000003 AS k", f"(id * 31) % {GROUPS} AS g", "rand(1) AS a", "rand(2) AS b")
     SFrame(get_session().range(ROWS).selectExpr(*columns)).save(f"{directory}/rows.sframe")
     frame = load_sframe(f"{directory}/rows.sframe")

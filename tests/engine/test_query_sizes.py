@@ -8,10 +8,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.query import LARGE_PARTITION_BYTES, ROW_GROUP_ROWS, lower, row_bytes, size_of
+from sframe_spark.engine.query import LARGE_PARTITION_BYTES, lower, row_bytes, size_of
 from sframe_spark.operators.sources import RangeSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, get_session, shuffle_partitions
+from sframe_spark.storage.writer import ROWS_PER_GROUP
 from tests.properties.other_sparks import last_line
 
 pytestmark = pytest.mark.spark
@@ -40,13 +41,13 @@ def test_exchanges_of_much_data_start_with_more_partitions() -> None:
 
 
 def test_row_groups_written_by_spark_are_small(tmp_path: Path) -> None:
-    count = 6 * ROW_GROUP_ROWS
+    count = 6 * ROWS_PER_GROUP
     frame = SFrame({"a": SArray(range(count)) * 7 % count, "b": SArray(range(count)) * 0.1})
     frame.sort("a").save(str(tmp_path / "sorted.sframe"))
     files = [pq.ParquetFile(file).metadata for file in (tmp_path / "sorted.sframe").glob("*.parquet")]
     groups = [file.row_group(place).num_rows for file in files for place in range(file.num_row_groups)]
     assert sum(groups) == count
-    assert max(groups) <= ROW_GROUP_ROWS
+    assert max(groups) <= ROWS_PER_GROUP
 
 
 @pytest.mark.campaign

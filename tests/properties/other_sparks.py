@@ -10,7 +10,9 @@ import os
 import random
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from pyspark.find_spark_home import _find_spark_home
 
@@ -30,15 +32,18 @@ def start(kind: str) -> None:
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_HOME", _find_spark_home())
+    if kind == "connect":
+        start_session(SparkSession.builder.remote(SERVER), {"spark.driver.memory": "1g"})
+    else:
+        settings = {**socket_settings(), "spark.driver.memory": "1g", "spark.executor.memory": "700m"}
+        start_session(SparkSession.builder.master(MASTER).appName("sframe_spark cluster test"), settings)
+
+
+def start_session(builder: Any, settings: Mapping[str, str]) -> None:
+    """Start a session with the settings of our local ones but for some, as a user would before the engine adopts it."""
     os.environ["JAVA_HOME"] = str(find_java().home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    settings = {**local_settings(), "spark.driver.memory": "1g"}
-    if kind == "connect":
-        builder = SparkSession.builder.remote(SERVER)
-    else:
-        builder = SparkSession.builder.master(MASTER).appName("sframe_spark cluster test")
-        settings |= {**socket_settings(), "spark.executor.memory": "700m"}
-    for key, value in settings.items():
+    for key, value in {**local_settings(), **settings}.items():
         builder = builder.config(key, value)
     builder.getOrCreate()
 

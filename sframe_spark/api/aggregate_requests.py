@@ -1,0 +1,78 @@
+"""What ``groupby`` and its kin make of the aggregates that users give: requests with names of output columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.api.aggregate import COUNT, AggregateRequest
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
+
+
+def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateRequest]]:
+    """Output names and requests of all operations given to ``groupby``.
+
+    Parameters
+    ----------
+    operations
+        Each a request, a list of requests, or a dict from output name to request (an empty name stands for the default).
+
+    Raises
+    ------
+    TypeError
+        If something else is given.
+    RuntimeError
+        If two dicts give one output name.
+
+    Examples
+    --------
+    >>> from sframe_spark.api.aggregate import MIN, SUM
+    >>> [name for name, _ in expand_requests([{"total": SUM("v")}, [COUNT, MIN("v")]])]
+    ['total', 'Count', 'Min of v']
+    """
+    result: list[tuple[str, AggregateRequest]] = []
+    chosen: set[str] = set()
+    for operation in operations:
+        if not isinstance(operation, dict):
+            items = operation if isinstance(operation, (list, tuple)) else [operation]
+            result += [(found.label, found) for found in map(one_request, items)]
+            continue
+        for name, item in operation.items():
+            if not isinstance(name, str):
+                raise SchemaError(f"an output column is named by a str, got {name!r}")
+            if name in chosen:
+                raise UnsupportedOperationError(f"two operations are to make the column {name!r}: give each its own name")
+            if name:
+                chosen.add(name)
+            found = one_request(item)
+            result.append((name or found.label, found))
+    return result
+
+
+def one_request(item: Any) -> AggregateRequest:
+    """A request, or ``COUNT`` without parentheses."""
+    if isinstance(item, AggregateRequest):
+        return item
+    if item is COUNT:
+        return COUNT()
+    raise SchemaError(f"an aggregate such as aggregate.SUM('column') is needed, got {item!r}")
+
+
+def output_names(keys: Sequence[str], requests: Sequence[tuple[str, AggregateRequest]], named: set[str]) -> list[str]:
+    """Names of the key and output columns; default names that repeat get a number.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If names that the caller chose are not unique.
+    """
+    if len(set(keys)) != len(keys) or any(name in keys for name in named):
+        raise UnsupportedOperationError("output columns need names of their own: a key or an output name is there twice")
+    result = list(keys)
+    for name, _ in requests:
+        chosen, number = name, 0
+        while chosen in result:
+            number += 1
+            chosen = f"{name}.{number}"
+        result.append(chosen)
+    return result
