@@ -71,29 +71,27 @@ def measure(case: Case, data: Data, runs: int) -> tuple[float, float]:
     """Median seconds of both sides, taken in turns after one run each that also compares their results.
 
     A side that takes less than a second is run more often before it is measured, and while it is if both do: the JVM compiles it in its first runs.
+    It also runs twice in each of its turns, of which the second counts: the JVM still compiles and collects garbage for the other side in the first.
     """
     start = time.perf_counter()
-    ours, by_hand = sample(case.ours(data)), sample(case.by_hand(data))
-    if not same(ours, by_hand):
-        raise SystemExit(f"{case.name}: results differ: {str(ours)[:500]} and {str(by_hand)[:500]}")
-    times: tuple[list[float], list[float]] = ([], [])
-
-    def take_turns() -> None:
-        for taken, action in zip(times, (case.ours, case.by_hand), strict=True):
-            taken.append(seconds(partial(action, data)))
-
-    take_turns()
-    for taken, action in zip(times, (case.ours, case.by_hand), strict=True):
-        if taken[0] < SHORT_SECONDS:
-            for _ in range(RUNS_TO_COMPILE):
-                action(data)
-    if max(times[0][0], times[1][0]) < SHORT_SECONDS:
-        times[0].clear()
-        times[1].clear()
+    sides = case.ours, case.by_hand
+    samples = [sample(action(data)) for action in sides]
+    if not same(*samples):
+        raise SystemExit(f"{case.name}: results differ: {str(samples[0])[:500]} and {str(samples[1])[:500]}")
+    first = [seconds(partial(action, data)) for action in sides]
+    short = [taken < SHORT_SECONDS for taken in first]
+    for action, is_short in zip(sides, short, strict=True):
+        for _ in range(RUNS_TO_COMPILE * is_short):
+            action(data)
+    times: list[list[float]] = [[taken] for taken in first] if not any(short) else [[], []]
+    if all(short):
         runs *= RUNS_TO_COMPILE
     # One run is enough of what takes minutes.
     while len(times[0]) < runs and (not times[0] or time.perf_counter() - start < LONG_SECONDS):
-        take_turns()
+        for taken, action, is_short in zip(times, sides, short, strict=True):
+            if is_short:
+                action(data)
+            taken.append(seconds(partial(action, data)))
     return statistics.median(times[0]), statistics.median(times[1])
 
 

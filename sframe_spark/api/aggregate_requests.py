@@ -49,6 +49,18 @@ def expand_requests(operations: Sequence[Any]) -> list[tuple[str, AggregateReque
     return result
 
 
+def chosen_names(operations: Sequence[Any]) -> set[str]:
+    """Output names that the caller chose; an empty name stands for the default.
+
+    Examples
+    --------
+    >>> from sframe_spark.api.aggregate import MAX, SUM
+    >>> chosen_names([{"total": SUM("v"), "": MAX("v")}, COUNT])
+    {'total'}
+    """
+    return {name for operation in operations if isinstance(operation, dict) for name in operation if name}
+
+
 def one_request(item: Any) -> AggregateRequest:
     """A request, or ``COUNT`` without parentheses."""
     if isinstance(item, AggregateRequest):

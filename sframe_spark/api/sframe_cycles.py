@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.aggregate import AggregateRequest
-from sframe_spark.api.aggregate_requests import expand_requests, output_names
+from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.functions import general
 from sframe_spark.api.nodes import row_tuples
 from sframe_spark.api.sframe_columns import TakenNameError
@@ -206,7 +206,7 @@ class Cycles(Relational):
         """Aggregations, and the names of the keys and the aggregates."""
         requests = expand_requests([] if operations is None else [operations])
         aggregations = [self._aggregation(request) for _, request in requests]
-        chosen = {name for name in operations if name} if isinstance(operations, dict) else set()
+        chosen = chosen_names([operations])
         return aggregations, output_names([self._names[key] for key in keys], requests, chosen)
 
 

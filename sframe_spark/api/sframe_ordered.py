@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.aggregate_requests import expand_requests, output_names
+from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.sframe_relational import Relational, joined_names
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
@@ -179,8 +179,7 @@ class Ordered(Relational):
         groups = [self._group_position(name) for name in column_names(by, "by")]
         requests = expand_requests([aggregates])
         aggregations = [self._aggregation(request) for _, request in requests]
-        chosen = set(aggregates) if isinstance(aggregates, dict) else set()
-        names = output_names(self._names, requests, chosen)
+        names = output_names(self._names, requests, chosen_names([aggregates]))
         low, high = (distance_limit(value, column_type, column_type, what) or 0 for value, what in ((before, "before"), (after, "after")))
         # Only the columns that take part are read, and moved if the rows must be sorted.
         needed = sorted({key, *groups, *(position for a in aggregations for position in a.positions)})

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest, MissingArgumentColumnError
-from sframe_spark.api.aggregate_requests import expand_requests, output_names
+from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.indexing import UnorderedError, head_count, is_collection
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
@@ -152,7 +152,7 @@ class Relational(Columns):
                 raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by")
         requests = expand_requests([operations, *args])
         aggregations = [self._aggregation(request) for _, request in requests]
-        chosen = {name for operation in (operations, *args) if isinstance(operation, dict) for name in operation}
+        chosen = chosen_names([operations, *args])
         names = output_names(keys, [(name if name in chosen else self._default_name(name, request), request) for name, request in requests], chosen)
         grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
         return self._new(grouped, names)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.api.aggregate_requests import expand_requests, output_names
+from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
@@ -62,8 +62,7 @@ class RunningColumns(Relational):
         keys = self._running_keys(by)
         requests = expand_requests([operations])
         aggregations = [self._aggregation(request) for _, request in requests]
-        chosen = set(operations) if isinstance(operations, dict) else set()
-        names = output_names(self._names, requests, chosen)
+        names = output_names(self._names, requests, chosen_names([operations]))
         used = sorted({*keys, *(position for a in aggregations for position in a.positions)}) or [*range(len(self._names))][:1]
         places = {position: place for place, position in enumerate(used)}
         moved = [attrs.evolve(a, positions=tuple(places[p] for p in a.positions)) for a in aggregations]

@@ -17,6 +17,7 @@ import attrs
 
 from sframe_spark.planner.properties.partitioning import PlanNode
 from sframe_spark.session import get_session, is_started
+from sframe_spark.session.session import active_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -195,45 +196,63 @@ def _plan_of(tree: list[tuple[int, str, str]]) -> PlanNode:
     return waiting[0][1]
 
 
+def job_plan(stages: int) -> ExecutedPlan:
+    """The plan of a job without a query, which has one stage more than exchanges.
+
+    Examples
+    --------
+    >>> job_plan(2).names()
+    ['MapPartitions', 'Exchange', 'RDDScan']
+    """
+    node = PlanNode("RDDScan", ())
+    for name in (*["Exchange"] * (stages - 1), "MapPartitions"):
+        node = PlanNode(name, (node,))
+    return ExecutedPlan(node, ("",) * (stages + 1))
+
+
 @contextlib.contextmanager
 def recorded_plans() -> Iterator[list[ExecutedPlan]]:
-    """A list that holds, after the block, the plans that this thread's actions in Spark ran in it, first things first."""
+    """A list that holds, after the block, the plans that this thread's actions in Spark ran in it: queries first, then jobs without one."""
     found: list[ExecutedPlan] = []
-    first = _next_execution(get_session()) if is_started() else 0
-    tag = f"sframe_spark-verify-{uuid.uuid4().hex}"
-    with _tagged(tag):
+    before = get_session() if is_started() else active_session()
+    first = _next_execution(before) if before else 0
+    tag = f"sframe_spark-verify-{uuid.uuid4().hex}" if before else None
+    with _tagged(before, tag):
         yield found
     if is_started():
         found += _plans_since(get_session(), first, tag)
 
 
 @contextlib.contextmanager
-def _tagged(tag: str) -> Iterator[None]:
+def _tagged(session: SparkSession | None, tag: str | None) -> Iterator[None]:
     """Mark the jobs of this thread, and of those it starts, so that those of others are told from them."""
-    if not is_started():
+    if session is None or tag is None:
         yield
         return
-    context = get_session().sparkContext
-    context.addJobTag(tag)
+    session.sparkContext.addJobTag(tag)
     try:
         yield
     finally:
-        context.removeJobTag(tag)
+        session.sparkContext.removeJobTag(tag)
 
 
-def _store(session: SparkSession) -> Any:
-    """Spark's own list of executions, once everything that happened so far has been entered in it."""
-    session.sparkContext._jsc.sc().listenerBus().waitUntilEmpty()
-    return session._jsparkSession.sharedState().statusStore()
+def _status(session: SparkSession) -> tuple[Any, Any]:
+    """Spark's own lists of executions and of jobs, once everything that happened so far has been entered in them."""
+    spark = session.sparkContext._jsc.sc()
+    spark.listenerBus().waitUntilEmpty()
+    return _items(session._jsparkSession.sharedState().statusStore().executionsList()), _items(spark.statusStore().jobsList(None))
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(place) for place in range(sequence.size())]
 
 
 def _next_execution(session: SparkSession) -> int:
-    executions = _store(session).executionsList()
-    return max((executions.apply(place).executionId() for place in range(executions.size())), default=-1) + 1
+    return max((execution.executionId() for execution in _status(session)[0]), default=-1) + 1
 
 
-def _plans_since(session: SparkSession, first: int, tag: str) -> list[ExecutedPlan]:
-    """The plans of our executions from one on, as they are in the end."""
+def _plans_since(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
+    """The plans of our executions from one on, and of our other jobs, as they are in the end."""
     deadline = time.monotonic() + _LONGEST_WAIT
     while True:
         plans = _plans_so_far(session, first, tag)
@@ -242,18 +261,15 @@ def _plans_since(session: SparkSession, first: int, tag: str) -> list[ExecutedPl
         time.sleep(_PAUSE)
 
 
-def _plans_so_far(session: SparkSession, first: int, tag: str) -> list[ExecutedPlan]:
-    executions = _store(session).executionsList()
-    ours = _jobs_with_tag(session, tag)
-    chosen = []
-    for place in range(executions.size()):
-        execution = executions.apply(place)
-        jobs = execution.jobs().keys().mkString(",")
-        is_ours = not jobs or not ours or not ours.isdisjoint(map(int, jobs.split(",")))
-        if execution.executionId() >= first and is_ours:
-            chosen.append((execution.executionId(), execution.physicalPlanDescription()))
-    return [read_plan(text) for _, text in sorted(chosen)]
-
-
-def _jobs_with_tag(session: SparkSession, tag: str) -> set[int]:
-    return set(session.sparkContext._jsc.sc().statusTracker().getJobIdsForTag(tag))
+def _plans_so_far(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
+    executions, jobs = _status(session)
+    stages = {job.jobId(): job.stageIds().size() for job in jobs if tag is None or job.jobTags().contains(tag)}
+    of_queries: set[int] = set()
+    texts: dict[int, str] = {}
+    for execution in executions:
+        own = {int(job) for job in execution.jobs().keys().mkString(",").split(",") if job}
+        of_queries |= own
+        if execution.executionId() >= first and (not own or not own.isdisjoint(stages)):
+            texts[execution.executionId()] = execution.physicalPlanDescription()
+    alone = sorted(stages.keys() - of_queries)
+    return [*(read_plan(texts[number]) for number in sorted(texts)), *(job_plan(stages[job]) for job in alone)]

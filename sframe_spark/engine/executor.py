@@ -12,6 +12,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine import query
 from sframe_spark.engine.calls import called_again
+from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     Placement,
@@ -24,7 +25,7 @@ from sframe_spark.engine.placement import (
 from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
-from sframe_spark.engine.tasks import RangeTask, collect_rows, run_tasks, summarize_range, write_segment
+from sframe_spark.engine.tasks import RangeTask, collect_rows, summarize_range, write_segment
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators import suffix_sort
 from sframe_spark.operators.groupby import GroupBy, Reduce

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -12,6 +11,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.sources import SparkSource
@@ -160,17 +160,4 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
             raise StorageError(damage) from None
         if tells_of_full_disk(text):
             raise StorageError(f"Spark failed while {description}: {full_disk(location or temporary_root())}") from None
-        raise ExecutionError(f"Spark failed while {description}: {first_lines(text)}") from None
-
-
-def first_lines(text: str) -> str:
-    """The telling lines of a Spark error, without the codes that Spark puts around them.
-
-    Examples
-    --------
-    >>> first_lines("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n\\tat org.apache.spark")
-    'Division by zero.'
-    """
-    lines = [line for line in text.splitlines() if line.strip() and not line.lstrip().startswith("at ")]
-    plain = re.sub(r"\[[A-Z][A-Z0-9_.]*\] |,? ?SQLSTATE: \w+", "", " ".join(lines[:3]))
-    return plain.strip()[:600]
+        raise ExecutionError(f"Spark failed while {description}: {in_one_line(text)}") from None

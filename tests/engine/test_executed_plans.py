@@ -154,3 +154,16 @@ def test_plans_of_other_threads_are_not_recorded(spark: Any) -> None:
         other.submit(lambda: session.range(7).repartition(2).toArrow()).result()
         session.range(9).toArrow()
     assert [plan.count("Exchange") for plan in plans] == [0]
+
+
+@pytest.mark.spark
+def test_jobs_without_a_query_are_recorded_with_their_exchanges(spark: Any) -> None:
+    from concurrent.futures import ThreadPoolExecutor
+
+    context = get_session().sparkContext
+    with ThreadPoolExecutor(1) as other, recorded_plans() as plans:
+        other.submit(lambda: context.parallelize(range(3), 1).collect()).result()
+        context.parallelize(range(9), 3).map(lambda number: (number % 2, number)).groupByKey().collect()
+        context.parallelize(range(9), 3).collect()
+        get_session().range(9).toArrow()
+    assert [plan.names() for plan in plans] == [["Range"], ["MapPartitions", "Exchange", "RDDScan"], ["MapPartitions", "RDDScan"]]

@@ -33,8 +33,8 @@ class Work:
     @classmethod
     def of(cls, plans: Sequence[ExecutedPlan]) -> Work:
         """Counts over plans; tasks that compute ranges of rows themselves are no queries."""
-        queries = [plan for plan in plans if plan.root.name != "MapInArrow"]
-        return cls(len(queries), sum(plan.count("Exchange") for plan in queries), sum(plan.count("Sort") for plan in queries))
+        queries = [plan for plan in plans if plan.root.name != "MapPartitions"]
+        return cls(len(queries), sum(plan.count("Exchange") for plan in plans), sum(plan.count("Sort") for plan in plans))
 
 
 @pytest.fixture

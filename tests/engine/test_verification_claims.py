@@ -97,8 +97,8 @@ def test_nothing_is_claimed_of_operators_without_a_claim() -> None:
 
 def test_tasks_exchange_nothing() -> None:
     plan = zip_columns(ROWS, ROWS)
-    assert wrong(check_tasks(plan, [executed("MapInArrow", "Range")])) == []
-    found = wrong(check_tasks(plan, [executed("MapInArrow", "Range"), executed("MapInArrow", "Exchange", "Range")]))
+    assert wrong(check_tasks(plan, [executed("MapPartitions", "RDDScan")])) == []
+    found = wrong(check_tasks(plan, [executed("MapPartitions", "RDDScan"), executed("MapPartitions", "Exchange", "RDDScan")]))
     assert found == [
         "exchanges: none claimed: 1 ran",
         "ranges of rows stay in their tasks: a node of the plan moves rows between tasks",

@@ -55,6 +55,7 @@ _ROW_WISE = (
     "ArrowEvalPython",
     "MapInArrow",
     "MapInPandas",
+    "MapPartitions",
     "CollectMetrics",
     "DeserializeToObject",
     "MapElements",

@@ -1,0 +1,88 @@
+"""Independent pieces of work as tasks of one Spark job, and their results."""
+
+from __future__ import annotations
+
+import gc
+import pickle
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+
+from sframe_spark.errors import ExecutionError, SFrameError, StorageError
+from sframe_spark.operators.worker import CarriedError, packed
+from sframe_spark.session import default_parallelism, get_session
+from sframe_spark.session.cancel import run_cancellable
+from sframe_spark.session.workers import start_as_queries_do
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+Work = Callable[[], Any]
+
+# Number of the work, whether it failed, and its pickled result or error.
+Outcome = tuple[int, bool, bytes]
+
+
+def run_tasks(works: Sequence[Work], description: str) -> list[Any]:
+    """Results of independent pieces of work, in order, from one Spark job.
+
+    Starting a task costs more than a range of rows, so a core takes several pieces, one after the other.
+
+    Raises
+    ------
+    SFrameError
+        The first error of ours that a task met, as it was raised there.
+    """
+    spark = get_session()
+    tasks = min(len(works), default_parallelism(spark))
+    run = from_job if start_as_queries_do(spark) else from_query
+    outcomes = sorted(run_cancellable(lambda: run(spark, works, tasks), description))
+    for _, failed, payload in outcomes:
+        if failed:
+            raise pickle.loads(payload)
+    if [number for number, _, _ in outcomes] != list(range(len(works))):
+        raise ExecutionError(f"{description}: Spark returned results of {len(outcomes)} of {len(works)} tasks")
+    return [pickle.loads(payload) for _, _, payload in outcomes]
+
+
+def from_job(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[Outcome]:
+    """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long."""
+
+    def run(numbers: Iterable[int]) -> Iterator[Outcome]:
+        return outcomes_of(works, numbers)
+
+    return spark.sparkContext.parallelize(range(len(works)), tasks).mapPartitions(run).collect()
+
+
+def from_query(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[Outcome]:
+    """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server."""
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for outcome in outcomes_of(works, batch.column(0).to_pylist()):
+                yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
+
+    frame = spark.range(0, len(works), 1, tasks)
+    table = frame.mapInArrow(run, "number bigint, failed boolean, payload binary").toArrow()
+    return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
+
+
+def outcomes_of(works: Sequence[Work], numbers: Iterable[int]) -> Iterator[Outcome]:
+    """Outcomes of some of the works, in a worker."""
+    # A worker collects garbage after each task: among all objects of its modules, for 50 ms, unless they are set aside.
+    gc.freeze()
+    for number in numbers:
+        yield outcome_of(number, works[number])
+
+
+def outcome_of(number: int, work: Work) -> Outcome:
+    """A work's pickled result, or its error when it is one of ours (others fail the task, so Spark retries it)."""
+    try:
+        return number, False, pickle.dumps(work())
+    except StorageError as error:
+        # The task fails, so that Spark tries again on another machine; the last failure is told as what it is.
+        raise CarriedError(packed(error)) from None
+    except SFrameError as error:
+        error.__cause__ = None
+        return number, True, pickle.dumps(error)

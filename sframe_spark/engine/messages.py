@@ -1,0 +1,49 @@
+"""What an error of Spark says, in one line."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 600
+TRACEBACK = "Traceback (most recent call last):"
+
+# What stands around the words that tell what happened: where Py4J was, which task was lost, names of Java classes, Spark's codes.
+_AROUND = re.compile(
+    r"An error occurred while calling \S+"
+    r"|Job aborted due to stage failure: Task .*? most recent failure: Lost task .*?\): "
+    r"|Exception thrown in awaitResult:"
+    r"|\b(?:[a-z]\w*\.)+[A-Z]\w*(?:Exception|Error)(?:: |$)"
+    r"|Caused by: "
+    r"|\[[A-Z][A-Z0-9_.]*\] "
+    r"|,? ?SQLSTATE: \w+"
+)
+_FRAME = re.compile(r"\s*(?:at |\.\.\. \d+ more)")
+
+
+def in_one_line(text: str) -> str:
+    """The telling words of a Spark error, without stacks and codes.
+
+    Examples
+    --------
+    >>> in_one_line("[DIVIDE_BY_ZERO] Division by zero. SQLSTATE: 22012\\n\\tat org.apache.spark")
+    'Division by zero.'
+    >>> in_one_line("An error occurred while calling o7.collect.\\n: java.lang.OutOfMemoryError: Java heap space\\n\\tat java.base\\n\\t... 2 more")
+    'Java heap space'
+    """
+    if TRACEBACK in text:
+        return raised_in_python(text)
+    told = text.partition("Driver stacktrace:")[0]
+    lines = (_AROUND.sub("", line).strip(" :") for line in told.splitlines() if not _FRAME.match(line))
+    return " ".join(list(dict.fromkeys(filter(None, lines)))[:3])[:LONGEST]
+
+
+def raised_in_python(text: str) -> str:
+    """The exception that a traceback ends with.
+
+    Examples
+    --------
+    >>> raised_in_python("An exception was thrown:\\nTraceback (most recent call last):\\n  File 'a', line 1\\nKeyError: 'b'\\n\\tat java")
+    "KeyError: 'b'"
+    """
+    last = text.rpartition(TRACEBACK)[2]
+    return next((line for line in last.splitlines() if line and not line[0].isspace()), text)[:LONGEST].strip()

@@ -1,0 +1,40 @@
+"""Which Python runs the functions that Spark calls."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from typing import TYPE_CHECKING
+
+from sframe_spark.session.build import WORKER_PYTHON, is_remote
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+def start_as_queries_do(session: SparkSession) -> bool:
+    """Say whether jobs without a query run in this process's JVM and start the Python that queries of the session start.
+
+    A query starts the Python that its session names. A job starts the one that was named, or not, when Spark was started: a
+    user's ``python3`` may be without our packages.
+    """
+    if is_remote(session):
+        return False
+    of_queries = session.conf.get(WORKER_PYTHON, None)
+    return not of_queries or is_same_program(of_queries, session.sparkContext.pythonExec)
+
+
+def is_same_program(first: str, second: str) -> bool:
+    """Say whether two commands start one program from one directory: a virtual environment is known by the directory.
+
+    Examples
+    --------
+    >>> import sys
+    >>> is_same_program(sys.executable, sys.executable), is_same_program(sys.executable, "no such program")
+    (True, False)
+    """
+    places = [shutil.which(command) for command in (first, second)]
+    if None in places:
+        return first == second
+    one, other = (os.path.abspath(place) for place in places if place is not None)
+    return one == other or (os.path.dirname(one) == os.path.dirname(other) and os.path.realpath(one) == os.path.realpath(other))
