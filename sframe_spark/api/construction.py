@@ -163,8 +163,12 @@ def to_spark(node: PlannerNode, names: list[str]) -> Any:
     from sframe_spark.engine.materialize import optimize
     from sframe_spark.engine.options import MaterializeOptions
     from sframe_spark.engine.query import lower
+    from sframe_spark.planner.graph import postorder
+    from sframe_spark.storage.temporary import temporary_store
 
     with GRAPH_LOCK:
         plan = optimize(node)
     section, _ = Executor(MaterializeOptions()).for_query(plan)
+    # The DataFrame, and those made of it, may outlive the frame whose rows they read.
+    temporary_store().keep([node.operator for node in postorder([section]) if not node.inputs])
     return lower(section).sorted().toDF(*names)

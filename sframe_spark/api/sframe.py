@@ -331,7 +331,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         return np.array(row_tuples(self._node)).reshape(-1, len(self._names)) if self._names else np.empty(0)
 
     def to_spark(self) -> Any:
-        """The rows as a Spark DataFrame, in row order, with this frame's column names."""
+        """The rows as a Spark DataFrame, in row order, with this frame's column names.
+
+        What it reads of temporary data stays on disk until the process ends, since other DataFrames may be made of it.
+        """
         return construction.to_spark(self._node, self._names)
 
     def print_rows(

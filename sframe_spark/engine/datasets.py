@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 from typing import Any
 
 import attrs
@@ -15,11 +17,12 @@ from sframe_spark.operators.sources import segment_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.build import available_cores
 from sframe_spark.storage.adopt import adopt
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder, SegmentEntry
 from sframe_spark.storage.temporary import temporary_store
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.writer import ROWS_PER_GROUP, SegmentWriter
 
 
 @attrs.frozen(eq=False)
@@ -74,15 +77,18 @@ def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
 
 
 def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
-    """Rows in memory as a dataset of one segment."""
-    with new_dataset(types, options, order) as dataset:
-        writer = SegmentWriter(dataset.directory, 0, types)
-        try:
-            if chunk.rows:
-                writer.write(chunk.columns)
-            entry = writer.close()
-        except BaseException:
-            writer.abort()
-            raise
-        manifest = dataset.publish([entry])
+    """Rows in memory as a dataset, of one segment for each core where they are many."""
+    count = max(1, min(available_cores(), chunk.rows // ROWS_PER_GROUP))
+    ranges = pairwise(chunk.rows * part // count for part in range(count + 1))
+    with new_dataset(types, options, order) as dataset, ThreadPoolExecutor(count) as pool:
+        works = [pool.submit(write_part, dataset, number, chunk.slice(start, stop)) for number, (start, stop) in enumerate(ranges)]
+        manifest = dataset.publish([work.result() for work in works])
     return segment_source(manifest, dataset.handle)
+
+
+def write_part(dataset: NewDataset, number: int, rows: Chunk) -> SegmentEntry:
+    """Rows in memory as a segment; without rows there is no file."""
+    with SegmentWriter(dataset.directory, number, dataset.types) as writer:
+        if rows.rows:
+            writer.write(rows.columns)
+        return writer.close()

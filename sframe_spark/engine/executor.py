@@ -25,6 +25,7 @@ from sframe_spark.engine.placement import (
 from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
+from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.engine.tasks import RangeTask, collect_rows, summarize_range, write_segment
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators import suffix_sort
@@ -87,7 +88,8 @@ class Executor:
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one Spark query, with what cannot be part of it already executed."""
-        return self._with_full_sorts_if_needed(lambda plan: self._fit_for_query(*self.section(plan)), root)
+        node, placement = self._with_full_sorts_if_needed(lambda plan: self._fit_for_query(*self.section(plan)), root)
+        return with_stored_tables(node), placement
 
     def _with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
@@ -202,6 +204,7 @@ class Executor:
 
     def _run_query(self, node: PlannerNode) -> PlannerNode:
         self.log.append(f"query: {node.operator_type}")
+        node = with_stored_tables(node)
         bound = node.length.at_most
         if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
             return self._keep(query.collect(node), node)
@@ -223,6 +226,7 @@ class Executor:
     def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
         from sframe_spark.engine.datasets import new_dataset
 
+        node = with_stored_tables(node)
         plan = FlatPlan.of(node)
         tasks = self._with_states(plan, self._ranges(placement.base_rows))
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.base_rows} rows")

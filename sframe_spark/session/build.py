@@ -65,7 +65,7 @@ def open_session(base: SparkSession) -> SparkSession:
     for key, value in (FIXED_SETTINGS if is_remote(session) else {**FIXED_SETTINGS, **LOCAL_SETTINGS}).items():
         session.conf.set(key, value)
     session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(config.batch_rows))
-    if str(base.conf.get("spark.master", "")).startswith("local") and not base.conf.get(WORKER_PYTHON, ""):
+    if is_on_this_machine(base) and not base.conf.get(WORKER_PYTHON, ""):
         # Spark would start the `python3` of the PATH, which need not have our packages; a cluster's Python is its owner's.
         session.conf.set(WORKER_PYTHON, sys.executable)
     return session
@@ -74,6 +74,11 @@ def open_session(base: SparkSession) -> SparkSession:
 def is_remote(session: SparkSession) -> bool:
     """Say whether the session talks to a Spark Connect server rather than to a JVM of its own."""
     return hasattr(type(session), "is_stopped")
+
+
+def is_on_this_machine(session: SparkSession) -> bool:
+    """Say whether all work of the session is done on the machine of its driver."""
+    return str(session.conf.get("spark.master", "")).startswith("local")
 
 
 def start_spark() -> SparkSession:

@@ -1,4 +1,4 @@
-"""Which Python runs the functions that Spark calls."""
+"""What Spark runs outside of this process: which Python, and which files it reaches."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import os
 import shutil
 from typing import TYPE_CHECKING
 
-from sframe_spark.session.build import WORKER_PYTHON, is_remote
+from sframe_spark.config import config
+from sframe_spark.session.build import WORKER_PYTHON, is_on_this_machine, is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -38,3 +39,8 @@ def is_same_program(first: str, second: str) -> bool:
         return first == second
     one, other = (os.path.abspath(place) for place in places if place is not None)
     return one == other or (os.path.dirname(one) == os.path.dirname(other) and os.path.realpath(one) == os.path.realpath(other))
+
+
+def reads_our_files(session: SparkSession) -> bool:
+    """Say whether Spark reaches the directory of temporary data: one on this machine does, a cluster if the user chose the directory."""
+    return config.temporary_directory is not None or (not is_remote(session) and is_on_this_machine(session))

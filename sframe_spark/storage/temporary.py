@@ -53,6 +53,7 @@ class TemporaryStore:
     def __init__(self, root: str) -> None:
         self._owner = os.getpid()
         self._numbers = itertools.count()
+        self._kept: list[object] = []
         location = normalised(root)
         with telling("create a temporary directory in", location):
             if is_local(location):
@@ -71,12 +72,9 @@ class TemporaryStore:
             _create(directory)
         return DatasetHandle(directory)
 
-    def new_dataset_directory(self) -> str:
-        """Return a new, empty directory that stays until the process ends."""
-        directory = join(self.directory, f"kept-{next(self._numbers):06d}")
-        with telling("create temporary directory", directory):
-            _create(directory)
-        return directory
+    def keep(self, holder: object) -> None:
+        """Keep the datasets that something refers to until the process ends."""
+        self._kept.append(holder)
 
 
 def _create(location: str) -> None:

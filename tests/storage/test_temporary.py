@@ -37,11 +37,21 @@ def test_the_last_reference_deletes_the_directory(tmp_path: Any) -> None:
     assert not os.path.exists(directory)
 
 
+def test_what_is_kept_stays_until_the_process_ends(tmp_path: Any) -> None:
+    store = TemporaryStore(str(tmp_path))
+    handle = store.new_dataset()
+    directory = handle.directory
+    store.keep([handle])
+    del handle
+    gc.collect()
+    assert os.path.isdir(directory)
+
+
 def test_directories_are_new_and_empty(tmp_path: Any) -> None:
     store = TemporaryStore(str(tmp_path))
     handles = [store.new_dataset() for _ in range(5)]
-    directories = [handle.directory for handle in handles] + [store.new_dataset_directory()]
-    assert len(set(directories)) == 6 and all(os.listdir(directory) == [] for directory in directories)
+    directories = [handle.directory for handle in handles]
+    assert len(set(directories)) == 5 and all(os.listdir(directory) == [] for directory in directories)
     assert os.path.basename(store.directory).startswith(f"{PREFIX}{os.getpid()}-")
 
 
@@ -49,7 +59,8 @@ def test_everything_goes_with_the_process(tmp_path: Any) -> None:
     done = run(f"""
 from sframe_spark.storage.temporary import TemporaryStore
 store = TemporaryStore({str(tmp_path)!r})
-handle, kept = store.new_dataset(), store.new_dataset_directory()
+handle = store.new_dataset()
+store.keep(store.new_dataset())
 open(handle.directory + "/x", "w").close()
 """)
     assert done.returncode == 0, done.stderr
