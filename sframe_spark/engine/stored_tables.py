@@ -16,9 +16,6 @@ from sframe_spark.session import get_session
 from sframe_spark.session.workers import reads_our_files
 from sframe_spark.storage.writer import ROWS_PER_GROUP
 
-# Where a table remembers the dataset of its columns, with their positions in it.
-STORED = "stored columns"
-
 
 def with_stored_tables(root: PlannerNode) -> PlannerNode:
     """The plan, with segments in place of large tables in memory; they stay as long as the table does."""
@@ -40,13 +37,13 @@ def is_worth_storing(table: MemorySource) -> bool:
 
 def as_segments(table: MemorySource, wanted: Iterable[int]) -> SegmentSource:
     """The same columns and rows of a dataset, which is written with all wanted columns of the table unless it has them."""
-    positions, stored = table.data.remembered.get(STORED, ((), None))
-    if stored is None or not set(wanted) <= set(positions):
+    positions, segments = table.stored or ((), None)
+    if segments is None or not set(wanted) <= set(positions):
         positions = tuple(sorted({*wanted, *positions}))
-        stored = written(attrs.evolve(table, positions=positions, start=0, stop=table.data.rows))
-        table.data.remembered[STORED] = positions, stored
+        segments = written(attrs.evolve(table, positions=positions, start=0, stop=table.data.rows))
+        table.store(positions, segments)
     places = [positions.index(position) for position in table.positions]
-    return stored.with_columns(places).rows_between(table.start, table.stop)
+    return segments.with_columns(places).rows_between(table.start, table.stop)
 
 
 def written(table: MemorySource) -> SegmentSource:

@@ -14,7 +14,7 @@ from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
 from sframe_spark.storage.statistics import column_statistics, merge, of_some_rows
 
-# Facts about rows in memory are found by looking at them, which pays for tables that are not huge.
+# Facts about rows in memory are found by looking at them, which pays for so many at a time: 10 ns a float or text, 1 ns an int.
 MOST_CELLS_LOOKED_AT = 20_000_000
 # Of very wide frames only some orderings are written down.
 MOST_RECORDED = 64
@@ -51,15 +51,16 @@ def segment_statistics(source: SegmentSource) -> Statistics:
 
 
 def memory_statistics(source: MemorySource) -> Statistics:
-    """Facts about arrays in memory, found once per table."""
+    """Facts about arrays in memory, found once per column, or recorded when it was written for Spark."""
     data = source.data
-    if data.rows * len(data.columns) > MOST_CELLS_LOOKED_AT:
-        return (UNKNOWN_STATISTICS,) * len(source.positions)
     known: dict[int, ColumnStatistics] = data.remembered.setdefault("statistics", {})
-    for position in source.positions:
-        if position not in known:
-            known[position] = column_statistics(data.columns[position], source.types[position])
-    facts = [known[position] for position in source.positions]
+    if source.stored is not None:
+        positions, segments = source.stored
+        known |= {position: found for position, found in zip(positions, segment_statistics(segments), strict=True) if position not in known}
+    unknown = {position for position in source.positions if position not in known}
+    if data.rows * len(unknown) <= MOST_CELLS_LOOKED_AT:
+        known |= {position: column_statistics(data.columns[position], source.types[position]) for position in unknown}
+    facts = [known.get(position, UNKNOWN_STATISTICS) for position in source.positions]
     whole = source.start == 0 and source.stop == data.rows
     return tuple(facts if whole else map(of_some_rows, facts))
 

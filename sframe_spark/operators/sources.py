@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 MOST_ROWS_KEPT_OPEN = 20_000
+# Where a table remembers the dataset of its columns.
+STORED = "stored columns"
 
 
 @attrs.frozen
@@ -95,6 +97,16 @@ class MemorySource(Source):
     def with_columns(self, positions: Sequence[int]) -> MemorySource:
         """The same arrays with other positions."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    @property
+    def stored(self) -> tuple[tuple[int, ...], SegmentSource] | None:
+        """A dataset of all rows of the table, with the positions of its columns in the table, if one was written."""
+        found: tuple[tuple[int, ...], SegmentSource] | None = self.data.remembered.get(STORED)
+        return found
+
+    def store(self, positions: tuple[int, ...], segments: SegmentSource) -> None:
+        """Let every source of the same table know a dataset of its rows."""
+        self.data.remembered[STORED] = positions, segments
 
     def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> MemorySource:
         """The same rows, known to be in one more order of the table's columns."""

@@ -15,7 +15,8 @@ from sframe_spark.engine import stored_tables
 from sframe_spark.engine.executed_plans import recorded_plans
 from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.stored_tables import STORED, with_stored_tables
+from sframe_spark.engine.stored_tables import with_stored_tables
+from sframe_spark.operators import source_statistics
 from sframe_spark.operators.sources import MemorySource, SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -50,13 +51,13 @@ def table(frame: SFrame) -> MemorySource:
 
 
 def stored(frame: SFrame) -> SegmentSource | None:
-    found: SegmentSource | None = table(frame).data.remembered.get(STORED, ((), None))[1]
-    return found
+    found = table(frame).stored
+    return None if found is None else found[1]
 
 
 def columns(frame: SFrame) -> tuple[int, ...]:
-    found: tuple[int, ...] = table(frame).data.remembered.get(STORED, ((), None))[0]
-    return found
+    found = table(frame).stored
+    return () if found is None else found[0]
 
 
 def test_queries_and_tasks_read_segments_that_were_written_once(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -149,3 +150,20 @@ def test_a_dataframe_outlives_the_frame_that_it_was_made_of(is_written: bool) ->
     del part, frame
     gc.collect()
     assert df.where("b >= 0").count() == sum(number % 7 == 3 for number in range(ROWS))
+
+
+def test_what_was_recorded_when_a_table_was_written_is_known_of_it(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_statistics, "MOST_CELLS_LOOKED_AT", 0)
+    assert not source_statistics.source_statistics(table(frame))[1].ascending
+    frame["b"].cumulative_sum().materialize()
+    first, second, third = source_statistics.source_statistics(table(frame))
+    assert second.strictly_ascending and (second.first, second.maximum) == (0.0, 499.5)
+    assert not first.bounds_known and not third.bounds_known
+    part = source_statistics.source_statistics(table(frame).rows_between(3, 9))[1]
+    assert part.strictly_ascending and not part.edges_known
+
+
+def test_only_columns_that_are_asked_for_are_looked_at(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(source_statistics, "MOST_CELLS_LOOKED_AT", ROWS)
+    assert not source_statistics.source_statistics(table(frame))[1].ascending
+    assert source_statistics.source_statistics(table(frame).with_columns([1]))[0].strictly_ascending
