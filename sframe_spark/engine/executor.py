@@ -26,7 +26,7 @@ from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.stored_tables import with_stored_tables
-from sframe_spark.engine.tasks import RangeTask, collect_rows, summarize_range, write_segment
+from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, summarize_range, write_segment
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators import suffix_sort
 from sframe_spark.operators.groupby import GroupBy, Reduce
@@ -40,7 +40,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
 from sframe_spark.storage.manifest import SegmentEntry
 
 Result = TypeVar("Result")
@@ -121,6 +121,10 @@ class Executor:
             done = self._whole_on_driver(node, children[0])
             if done is not None:
                 return done
+        if isinstance(node.operator, DecomposableOperator):
+            parts = self._from_parts(node, node.operator, children[0])
+            if parts is not None:
+                return parts
         if isinstance(node.operator, SliceRows):
             found = self._first_rows(node, node.operator, children[0])
             if found is not None:
@@ -175,6 +179,20 @@ class Executor:
         source = PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))
         return source, Placement(True, base_rows=chunk.rows)
 
+    def _from_parts(
+        self, node: PlannerNode, operator: DecomposableOperator, child: tuple[PlannerNode, Placement]
+    ) -> tuple[PlannerNode, Placement] | None:
+        """A node whose rows follow from a part that each task makes of its range of the input."""
+        below, placement = child
+        if not placement.segment or not operator.decomposes([below.facts]):
+            return None
+        tasks = self._range_tasks(with_stored_tables(below), placement)
+        self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.base_rows} rows")
+        works = [partial(part_of_range, task, operator, [below.facts]) for task in tasks]
+        part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts])
+        rows = operator.rows_from(part, [below.facts])
+        return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node))), Placement(True, base_rows=rows.rows)
+
     def _first_rows(self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
         """The head of a section whose rows cannot be addressed by number, without computing the rest."""
         below, placement = child
@@ -226,9 +244,7 @@ class Executor:
     def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
         from sframe_spark.engine.datasets import new_dataset
 
-        node = with_stored_tables(node)
-        plan = FlatPlan.of(node)
-        tasks = self._with_states(plan, self._ranges(placement.base_rows))
+        tasks = self._range_tasks(with_stored_tables(node), placement)
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.base_rows} rows")
         bound = node.length.at_most
         if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
@@ -239,6 +255,9 @@ class Executor:
             entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
         return segment_source(manifest, dataset.handle)
+
+    def _range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
+        return self._with_states(FlatPlan.of(node), self._ranges(placement.base_rows))
 
     def _ranges(self, rows: int) -> list[tuple[int, int]]:
         """Row ranges of tasks: as many as asked for, else enough for all cores but none too small or too large."""

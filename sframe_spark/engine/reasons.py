@@ -176,6 +176,8 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
         return f"reduce[{operator.describe()}]: no exchange: few rows (at most {largest_row_count(child)}) are read in one place"
     if operator.has_whole_kernel and runs_as_kernels(child) and is_at_hand(child):
         return f"reduce[{operator.describe()}]: no exchange: all rows are in the driver's memory"
+    if operator.decomposes([child.facts]) and runs_as_kernels(child):
+        return f"reduce[{operator.describe()}]: no exchange: each task sends one partial result"
     gathered = "rows meet in their order" if operator.order_sensitive else "the order of rows does not matter"
     return f"reduce[{operator.describe()}]: an exchange of one partial result per partition: {gathered}"
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from functools import reduce
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
 from sframe_spark.storage.manifest import SegmentEntry
 from sframe_spark.types import ColumnType
 
@@ -67,6 +69,17 @@ def collect_rows(task: RangeTask) -> bytes:
     assert writer is not None
     writer.close()
     return bytes(sink.getvalue())
+
+
+def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts]) -> Any:
+    """Run a task and return what its rows contribute to an operator above the plan."""
+    chunks = PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
+    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts)
+
+
+def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts]) -> Any:
+    """The part of consecutive runs of rows together."""
+    return reduce(lambda first, second: operator.combined(first, second, facts), parts)
 
 
 def summarize_range(task: RangeTask, place: int) -> Any:

@@ -23,6 +23,7 @@ from sframe_spark.engine.verification_report import DRIVER, QUERY, SNAPSHOT, TAS
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
@@ -52,6 +53,15 @@ class ObservedExecutor(Executor):
             result = super()._run_tasks(node, placement)
         self.sections.append(Section(TASKS, node, result, plans, tuple(self.ranges), placement.dense))
         return result
+
+    def _from_parts(
+        self, node: PlannerNode, operator: DecomposableOperator, child: tuple[PlannerNode, Placement]
+    ) -> tuple[PlannerNode, Placement] | None:
+        with recorded_plans() as plans:
+            done = super()._from_parts(node, operator, child)
+        if done is not None:
+            self.sections.append(Section(TASKS, node.with_inputs([child[0]]), done[0], plans))
+        return done
 
     def _with_states(self, plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[RangeTask]:
         tasks = super()._with_states(plan, ranges)

@@ -10,16 +10,18 @@ import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.sort import order_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
 from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
+from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode
 
 if TYPE_CHECKING:
@@ -152,7 +154,7 @@ class GroupBy(Operator):
 
 @register
 @attrs.frozen
-class Reduce(Operator):
+class Reduce(DecomposableOperator):
     """One row: aggregates over all rows of the input."""
 
     name: ClassVar[str] = "reduce"
@@ -216,9 +218,40 @@ class Reduce(Operator):
             columns.append(encode([value], aggregation.infer(schema)))
         return Chunk(tuple(columns), 1)
 
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """True when every aggregate does."""
+        return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
+        """The part of each aggregate."""
+        arguments = [[rows.columns[position] for position in a.positions] for a in self.aggregations]
+        return tuple(
+            decomposition_of(a).lift(arrays, rows.rows, types, a.parameters) for arrays, (a, types) in zip(arguments, self._typed(facts), strict=True)
+        )
+
+    def combined(self, first: tuple[Any, ...], second: tuple[Any, ...], facts: Sequence[Facts]) -> tuple[Any, ...]:
+        """Aggregate by aggregate."""
+        return tuple(decomposition_of(a).combine(x, y, types) for x, y, (a, types) in zip(first, second, self._typed(facts), strict=True))
+
+    def rows_from(self, part: tuple[Any, ...], facts: Sequence[Facts]) -> Chunk:
+        """One row."""
+        values = [decomposition_of(a).finish(x, types, a.parameters) for x, (a, types) in zip(part, self._typed(facts), strict=True)]
+        return Chunk(tuple(encode([value], kind) for value, kind in zip(values, self.infer_type(facts), strict=True)), 1)
+
+    def _typed(self, facts: Sequence[Facts]) -> list[tuple[Aggregation, list[ColumnType]]]:
+        """The aggregates with the types of their arguments."""
+        return [(a, [facts[0].schema[position] for position in a.positions]) for a in self.aggregations]
+
     def describe(self) -> str:
         """The aggregates."""
         return ", ".join(a.describe() for a in self.aggregations)
+
+
+def decomposition_of(aggregation: Aggregation) -> Decomposition:
+    """How an aggregate follows from partial results."""
+    found = aggregation.implementation().decomposition
+    assert found is not None
+    return found
 
 
 def with_order_column(relation: Relation) -> Relation:

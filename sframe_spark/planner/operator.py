@@ -152,6 +152,27 @@ class Operator:
         return {f.name: getattr(self, f.name) for f in attrs.fields(type(self)) if not f.metadata.get("portable", True)}
 
 
+@attrs.frozen
+class DecomposableOperator(Operator):
+    """An operator of one input whose rows follow from small parts, one for each run of the input's rows, that combine (a monoid)."""
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """True when the rows follow from parts, given facts of the input."""
+        return False
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Any:
+        """What a run of rows contributes; must be picklable."""
+        raise PlanInvariantError(f"operator {self.name!r} makes no parts")
+
+    def combined(self, first: Any, second: Any, facts: Sequence[Facts]) -> Any:
+        """The part of two consecutive runs of rows."""
+        raise PlanInvariantError(f"operator {self.name!r} does not combine parts")
+
+    def rows_from(self, part: Any, facts: Sequence[Facts]) -> Chunk:
+        """The output, from the part of all rows."""
+        raise PlanInvariantError(f"operator {self.name!r} makes no rows of parts")
+
+
 class TooLarge(enum.Enum):
     """A state that stays where it is; a state may well be None."""
 

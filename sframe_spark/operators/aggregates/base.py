@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.types import ColumnType
+from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.types import ARRAY, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -43,6 +44,8 @@ class AggregateFunction:
         None: nothing to do.
     order_sensitive
         True when the result depends on the order of rows in the group.
+    decomposition
+        The same from partial results of runs of rows, for columns whose values are single; None: all rows are needed at once.
     """
 
     name: str
@@ -51,6 +54,11 @@ class AggregateFunction:
     reduce: Reduce | None = None
     order_sensitive: bool = False
     finish: Finish | None = None
+    decomposition: Decomposition | None = None
+
+    def decomposes(self, types: Sequence[ColumnType]) -> bool:
+        """True when the aggregate of columns of these types follows from partial results."""
+        return self.decomposition is not None and ARRAY not in types
 
 
 AGGREGATES: dict[str, AggregateFunction] = {}

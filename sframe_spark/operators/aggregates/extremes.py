@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
+from sframe_spark.operators.aggregates.decompositions import of_extremes
 from sframe_spark.operators.aggregates.support import require
 from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.values.decode import decode
@@ -66,7 +67,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             values = numbers
         return pc.min_max(values)["max" if largest else "min"].as_py()
 
-    register_aggregate(AggregateFunction(name, _infer_first, column, reduce))
+    register_aggregate(AggregateFunction(name, _infer_first, column, reduce, decomposition=of_extremes(reduce)))
 
 
 def zoned_rank(value: datetime.datetime) -> tuple[int, bool, int]:

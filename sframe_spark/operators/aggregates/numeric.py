@@ -12,7 +12,20 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
+from sframe_spark.operators.aggregates.base import AggregateFunction, Reduce, register_aggregate
+from sframe_spark.operators.aggregates.decompositions import (
+    Decomposition,
+    Moments,
+    added,
+    added_pairs,
+    count_and_sum,
+    counted,
+    mean_of,
+    merged_moments,
+    moments,
+    spread_of,
+    the_part,
+)
 from sframe_spark.operators.aggregates.support import require
 from sframe_spark.operators.worker import packed
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
@@ -215,22 +228,19 @@ def _finish_column_vector_mean(column: Column, types: Types, parameters: Paramet
     return _if_equal_lengths(column, _divide(column), _no_vector(), _ragged_error())
 
 
-def _spread(arrays: Sequence[pa.Array], freedom: int) -> float | None:
-    values = arrays[0].drop_null().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
-    if not len(values):
-        return None
-    with np.errstate(invalid="ignore", over="ignore"):
-        squares = float(((values - values.mean()) ** 2).sum())
-    left = len(values) - freedom
-    if left > 0:
-        return squares / left
-    return math.inf if left == 0 and squares > 0 else math.nan
-
-
 def reduce_variance(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Population variance; zero for a group with one value (even NaN) or none."""
-    found = _spread(arrays, 0) if len(arrays[0]) - arrays[0].null_count > 1 else None
-    return 0.0 if found is None else found
+    return variance_of(moments(arrays, len(arrays[0]), types, parameters), types, parameters)
+
+
+def variance_of(part: Moments, types: Types, parameters: Parameters) -> float:
+    """Population variance from the moments of all rows."""
+    return part[3] / part[1] if part[1] > 1 else 0.0
+
+
+def deviation_of(part: Moments, types: Types, parameters: Parameters) -> float:
+    """Population standard deviation from the moments of all rows."""
+    return math.sqrt(variance_of(part, types, parameters))
 
 
 def reduce_deviation(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
@@ -258,16 +268,26 @@ def reduce_column_variance(arrays: Sequence[pa.Array], types: Types, parameters:
     UnsupportedOperationError
         If the column has no more rows than degrees of freedom.
     """
-    rows = len(arrays[0])
+    return column_variance_of(moments(arrays, len(arrays[0]), types, parameters), types, parameters)
+
+
+def column_variance_of(part: Moments, types: Types, parameters: Parameters) -> float | None:
+    """Variance of a whole column from the moments of all rows."""
+    rows, count, _, squares = part
     if rows and rows <= parameters[0]:
         raise UnsupportedOperationError(NO_SPREAD.format(parameters[0]))
-    return _spread(arrays, parameters[0])
+    return spread_of(count, squares, parameters[0])
+
+
+def column_deviation_of(part: Moments, types: Types, parameters: Parameters) -> float | None:
+    """Standard deviation of a whole column from the moments of all rows."""
+    found = column_variance_of(part, types, parameters)
+    return None if found is None else math.sqrt(found)
 
 
 def reduce_column_deviation(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Standard deviation of a whole column with degrees of freedom taken from the count."""
-    found = reduce_column_variance(arrays, types, parameters)
-    return None if found is None else math.sqrt(found)
+    return column_deviation_of(moments(arrays, len(arrays[0]), types, parameters), types, parameters)
 
 
 def _column_variance(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -311,13 +331,42 @@ def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: P
     return arrays[0].null_count
 
 
-register_aggregate(AggregateFunction("count_missing", _infer_count, _count_missing_column, reduce_count_missing))
-register_aggregate(AggregateFunction("count", _infer_count, _count_column, None))
-register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum, finish=_finish_sum))
-register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_finish_mean))
+def _lifted(reduce: Reduce) -> Any:
+    """The value of a run of rows as its part."""
+    return lambda arrays, rows, types, parameters: reduce(arrays, types, parameters)
+
+
+COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, counted, the_part)
+MISSING = Decomposition(_lifted(reduce_count_missing), counted, the_part)
+SUMS = Decomposition(_lifted(reduce_sum), added, the_part)
+MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
+register_aggregate(AggregateFunction("count_missing", _infer_count, _count_missing_column, reduce_count_missing, decomposition=MISSING))
+register_aggregate(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS))
+register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum, finish=_finish_sum, decomposition=SUMS))
+register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_finish_mean, decomposition=MEANS))
 register_aggregate(AggregateFunction("column_vector_sum", _infer_vector, _sum_column, reduce_column_vector_sum, finish=_finish_column_vector_sum))
 register_aggregate(AggregateFunction("column_vector_mean", _infer_vector, _mean_column, reduce_column_vector_mean, finish=_finish_column_vector_mean))
-register_aggregate(AggregateFunction("var", _infer_spread, _variance_column, reduce_variance))
-register_aggregate(AggregateFunction("std", _infer_spread, _deviation_column, reduce_deviation))
-register_aggregate(AggregateFunction("column_var", _infer_spread, _column_variance, reduce_column_variance))
-register_aggregate(AggregateFunction("column_std", _infer_spread, _column_deviation, reduce_column_deviation))
+register_aggregate(
+    AggregateFunction("var", _infer_spread, _variance_column, reduce_variance, decomposition=Decomposition(moments, merged_moments, variance_of))
+)
+register_aggregate(
+    AggregateFunction("std", _infer_spread, _deviation_column, reduce_deviation, decomposition=Decomposition(moments, merged_moments, deviation_of))
+)
+register_aggregate(
+    AggregateFunction(
+        "column_var",
+        _infer_spread,
+        _column_variance,
+        reduce_column_variance,
+        decomposition=Decomposition(moments, merged_moments, column_variance_of),
+    )
+)
+register_aggregate(
+    AggregateFunction(
+        "column_std",
+        _infer_spread,
+        _column_deviation,
+        reduce_column_deviation,
+        decomposition=Decomposition(moments, merged_moments, column_deviation_of),
+    )
+)

@@ -1,0 +1,135 @@
+"""Aggregates from partial results: what each run of rows contributes, a few numbers that tasks compute side by side."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.types import INT, ColumnType
+from sframe_spark.values.encode import encode
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+Moments = tuple[int, int, float, float]
+
+
+@attrs.frozen(eq=False)
+class Decomposition:
+    """An aggregate as a monoid over runs of rows.
+
+    Parameters
+    ----------
+    lift
+        ``lift(arrays, rows, types, parameters)``: the part of a run of so many rows; small, and picklable.
+    combine
+        ``combine(first, second, types)``: the part of two consecutive runs.
+    finish
+        ``finish(part, types, parameters)``: the value, as ``AggregateFunction.reduce`` gives it for all rows.
+    """
+
+    lift: Callable[[Sequence[pa.Array], int, Types, Parameters], Any]
+    combine: Callable[[Any, Any, Types], Any]
+    finish: Callable[[Any, Types, Parameters], Any]
+
+
+def the_part(part: Any, types: Types, parameters: Parameters) -> Any:
+    """The part itself, where that is the value."""
+    return part
+
+
+def wrapped(total: int) -> int:
+    """A sum of ints in 64 bits.
+
+    Examples
+    --------
+    >>> wrapped(2**63)
+    -9223372036854775808
+    """
+    return (total + 2**63) % 2**64 - 2**63
+
+
+def added(first: Any, second: Any, types: Types) -> Any:
+    """Sum of two sums; ints wrap around."""
+    return wrapped(first + second) if types[0] == INT else first + second
+
+
+def counted(first: int, second: int, types: Types) -> int:
+    """Sum of two counts."""
+    return first + second
+
+
+def count_and_sum(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> tuple[int, float]:
+    """Number and sum, as a float, of the values that are not missing."""
+    values = floats(arrays[0])
+    with np.errstate(invalid="ignore", over="ignore"):
+        return len(values), float(values.sum())
+
+
+def added_pairs(first: tuple[int, float], second: tuple[int, float], types: Types) -> tuple[int, float]:
+    """Counts and sums of both."""
+    return first[0] + second[0], first[1] + second[1]
+
+
+def mean_of(part: tuple[int, float], types: Types, parameters: Parameters) -> float | None:
+    """Missing where there is no value."""
+    return part[1] / part[0] if part[0] else None
+
+
+def moments(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> Moments:
+    """Rows, values that are not missing, their mean, and the sum of their squared deviations from it."""
+    values = floats(arrays[0])
+    if not len(values):
+        return rows, 0, 0.0, 0.0
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = float(values.mean())
+        return rows, len(values), mean, float(((values - mean) ** 2).sum())
+
+
+def merged_moments(first: Moments, second: Moments, types: Types) -> Moments:
+    """Moments of both.
+
+    Source: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances".
+    """
+    rows, count = first[0] + second[0], first[1] + second[1]
+    if not first[1] or not second[1]:
+        return (rows, *(second if second[1] else first)[1:])
+    distance, share = second[2] - first[2], second[1] / count
+    return rows, count, first[2] + distance * share, first[3] + second[3] + distance * distance * first[1] * share
+
+
+def spread_of(count: int, squares: float, freedom: int) -> float | None:
+    """Variance from the sum of squared deviations, with degrees of freedom taken from the count; missing where there is no value.
+
+    Examples
+    --------
+    >>> spread_of(2, 2.0, 1), spread_of(1, 0.0, 1), spread_of(0, 0.0, 0)
+    (2.0, nan, None)
+    """
+    if not count:
+        return None
+    left = count - freedom
+    if left > 0:
+        return squares / left
+    return math.inf if left == 0 and squares > 0 else math.nan
+
+
+def floats(column: pa.Array) -> np.ndarray:
+    """The values that are not missing, as floats."""
+    return column.drop_null().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def of_extremes(reduce: Callable[[Sequence[pa.Array], Types, Parameters], Any]) -> Decomposition:
+    """The decomposition of an aggregate whose value is one of the values: the aggregate of the values of runs."""
+
+    def lift(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> Any:
+        return reduce(arrays, types, parameters)
+
+    def combine(first: Any, second: Any, types: Types) -> Any:
+        return reduce([encode([first, second], types[0])], types, ())
+
+    return Decomposition(lift, combine, the_part)
