@@ -49,8 +49,9 @@ from sframe_spark.operators.groupby import Aggregation, group_by
 from sframe_spark.operators.python_function import Truth
 from sframe_spark.operators.row_number import row_number as number_rows
 from sframe_spark.operators.rows import append, filter_by_mask, slice_rows
-from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
+from sframe_spark.operators.sort import SORTABLE, sort_rows
 from sframe_spark.operators.sources import constant_source, range_source
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, common_encoding

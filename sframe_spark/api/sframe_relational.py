@@ -20,7 +20,8 @@ from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.groupby import Aggregation, group_by
 from sframe_spark.operators.join import join
 from sframe_spark.operators.rows import append, filter_by_mask
-from sframe_spark.operators.sort import SORTABLE, TopRows, sort_rows
+from sframe_spark.operators.sort import SORTABLE, sort_rows
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.types import INT, common_encoding
 
 if TYPE_CHECKING:

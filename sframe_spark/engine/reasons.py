@@ -16,11 +16,12 @@ from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.laws.streaming import MOST_ROWS_TO_ROAM, one_value_per_group
 from sframe_spark.operators.merge_sorted import MergeSorted
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observers

@@ -17,9 +17,10 @@ from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_
 from sframe_spark.operators.laws.streaming import group_by_of_sort, group_by_of_sorted, join_of_sorted
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.segment_parts import STORED_ROWS, SegmentParts
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.operators.value_ranges import ValueRanges, intersection
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -8,10 +8,11 @@ from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.operators.asof_join import AsofJoin
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.laws.sorts import sort_of_sorted, top_of_sorted
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Firing, Trace

@@ -14,7 +14,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties, requirement
 from sframe_spark.planner.registry import register
-from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, sort_expression
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, ColumnType
 
 if TYPE_CHECKING:
@@ -73,53 +73,6 @@ class Sort(Operator):
     def describe(self) -> str:
         """Columns and directions."""
         return describe_order(self.by)
-
-
-@register
-@attrs.frozen
-class TopRows(Operator):
-    """The first ``rows`` rows in the order of some columns (ties in input order): a sort and a head in one."""
-
-    name: ClassVar[str] = "top_rows"
-    deterministic: ClassVar[bool] = True
-    by: tuple[tuple[int, bool], ...]
-    rows: int
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
-        return inputs[0].schema
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """At most ``rows``."""
-        known = inputs[0].length.rows
-        if known is not None:
-            return Length.exactly(min(known, self.rows))
-        bound = inputs[0].length.at_most
-        return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
-
-    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of all rows in that order."""
-        return sorted_properties(inputs[0], self.by)
-
-    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read, and those sorted by."""
-        return [sorted({*outputs, *(position for position, _ in self.by)})]
-
-    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same order of fewer columns."""
-        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
-
-    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """Spark's take-ordered: no exchange of the data."""
-        relation = inputs[0]
-        order = [sort_expression(column, ascending) for column, ascending in key_columns(relation, self.by)]
-        # The key of the result is made of the rows taken: no row that is left out is copied for it.
-        taken = attrs.evolve(relation, df=relation.df.orderBy(*order).limit(self.rows))
-        return Sort(self.by).plan_to_operator([taken], context)
-
-    def describe(self) -> str:
-        """Columns, directions and count."""
-        return f"{describe_order(self.by)}; {self.rows} rows"
 
 
 def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:

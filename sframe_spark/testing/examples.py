@@ -30,11 +30,12 @@ from sframe_spark.operators.running import Running
 from sframe_spark.operators.segment_parts import parts_of
 from sframe_spark.operators.shift import Shift
 from sframe_spark.operators.smoothing import ExponentialSmoothing
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import SparkSource, constant_source, range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator

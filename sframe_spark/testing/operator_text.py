@@ -26,11 +26,12 @@ from sframe_spark.operators.rolling import Rolling
 from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
 from sframe_spark.operators.running import Running
 from sframe_spark.operators.segment_parts import SegmentParts
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type

@@ -8,6 +8,7 @@ from sframe_spark.operators import columns, cumulative, elementwise, flat_map, g
 from sframe_spark.operators.assumed_order import AssumeOrder
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.program import Literal
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.growth import MOST_ROWS, Growth
 from sframe_spark.testing.pool import FLAT_POOL, POOL
@@ -215,7 +216,7 @@ def top_some(growth: Growth) -> PlannerNode | None:
     if found is None:
         return None
     node, by = found
-    return growth.add(sort.TopRows(tuple(by), growth.choose.randint(0, 6)).make_planner_node(node))
+    return growth.add(TopRows(tuple(by), growth.choose.randint(0, 6)).make_planner_node(node))
 
 
 ONE_COLUMN: dict[str, Sequence[str]] = {

@@ -24,8 +24,9 @@ from sframe_spark.operators.laws.backwards import group_by_of_neighbours, sort_o
 from sframe_spark.operators.laws.ends import head_of_filtered_sort, last_rows_of_sort
 from sframe_spark.operators.reverse import reverse
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
-from sframe_spark.operators.sort import TopRows, sort_rows
+from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.sources import memory_source
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.node import PlannerNode

@@ -11,7 +11,8 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.laws.filters import filters_merged
 from sframe_spark.operators.rows import Filter, SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.law import Law, law
 from sframe_spark.planner.node import PlannerNode
 

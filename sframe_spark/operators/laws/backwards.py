@@ -10,10 +10,11 @@ from sframe_spark.operators.laws.streaming import in_runs, one_value_per_group
 from sframe_spark.operators.reverse import Reverse, reverse
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.rows import SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort, TopRows, sort_rows
+from sframe_spark.operators.sort import Sort, sort_rows
 from sframe_spark.operators.sources import range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

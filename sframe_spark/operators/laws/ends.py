@@ -6,7 +6,8 @@ from sframe_spark.operators.elementwise import GeneralizedTransform, origins
 from sframe_spark.operators.laws.slices import MOST_FIRST_ROWS
 from sframe_spark.operators.reverse import reverse
 from sframe_spark.operators.rows import FilterRows, SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 

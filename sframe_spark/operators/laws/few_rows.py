@@ -7,10 +7,11 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.laws.streaming import can_be_searched, in_runs, one_value_per_group
 from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sort import SORTABLE, Sort, TopRows, sort_rows
+from sframe_spark.operators.sort import SORTABLE, Sort, sort_rows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import MOST_TIES, SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -7,8 +7,9 @@ import attrs
 from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.program import Register
 from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sort import Sort, TopRows
+from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
