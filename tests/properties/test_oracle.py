@@ -10,6 +10,7 @@ import pytest
 
 from sframe_spark.operators import columns, cumulative, groupby, join, rolling, rows, sort
 from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.testing.oracle.scalar import SCALARS
@@ -94,7 +95,7 @@ CASES: list[tuple[str, PlannerNode, list[tuple[Any, ...]]]] = [
     ("a window needs as many values as asked for", rolling.rolling(NUMBERS, "mean", -1, 0, 1), [(3.0,), (3.0,), (1.0,), (1.5,)]),
     ("every second row from the second on", rows.slice_rows(LEFT, 1, None, 2), [(1, "b"), (None, "d")]),
     ("one after the other", rows.append(NUMBERS, NUMBERS), [(3,), (None,), (1,), (2,), (3,), (None,), (1,), (2,)]),
-    ("first rows of another order", sort.TopRows(((0, False),), 2).make_planner_node(NUMBERS), [(3,), (2,)]),
+    ("first rows of another order", TopRows(((0, False),), 2).make_planner_node(NUMBERS), [(3,), (2,)]),
 ]
 
 
