@@ -69,7 +69,7 @@ from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.law import Law, Stage, law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator, SequentialOperator, any_parameter
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator, any_parameter
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
@@ -77,6 +77,7 @@ from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 __all__ = [
     "STAGES",
     "Chunk",
+    "DecomposableOperator",
     "Facts",
     "KeyColumn",
     "Law",

@@ -5,10 +5,10 @@ from __future__ import annotations
 from sframe_spark.config import config
 from sframe_spark.engine.placement import largest_row_count
 from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.groupby import GroupBy, Reduce
+from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need
+from sframe_spark.planner.operator import DecomposableOperator, Need
 
 # What these read of an input they read once, in one pass.
 STREAMING = ("filter_rows", "filter", "append", "slice", "reverse", "assume_order", "flat_map")
@@ -37,7 +37,7 @@ def called_again(root: PlannerNode) -> set[int]:
 
 def _once_itself(reader: PlannerNode, again: set[int]) -> bool:
     """True when what a reader computes is computed once, or kept."""
-    return id(reader) not in again or calls_python(reader) or isinstance(reader.operator, (GroupBy, Reduce))
+    return id(reader) not in again or calls_python(reader) or isinstance(reader.operator, (GroupBy, DecomposableOperator))
 
 
 def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: bool) -> bool:
@@ -49,7 +49,7 @@ def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: b
         return one_pass
     if not alone or sum(child is node for child in reader.inputs) > 1:
         return False
-    if isinstance(operator, (GroupBy, Reduce)) or operator.name in STREAMING:
+    if isinstance(operator, (GroupBy, DecomposableOperator)) or operator.name in STREAMING:
         return True
     needs = [operator.requires(slot) for slot in range(len(reader.inputs))]
     # What is looked up is executed first; the rows beside it are read in one pass.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from functools import partial
 from itertools import pairwise
 from typing import Any
@@ -10,11 +11,12 @@ import pyarrow as pa
 
 from sframe_spark.engine.placement import Placement, place
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.engine.tasks import combined_parts
 from sframe_spark.operators.sources import MemorySource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
 from sframe_spark.testing.contract_base import PARTITIONS, Rows, demand, rows_of, same_rows
 
 BATCH_ROWS = 3
@@ -58,6 +60,33 @@ def check_ranges(node: PlannerNode, rows: Rows) -> None:
         demand(same_rows(found, rows), node, f"{count} row range(s) give the rows of one kernel call", f"{rows}\nbut {found}")
     if node.inputs:
         check_no_rows(node)
+
+
+def check_parts(node: PlannerNode, rows: Rows) -> None:
+    """Check that the parts of any row ranges, in small batches and sent between processes, give the rows of the whole.
+
+    Raises
+    ------
+    ContractBroken
+        If a cut shows.
+    """
+    operator, facts = node.operator, [child.facts for child in node.inputs]
+    if not isinstance(operator, DecomposableOperator) or not operator.decomposes(facts):
+        return
+    chunk = read_all(node.inputs[0])
+    for count in PARTITIONS:
+        bounds = [chunk.rows * number // count for number in range(count + 1)]
+        batches = [chunk.slice(start, stop) for first, last in pairwise(bounds) for start, stop in batch_bounds(first, last)]
+        parts = [pickle.loads(pickle.dumps(operator.part_of(batch, facts))) for batch in batches]
+        found = operator.rows_from(combined_parts(operator, parts, facts), facts)
+        check_types(node, found, "what is made of parts")
+        same = same_rows(rows_of(found, node.schema), rows)
+        demand(same, node, f"parts of {count} row range(s) give the rows of the whole", f"{rows}\nbut {rows_of(found, node.schema)}")
+
+
+def batch_bounds(first: int, last: int) -> list[tuple[int, int]]:
+    """Batches of a range of rows; one without rows where there is none."""
+    return [(start, min(start + BATCH_ROWS, last)) for start in range(first, last, BATCH_ROWS)] or [(first, first)]
 
 
 def run_kernel(node: PlannerNode) -> Chunk:

@@ -161,6 +161,12 @@ ALONG = (
 
 AGGREGATIONS = (Aggregation("count"), Aggregation("sum", (1,)), Aggregation("count_missing", (1,)))
 
+NUMBERS = (
+    *(Aggregation(function, (0,)) for function in ("mean", "var", "std", "min", "max")),
+    *(Aggregation(function, (1,)) for function in ("sum", "max", "column_min", "column_max")),
+    Aggregation("column_var", (0,), (1,)),
+)
+
 CLOCK = Chunk.of([pa.array([-4.0, 0.5, 2.0, 3.0])])
 
 COUNTDOWN = CycleFunction(PythonFunction(rows_after, INT, ("a", "b")), ("left",), single=True)
@@ -201,6 +207,7 @@ EXCHANGES = (
     example("groups by two keys, order matters", GroupBy((2, 0), (Aggregation("concat", (1,)),)), ["text", "int", "float"]),
     example("distinct rows", GroupBy((0, 1)), ["int", "mask"]),
     example("any order", Reduce(AGGREGATIONS), ["text", "int"]),
+    example("moments and extremes", Reduce(NUMBERS), ["int", "float"]),
     example("in order", Reduce((Aggregation("concat", (0,)),)), ["text"]),
     *[example(f"{how}, missing keys and ties", Join((0,), (1,), how), ["text", "int"], ["int", "text"]) for how in JOINS],
     example("both sides in order", Join((0,), (0,), "left"), ["sorted", "text"], ["sorted", "labels"]),

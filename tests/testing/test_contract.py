@@ -16,7 +16,7 @@ from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator, SequentialOperator
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.properties import OrderingProperties
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
@@ -161,6 +161,39 @@ class Counting(SequentialOperator):
 
 
 @attrs.frozen
+class Forgetful(DecomposableOperator):
+    """Counts rows, but of two parts only the second."""
+
+    name: ClassVar[str] = "sample_forgetful"
+    deterministic: ClassVar[bool] = True
+    has_whole_kernel: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        return (INT,)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        return Length.exactly(1)
+
+    def requires(self, slot: int) -> Need:
+        return Need.ANY
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        return self.rows_from(inputs[0].rows, facts)
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        return True
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> int:
+        return rows.rows
+
+    def combined(self, first: int, second: int, facts: Sequence[Facts]) -> int:
+        return second
+
+    def rows_from(self, part: int, facts: Sequence[Facts]) -> Chunk:
+        return Chunk.of([pa.array([part], pa.int64())])
+
+
+@attrs.frozen
 class Ascending(Doubled):
     """Says that rows are in order."""
 
@@ -260,6 +293,7 @@ def example(operator_class: type[Operator]) -> Example:
         (Distinct, "what infer_properties.. claims is true: rows .* are equal on the key"),
         (Numbered, r"row range\(s\) give the rows of one kernel call"),
         (Halves, "the inferred length is the number of rows"),
+        (Forgetful, r"parts of 1 row range\(s\) give the rows of the whole"),
         (FirstValue, "input 0 may come in any order, since .* INHERITED"),
         (Unhashable, "a copy has the same hash"),
         (Unpicklable, "the value pickles"),

@@ -346,27 +346,11 @@ register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum,
 register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_finish_mean, decomposition=MEANS))
 register_aggregate(AggregateFunction("column_vector_sum", _infer_vector, _sum_column, reduce_column_vector_sum, finish=_finish_column_vector_sum))
 register_aggregate(AggregateFunction("column_vector_mean", _infer_vector, _mean_column, reduce_column_vector_mean, finish=_finish_column_vector_mean))
-register_aggregate(
-    AggregateFunction("var", _infer_spread, _variance_column, reduce_variance, decomposition=Decomposition(moments, merged_moments, variance_of))
-)
-register_aggregate(
-    AggregateFunction("std", _infer_spread, _deviation_column, reduce_deviation, decomposition=Decomposition(moments, merged_moments, deviation_of))
-)
-register_aggregate(
-    AggregateFunction(
-        "column_var",
-        _infer_spread,
-        _column_variance,
-        reduce_column_variance,
-        decomposition=Decomposition(moments, merged_moments, column_variance_of),
-    )
-)
-register_aggregate(
-    AggregateFunction(
-        "column_std",
-        _infer_spread,
-        _column_deviation,
-        reduce_column_deviation,
-        decomposition=Decomposition(moments, merged_moments, column_deviation_of),
-    )
-)
+for _name, _column, _reduce, _finish in (
+    ("var", _variance_column, reduce_variance, variance_of),
+    ("std", _deviation_column, reduce_deviation, deviation_of),
+    ("column_var", _column_variance, reduce_column_variance, column_variance_of),
+    ("column_std", _column_deviation, reduce_column_deviation, column_deviation_of),
+):
+    _spreads = Decomposition(moments, merged_moments, _finish)
+    register_aggregate(AggregateFunction(_name, _infer_spread, _column, _reduce, decomposition=_spreads))
