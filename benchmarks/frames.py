@@ -13,7 +13,7 @@ from benchmarks import data
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.session import get_session
 from sframe_spark.storage.commit import publish
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.writer import write_segment
 from sframe_spark.types import FLOAT, INT, STR
 
 TYPES = {"number": INT, "key": INT, "value": FLOAT, "word": STR}
@@ -62,10 +62,8 @@ def write(directory: Path, rows: int, names: Sequence[str]) -> None:
     types = [TYPES[name] for name in names]
     entries = []
     for number, (start, stop) in enumerate(data.blocks(rows)):
-        writer = SegmentWriter(str(directory), number, types)
         columns = data.block(start, stop)
-        writer.write([pa.array(columns[name]) for name in names])
-        entries.append(writer.close())
+        entries.append(write_segment(str(directory), number, types, [[pa.array(columns[name]) for name in names]]))
     publish(str(directory), types, entries, names=names)
 
 

@@ -16,7 +16,7 @@ from benchmarks.run import measure, verdict
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.session import get_session
 from sframe_spark.storage.commit import publish
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.writer import write_segment
 from sframe_spark.types import FLOAT, INT, ColumnType
 
 SEED = 7
@@ -72,11 +72,8 @@ def blocks(rows: int, step: float) -> Iterator[dict[str, Any]]:
 def write(directory: Path, rows: int, step: float) -> None:
     """Rows as a saved frame."""
     types: list[ColumnType] = [INT, INT, FLOAT]
-    entries = []
-    for number, block in enumerate(blocks(rows, step)):
-        writer = SegmentWriter(str(directory), number, types)
-        writer.write([pa.array(column) for column in block.values()])
-        entries.append(writer.close())
+    runs = ([pa.array(column) for column in block.values()] for block in blocks(rows, step))
+    entries = [write_segment(str(directory), number, types, [run]) for number, run in enumerate(runs)]
     publish(str(directory), types, entries, names=["time", "group", "value"])
 
 

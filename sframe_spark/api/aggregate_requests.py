@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.aggregate import COUNT, AggregateRequest
+from sframe_spark.api.names import unique_names
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 
 
@@ -80,11 +81,4 @@ def output_names(keys: Sequence[str], requests: Sequence[tuple[str, AggregateReq
     """
     if len(set(keys)) != len(keys) or any(name in keys for name in named):
         raise UnsupportedOperationError("output columns need names of their own: a key or an output name is there twice")
-    result = list(keys)
-    for name, _ in requests:
-        chosen, number = name, 0
-        while chosen in result:
-            number += 1
-            chosen = f"{name}.{number}"
-        result.append(chosen)
-    return result
+    return unique_names([*keys, *(name for name, _ in requests)])

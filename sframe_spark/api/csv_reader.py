@@ -14,6 +14,7 @@ from sframe_spark.api.csv_fields import TextBlock, decoded, fields_of_first_line
 from sframe_spark.api.csv_lines import line_blocks, without_first_lines
 from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
 from sframe_spark.api.csv_types import converted, narrowest, wider
+from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
@@ -87,7 +88,8 @@ class CsvFiles:
         block = without_first_lines(block, self.options.skiprows, self.options)
         text = decoded(block, path)
         fields, end = fields_of_first_line(text, self.options)
-        names = unique([name or f"X{i + 1}" for i, name in enumerate(fields)]) if self.options.header else [f"X{i + 1}" for i in range(len(fields))]
+        numbered = [f"X{i + 1}" for i in range(len(fields))]
+        names = unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
         return names, text[end:].encode() if self.options.header else block
 
     def blocks(self) -> Iterator[TextBlock]:
@@ -255,21 +257,3 @@ def _chained(first: list[TextBlock], rest: Iterator[TextBlock]) -> Iterator[Text
     while first:
         yield first.pop(0)
     yield from rest
-
-
-def unique(names: Sequence[str]) -> list[str]:
-    """Names made different by a number: the second ``a`` is ``a.1``.
-
-    Examples
-    --------
-    >>> unique(["a", "a", "b"])
-    ['a', 'a.1', 'b']
-    """
-    found: list[str] = []
-    for name in names:
-        chosen, number = name, 0
-        while chosen in found:
-            number += 1
-            chosen = f"{name}.{number}"
-        found.append(chosen)
-    return found

@@ -11,6 +11,7 @@ import numpy as np
 from sframe_spark.api.aggregate import AggregateRequest, MissingArgumentColumnError
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.indexing import UnorderedError, head_count, is_collection
+from sframe_spark.api.names import unique_names
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError, UnknownNameError
@@ -354,18 +355,6 @@ def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode
     column = recoded(project(node, [position]), target)
     width = node.facts.width
     return project(zip_columns(node, column), [*range(position), width, *range(position + 1, width)])
-
-
-def unique_names(names: Sequence[str]) -> list[str]:
-    """Names with a number added to those that repeat an earlier one."""
-    result: list[str] = []
-    for name in names:
-        chosen, number = name, 0
-        while chosen in result:
-            number += 1
-            chosen = f"{name}.{number}"
-        result.append(chosen)
-    return result
 
 
 def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:

@@ -22,7 +22,7 @@ from sframe_spark.storage.adopt import adopt
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder, SegmentEntry
 from sframe_spark.storage.temporary import temporary_store
-from sframe_spark.storage.writer import ROWS_PER_GROUP, SegmentWriter
+from sframe_spark.storage.writer import ROWS_PER_GROUP, write_segment
 
 
 @attrs.frozen(eq=False)
@@ -81,14 +81,7 @@ def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order:
     count = max(1, min(available_cores(), chunk.rows // ROWS_PER_GROUP))
     ranges = pairwise(chunk.rows * part // count for part in range(count + 1))
     with new_dataset(types, options, order) as dataset, ThreadPoolExecutor(count) as pool:
-        works = [pool.submit(write_part, dataset, number, chunk.slice(start, stop)) for number, (start, stop) in enumerate(ranges)]
+        parts = [chunk.slice(start, stop) for start, stop in ranges]
+        works = [pool.submit(write_segment, dataset.directory, number, types, [part.columns]) for number, part in enumerate(parts)]
         manifest = dataset.publish([work.result() for work in works])
     return segment_source(manifest, dataset.handle)
-
-
-def write_part(dataset: NewDataset, number: int, rows: Chunk) -> SegmentEntry:
-    """Rows in memory as a segment; without rows there is no file."""
-    with SegmentWriter(dataset.directory, number, dataset.types) as writer:
-        if rows.rows:
-            writer.write(rows.columns)
-        return writer.close()

@@ -216,22 +216,22 @@ def recorded_plans() -> Iterator[list[ExecutedPlan]]:
     found: list[ExecutedPlan] = []
     before = get_session() if is_started() else active_session()
     first = _next_execution(before) if before else 0
-    tag = f"sframe_spark-verify-{uuid.uuid4().hex}" if before else None
-    with _tagged(before, tag):
+    with _tagged(before) as tag:
         yield found
     if is_started():
         found += _plans_since(get_session(), first, tag)
 
 
 @contextlib.contextmanager
-def _tagged(session: SparkSession | None, tag: str | None) -> Iterator[None]:
-    """Mark the jobs of this thread, and of those it starts, so that those of others are told from them."""
-    if session is None or tag is None:
-        yield
+def _tagged(session: SparkSession | None) -> Iterator[str | None]:
+    """Mark the jobs of this thread, and of those it starts, so that those of others are told from them; None where no Spark runs yet."""
+    if session is None:
+        yield None
         return
+    tag = f"sframe_spark-verify-{uuid.uuid4().hex}"
     session.sparkContext.addJobTag(tag)
     try:
-        yield
+        yield tag
     finally:
         session.sparkContext.removeJobTag(tag)
 

@@ -26,7 +26,7 @@ from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.stored_tables import with_stored_tables
-from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, summarize_range, write_segment
+from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, summarize_range, write_range
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators import suffix_sort
 from sframe_spark.operators.groupby import GroupBy, Reduce
@@ -251,7 +251,7 @@ class Executor:
             parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
             return self._keep(concatenate([read_stream(part) for part in parts], node.schema), node)
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
-            works = [partial(write_segment, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
+            works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
             entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
         return segment_source(manifest, dataset.handle)

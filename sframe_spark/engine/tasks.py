@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import reduce
 from typing import Any
 
@@ -10,6 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
 from sframe_spark.storage.manifest import SegmentEntry
@@ -42,26 +43,23 @@ class RangeTask:
     final: bool = True
 
 
-def write_segment(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
-    """Run a task and write its rows as one segment; an interrupted task leaves only a file that no manifest names."""
-    from sframe_spark.storage.writer import SegmentWriter
+def chunks_of(task: RangeTask) -> Iterator[Chunk]:
+    """Rows of a task, batch by batch."""
+    return PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
 
-    writer = SegmentWriter(directory, number, types)
-    try:
-        for chunk in PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final):
-            if chunk.rows:
-                writer.write(chunk.columns)
-        return writer.close()
-    except BaseException:
-        writer.abort()
-        raise
+
+def write_range(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
+    """Run a task and write its rows as one segment; an interrupted task leaves only a file that no manifest names."""
+    from sframe_spark.storage.writer import write_segment
+
+    return write_segment(directory, number, types, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
 
 
 def collect_rows(task: RangeTask) -> bytes:
     """Run a task and return its rows as an Arrow stream."""
     sink = pa.BufferOutputStream()
     writer = None
-    for chunk in PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final):
+    for chunk in chunks_of(task):
         table = chunk.to_table()
         if writer is None:
             writer = pa.ipc.new_stream(sink, table.schema)
@@ -73,8 +71,7 @@ def collect_rows(task: RangeTask) -> bytes:
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts]) -> Any:
     """Run a task and return what its rows contribute to an operator above the plan."""
-    chunks = PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
-    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts)
+    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks_of(task)), facts)
 
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts]) -> Any:

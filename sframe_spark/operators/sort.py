@@ -23,10 +23,9 @@ if TYPE_CHECKING:
 SORTABLE = ("int", "float", "str", "datetime")
 
 
-@register
 @attrs.frozen
-class Sort(Operator):
-    """All rows in the order of some columns; ties keep their input order. Missing is smallest, NaN largest.
+class Reordering(Operator):
+    """Rows of the input in the order of some columns; ties keep their input order. Missing is smallest, NaN largest.
 
     Parameters
     ----------
@@ -34,7 +33,6 @@ class Sort(Operator):
         Pairs of column position and whether it ascends.
     """
 
-    name: ClassVar[str] = "sort"
     deterministic: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]
 
@@ -57,6 +55,14 @@ class Sort(Operator):
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """The same order of fewer columns."""
         return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
+
+
+@register
+@attrs.frozen
+class Sort(Reordering):
+    """All rows."""
+
+    name: ClassVar[str] = "sort"
 
     def requires(self, slot: int) -> Need:
         """Input order, which places ties, if the output's order is observed."""

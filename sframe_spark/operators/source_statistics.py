@@ -54,10 +54,10 @@ def memory_statistics(source: MemorySource) -> Statistics:
     """Facts about arrays in memory, found once per column, or recorded when it was written for Spark."""
     data = source.data
     known: dict[int, ColumnStatistics] = data.remembered.setdefault("statistics", {})
-    if source.stored is not None:
+    if source.stored is not None and not known.keys() >= set(source.positions):
         positions, segments = source.stored
         known |= {position: found for position, found in zip(positions, segment_statistics(segments), strict=True) if position not in known}
-    unknown = {position for position in source.positions if position not in known}
+    unknown = set(source.positions) - known.keys()
     if data.rows * len(unknown) <= MOST_CELLS_LOOKED_AT:
         known |= {position: column_statistics(data.columns[position], source.types[position]) for position in unknown}
     facts = [known.get(position, UNKNOWN_STATISTICS) for position in source.positions]

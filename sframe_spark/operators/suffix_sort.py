@@ -13,11 +13,9 @@ import pyarrow.compute as pc
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.order_check import VALUE, value_ranks
 from sframe_spark.operators.runs import RunOperator, comparable, plain_numbers, run_numbers, run_starts
-from sframe_spark.operators.sort import Sort, describe_order, moved_order, sorted_properties
+from sframe_spark.operators.sort import Reordering, Sort, describe_order
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.operator import Operator
-from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ColumnType
@@ -28,7 +26,7 @@ MOST_TIES = 262_144
 
 @register
 @attrs.frozen
-class SuffixSort(RunOperator):
+class SuffixSort(Reordering, RunOperator):
     """All rows in the order of some columns, by the leading ones of which they are in order already; stable.
 
     Parameters
@@ -40,33 +38,12 @@ class SuffixSort(RunOperator):
     """
 
     name: ClassVar[str] = "suffix_sort"
-    by: tuple[tuple[int, bool], ...]
     held: int
 
     @property
     def prefix(self) -> tuple[int, ...]:
         """Columns that are in order."""
         return tuple(position for position, _ in self.by[: self.held])
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
-        return inputs[0].schema
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The input's length."""
-        return inputs[0].length
-
-    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of a sort."""
-        return sorted_properties(inputs[0], self.by)
-
-    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read, and those sorted by."""
-        return [sorted({*outputs, *(position for position, _ in self.by)})]
-
-    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same order of fewer columns."""
-        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         """The rows themselves."""

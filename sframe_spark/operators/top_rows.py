@@ -9,12 +9,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.sort import Sort, describe_order, key_columns, moved_order, sorted_properties
+from sframe_spark.operators.sort import Reordering, Sort, describe_order, key_columns
 from sframe_spark.operators.suffix_sort import sort_parts
 from sframe_spark.planner.chunk import Chunk, joined
-from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.operator import DecomposableOperator, Operator
-from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation, sort_expression
 
@@ -24,17 +23,11 @@ MOST_ROWS_SENT = 10_000
 
 @register
 @attrs.frozen
-class TopRows(DecomposableOperator):
+class TopRows(Reordering, DecomposableOperator):
     """The first ``rows`` rows in the order of some columns (ties in input order): a sort and a head in one."""
 
     name: ClassVar[str] = "top_rows"
-    deterministic: ClassVar[bool] = True
-    by: tuple[tuple[int, bool], ...]
     rows: int
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
-        return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most ``rows``."""
@@ -43,18 +36,6 @@ class TopRows(DecomposableOperator):
             return Length.exactly(min(known, self.rows))
         bound = inputs[0].length.at_most
         return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
-
-    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
-        """Those of all rows in that order."""
-        return sorted_properties(inputs[0], self.by)
-
-    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
-        """Those read, and those sorted by."""
-        return [sorted({*outputs, *(position for position, _ in self.by)})]
-
-    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
-        """The same order of fewer columns."""
-        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's take-ordered: no exchange of the data."""

@@ -19,7 +19,7 @@ from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRA
 from sframe_spark.storage.opened import OPEN_DATASETS
 from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised, parent_and_name
 from sframe_spark.storage.reader import iterate_rows
-from sframe_spark.storage.writer import SegmentWriter, segment_file_name
+from sframe_spark.storage.writer import segment_file_name, write_segment
 
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2
@@ -178,10 +178,7 @@ def _linked(origin: str, place: str) -> bool:
 
 def _rewrite(source: Manifest, offset: int, rows: int, directory: str, number: int) -> SegmentEntry:
     """Write rows of a source as a new segment with keys of its own."""
-    with SegmentWriter(directory, number, source.types) as writer:
-        for arrays in iterate_rows(source, range(len(source.types)), offset, offset + rows):
-            writer.write(arrays)
-        entry = writer.close()
+    entry = write_segment(directory, number, source.types, iterate_rows(source, range(len(source.types)), offset, offset + rows))
     return attrs.evolve(entry, checksum=checksum_of(join(directory, entry.file)))
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -197,6 +197,23 @@ class SegmentWriter:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         if not self._closed:
             self.abort()
+
+
+def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs: Iterable[Sequence[pa.Array]]) -> SegmentEntry:
+    """Write runs of rows, one after the other, as a segment; without rows there is no file, and an error leaves none.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     write_segment(directory, 0, [INT], ([pa.array([run, run + 1])] for run in (0, 2))).rows
+    4
+    """
+    with SegmentWriter(directory, number, types) as writer:
+        for columns in runs:
+            writer.write(columns)
+        return writer.close()
 
 
 def _unchunked(arrays: Sequence[pa.Array | pa.ChunkedArray]) -> list[list[pa.Array]]:

@@ -14,7 +14,7 @@ from sframe_spark.engine.datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources import constant_source, memory_source, range_source, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode
 
@@ -60,9 +60,8 @@ def segments_source(columns: Sequence[Sequence[Any]], types: Sequence[ColumnType
     with new_dataset(tuple(types), MaterializeOptions()) as dataset:
         entries = []
         for number, (start, stop) in enumerate(pairwise(bounds)):
-            writer = SegmentWriter(dataset.directory, number, types)
-            writer.write([column_array(column[start:stop], t) for column, t in zip(columns, types, strict=True)])
-            entries.append(writer.close())
+            rows = [column_array(column[start:stop], t) for column, t in zip(columns, types, strict=True)]
+            entries.append(write_segment(dataset.directory, number, types, [rows]))
         manifest = dataset.publish(entries)
     return segment_source(manifest, dataset.handle)
 

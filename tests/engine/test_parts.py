@@ -75,7 +75,7 @@ def test_results_of_a_function_are_neither_written_nor_computed_twice(saved: str
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("rows are written")
 
-    monkeypatch.setattr(executor, "write_segment", refuse)
+    monkeypatch.setattr(executor, "write_range", refuse)
     results = load_sframe(saved)["row"].apply(lambda number: number + 1, dtype=int)
     assert results.sum() == ROWS * (ROWS + 1) // 2
     assert list(results.sort(ascending=False).head(2)) == [ROWS, ROWS - 1]

@@ -36,6 +36,10 @@ class Decomposition:
     combine: Callable[[Any, Any, Types], Any]
     finish: Callable[[Any, Types, Parameters], Any]
 
+    def reduce(self, arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
+        """The value of all rows at once, of one column at least."""
+        return self.finish(self.lift(arrays, len(arrays[0]), types, parameters), types, parameters)
+
 
 def the_part(part: Any, types: Types, parameters: Parameters) -> Any:
     """The part itself, where that is the value."""
@@ -123,13 +127,15 @@ def floats(column: pa.Array) -> np.ndarray:
     return column.drop_null().cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
 
+def lifted(reduce: Callable[[Sequence[pa.Array], Types, Parameters], Any]) -> Callable[[Sequence[pa.Array], int, Types, Parameters], Any]:
+    """The value of a run of rows as its part."""
+    return lambda arrays, rows, types, parameters: reduce(arrays, types, parameters)
+
+
 def of_extremes(reduce: Callable[[Sequence[pa.Array], Types, Parameters], Any]) -> Decomposition:
     """The decomposition of an aggregate whose value is one of the values: the aggregate of the values of runs."""
-
-    def lift(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> Any:
-        return reduce(arrays, types, parameters)
 
     def combine(first: Any, second: Any, types: Types) -> Any:
         return reduce([encode([first, second], types[0])], types, ())
 
-    return Decomposition(lift, combine, the_part)
+    return Decomposition(lifted(reduce), combine, the_part)

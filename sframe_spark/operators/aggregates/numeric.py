@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AggregateFunction, Reduce, register_aggregate
+from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.decompositions import (
     Decomposition,
     Moments,
@@ -20,6 +20,7 @@ from sframe_spark.operators.aggregates.decompositions import (
     added_pairs,
     count_and_sum,
     counted,
+    lifted,
     mean_of,
     merged_moments,
     moments,
@@ -228,24 +229,14 @@ def _finish_column_vector_mean(column: Column, types: Types, parameters: Paramet
     return _if_equal_lengths(column, _divide(column), _no_vector(), _ragged_error())
 
 
-def reduce_variance(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Population variance; zero for a group with one value (even NaN) or none."""
-    return variance_of(moments(arrays, len(arrays[0]), types, parameters), types, parameters)
-
-
 def variance_of(part: Moments, types: Types, parameters: Parameters) -> float:
-    """Population variance from the moments of all rows."""
+    """Population variance from the moments of all rows; zero for a group with one value (even NaN) or none."""
     return part[3] / part[1] if part[1] > 1 else 0.0
 
 
 def deviation_of(part: Moments, types: Types, parameters: Parameters) -> float:
-    """Population standard deviation from the moments of all rows."""
+    """Population standard deviation from the moments of all rows; zero for a group with one value (even NaN) or none."""
     return math.sqrt(variance_of(part, types, parameters))
-
-
-def reduce_deviation(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Population standard deviation; zero for a group with one value (even NaN) or none."""
-    return math.sqrt(reduce_variance(arrays, types, parameters))
 
 
 def _variance_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -260,19 +251,14 @@ def _deviation_column(columns: Sequence[Column], types: Types, parameters: Param
     return F.when(F.count(columns[0]) > 1, F.stddev_pop(columns[0])).otherwise(F.lit(0.0))
 
 
-def reduce_column_variance(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Variance of a whole column with degrees of freedom taken from the count; missing when there is no value.
+def column_variance_of(part: Moments, types: Types, parameters: Parameters) -> float | None:
+    """Variance of a whole column from the moments of all rows, degrees of freedom taken from the count; missing when there is no value.
 
     Raises
     ------
     UnsupportedOperationError
         If the column has no more rows than degrees of freedom.
     """
-    return column_variance_of(moments(arrays, len(arrays[0]), types, parameters), types, parameters)
-
-
-def column_variance_of(part: Moments, types: Types, parameters: Parameters) -> float | None:
-    """Variance of a whole column from the moments of all rows."""
     rows, count, _, squares = part
     if rows and rows <= parameters[0]:
         raise UnsupportedOperationError(NO_SPREAD.format(parameters[0]))
@@ -280,14 +266,9 @@ def column_variance_of(part: Moments, types: Types, parameters: Parameters) -> f
 
 
 def column_deviation_of(part: Moments, types: Types, parameters: Parameters) -> float | None:
-    """Standard deviation of a whole column from the moments of all rows."""
+    """Standard deviation of a whole column from the moments of all rows, degrees of freedom taken from the count."""
     found = column_variance_of(part, types, parameters)
     return None if found is None else math.sqrt(found)
-
-
-def reduce_column_deviation(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Standard deviation of a whole column with degrees of freedom taken from the count."""
-    return column_deviation_of(moments(arrays, len(arrays[0]), types, parameters), types, parameters)
 
 
 def _column_variance(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -331,14 +312,9 @@ def reduce_count_missing(arrays: Sequence[pa.Array], types: Types, parameters: P
     return arrays[0].null_count
 
 
-def _lifted(reduce: Reduce) -> Any:
-    """The value of a run of rows as its part."""
-    return lambda arrays, rows, types, parameters: reduce(arrays, types, parameters)
-
-
 COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, counted, the_part)
-MISSING = Decomposition(_lifted(reduce_count_missing), counted, the_part)
-SUMS = Decomposition(_lifted(reduce_sum), added, the_part)
+MISSING = Decomposition(lifted(reduce_count_missing), counted, the_part)
+SUMS = Decomposition(lifted(reduce_sum), added, the_part)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 register_aggregate(AggregateFunction("count_missing", _infer_count, _count_missing_column, reduce_count_missing, decomposition=MISSING))
 register_aggregate(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS))
@@ -346,11 +322,11 @@ register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum,
 register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_finish_mean, decomposition=MEANS))
 register_aggregate(AggregateFunction("column_vector_sum", _infer_vector, _sum_column, reduce_column_vector_sum, finish=_finish_column_vector_sum))
 register_aggregate(AggregateFunction("column_vector_mean", _infer_vector, _mean_column, reduce_column_vector_mean, finish=_finish_column_vector_mean))
-for _name, _column, _reduce, _finish in (
-    ("var", _variance_column, reduce_variance, variance_of),
-    ("std", _deviation_column, reduce_deviation, deviation_of),
-    ("column_var", _column_variance, reduce_column_variance, column_variance_of),
-    ("column_std", _column_deviation, reduce_column_deviation, column_deviation_of),
+for _name, _column, _finish in (
+    ("var", _variance_column, variance_of),
+    ("std", _deviation_column, deviation_of),
+    ("column_var", _column_variance, column_variance_of),
+    ("column_std", _column_deviation, column_deviation_of),
 ):
     _spreads = Decomposition(moments, merged_moments, _finish)
-    register_aggregate(AggregateFunction(_name, _infer_spread, _column, _reduce, decomposition=_spreads))
+    register_aggregate(AggregateFunction(_name, _infer_spread, _column, _spreads.reduce, decomposition=_spreads))
