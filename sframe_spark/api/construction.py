@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.sources import SparkSource, memory_source
+from sframe_spark.operators.sources import SparkSource, memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.from_arrow import arrow_column_type, normalize
 
@@ -100,7 +100,7 @@ def names_in_order(columns: Mapping[str, Any]) -> list[str]:
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
     """One node over several columns: one source when all are in memory."""
     if all(node.operator_type == "memory_source" for node in nodes):
-        chunks = [node.operator.read(0, node.length.rows or 0) for node in nodes]  # type: ignore[attr-defined]
+        chunks = [source_of(node).read_all() for node in nodes]
         return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
     return zip_columns(*nodes)
 

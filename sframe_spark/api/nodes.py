@@ -13,7 +13,7 @@ from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, reduce_columns
 from sframe_spark.operators.program import Literal
 from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sources import memory_source
+from sframe_spark.operators.sources import memory_source, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
@@ -49,8 +49,7 @@ def row_count(node: PlannerNode) -> int:
 def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None) -> Chunk:
     """Rows by number, in the driver's memory; only what they need is computed."""
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
-    source = compute(part)
-    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
+    return source_of(compute(part)).read_all()
 
 
 def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:

@@ -38,6 +38,7 @@ from sframe_spark.operators.sources import MemorySource, SparkSource, segment_so
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder, rebuild
+from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
@@ -83,7 +84,7 @@ class Executor:
         if not section.operator.is_source:
             return self.run_section(section, placement)
         if isinstance(section.operator, MemorySource):
-            return self._keep(section.operator.read(0, placement.base_rows), section)
+            return self._keep(section.operator.read_all(), section)
         return self._run_tasks(section, placement)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
@@ -111,7 +112,7 @@ class Executor:
             unordered = isinstance(node.operator, SparkSource) and id(node) in observed
             if shared_query or unordered or id(node) in again:
                 new = self._snapshot(new) if unordered else self._executed(new, placement)[0]
-                placement = Placement(True, base_rows=new.length.rows or 0)
+                placement = Placement(True, base_rows=known_rows(new))
             placed[id(node)] = (new, placement)
         return placed[id(root)]
 
@@ -141,7 +142,7 @@ class Executor:
         return node.with_inputs([child for child, _ in children]), placement
 
     def _can_be_sorted_in_memory(self, node: PlannerNode) -> bool:
-        return is_small(node) and (node.length.rows or 0) <= suffix_sort.MOST_TIES
+        return is_small(node) and known_rows(node) <= suffix_sort.MOST_TIES
 
     def _unblocked(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> list[tuple[PlannerNode, Placement]]:
         """The inputs of a node, those that stand in its way executed; an input that is read in several slots is executed once."""
@@ -157,7 +158,7 @@ class Executor:
     def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
         source = inner._run_tasks(node, placement) if lacks_key(node.operator) else inner.run_section(node, placement)
-        return source, Placement(True, base_rows=source.length.rows or 0)
+        return source, Placement(True, base_rows=known_rows(source))
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
         """An input of a Spark query: a query itself, a section that Spark can inline, or an executed source."""
@@ -187,7 +188,7 @@ class Executor:
         if not placement.segment or not operator.decomposes([below.facts]):
             return None
         tasks = self._range_tasks(with_stored_tables(below), placement)
-        self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.base_rows} rows")
+        self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
         works = [partial(part_of_range, task, operator, [below.facts]) for task in tasks]
         part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts])
         rows = operator.rows_from(part, [below.facts])
@@ -198,7 +199,7 @@ class Executor:
         below, placement = child
         if operator.stop is None or not placement.segment or (placement.dense and placement.stateless):
             return None
-        chunk = first_rows(below, placement.base_rows, operator.stop)
+        chunk = first_rows(below, placement.rows_to_run, operator.stop)
         if chunk is None:
             return None
         self.log.append(f"driver: the first {operator.stop} rows of {below.operator_type}")
@@ -212,13 +213,13 @@ class Executor:
         if not placement.segment:
             return self._run_query(node)
         if is_small(node):
-            self.log.append(f"driver: {node.operator_type} over {placement.base_rows} rows")
+            self.log.append(f"driver: {node.operator_type} over {placement.rows_to_run} rows")
             return self._keep(self._run_on_driver(node, placement), node)
         return self._run_tasks(node, placement)
 
     def _run_on_driver(self, node: PlannerNode, placement: Placement) -> Chunk:
         runner = PlanRunner(FlatPlan.of(node))
-        return concatenate(list(runner.stream(0, placement.base_rows, config.batch_rows)), node.schema)
+        return concatenate(list(runner.stream(0, placement.rows_to_run, config.batch_rows)), node.schema)
 
     def _run_query(self, node: PlannerNode) -> PlannerNode:
         self.log.append(f"query: {node.operator_type}")
@@ -245,7 +246,7 @@ class Executor:
         from sframe_spark.engine.datasets import new_dataset
 
         tasks = self._range_tasks(with_stored_tables(node), placement)
-        self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.base_rows} rows")
+        self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
         bound = node.length.at_most
         if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
             parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
@@ -257,7 +258,7 @@ class Executor:
         return segment_source(manifest, dataset.handle)
 
     def _range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
-        return self._with_states(FlatPlan.of(node), self._ranges(placement.base_rows))
+        return self._with_states(FlatPlan.of(node), self._ranges(placement.rows_to_run))
 
     def _ranges(self, rows: int) -> list[tuple[int, int]]:
         """Row ranges of tasks: as many as asked for, else enough for all cores but none too small or too large."""

@@ -13,7 +13,9 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.operators.sources import source_of
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.infer import current_facts, known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.values.decode import decode
@@ -61,6 +63,9 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
             continue
         _own(node, plan, action, chosen)
         break
+    with GRAPH_LOCK:
+        # What lies beside materialised rows knows their number from then on, though nothing was spliced into its own place.
+        node.facts = current_facts(node)
     if chosen.on_batch is not None:
         for chunk in iterate(node):
             chosen.on_batch(chunk)
@@ -92,8 +97,7 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
         If the results differ.
     """
     naive = Executor(MaterializeOptions(naive=True)).execute(node)
-    rows = source.length.rows or 0
-    found, expected = source.operator.read(0, rows), naive.operator.read(0, naive.length.rows or 0)  # type: ignore[attr-defined]
+    found, expected = source_of(source).read_all(), source_of(naive).read_all()
     if found.rows != expected.rows:
         message = f"{node.operator_type} has {found.rows} rows by the optimized plan, {expected.rows} by the naive one"
         raise PlanInvariantError(message)
@@ -111,8 +115,7 @@ def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> Pla
 
 def read_all(node: PlannerNode) -> Chunk:
     """All rows of a node in the driver's memory; the node is not changed."""
-    source = compute(node)
-    return source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
+    return source_of(compute(node)).read_all()
 
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
@@ -122,4 +125,5 @@ def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]
         plan = optimize(node)
     from sframe_spark.engine.runner import FlatPlan, PlanRunner
 
-    yield from PlanRunner(FlatPlan.of(plan)).stream(0, node.length.rows or 0, batch_rows or config.batch_rows)
+    # Nodes built before those below them were materialised do not know their length; the plan does.
+    yield from PlanRunner(FlatPlan.of(plan)).stream(0, known_rows(plan), batch_rows or config.batch_rows)

@@ -9,6 +9,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.executor import run_range_works
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.order_check import first_break
+from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.decode import decode
 
@@ -18,7 +19,7 @@ def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, 
 
     Few rows are looked at on the driver, more by one task for each range; a range begins with the last row of the one before.
     """
-    rows = node.length.rows or 0
+    rows = known_rows(node)
     plan = FlatPlan.of(node)
     if rows <= config.small_rows:
         found = [break_in_range(plan, by, 0, rows, config.batch_rows)]

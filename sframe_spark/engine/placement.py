@@ -7,6 +7,7 @@ from collections.abc import Hashable
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import RowWise, calls_python
 from sframe_spark.operators.segment_parts import lacks_key
 from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource, SparkSource
@@ -39,13 +40,26 @@ class Placement:
     stateless
         No running state below: any interval can be computed on its own.
     base_rows
-        Number of base rows of the section.
+        Number of base rows of the section; None of a query, and where an input that is executed first has rows that nobody has counted.
     """
 
     segment: bool
     coordinate: Hashable = "dense"
     stateless: bool = True
-    base_rows: int = 0
+    base_rows: int | None = None
+
+    @property
+    def rows_to_run(self) -> int:
+        """Number of base rows of a section that is about to run.
+
+        Raises
+        ------
+        PlanInvariantError
+            If it is not known.
+        """
+        if self.base_rows is None:
+            raise PlanInvariantError("a section cannot run over rows that nobody has counted: this is a fault of the engine, please report it")
+        return self.base_rows
 
     @property
     def dense(self) -> bool:
@@ -57,7 +71,7 @@ def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
     """Placement of a node over placed inputs; None when an input must be materialised first (see :func:`blocking_inputs`)."""
     operator = node.operator
     if operator.is_source:
-        return Placement(True, base_rows=node.length.rows or 0)
+        return Placement(True, base_rows=node.length.rows)
     if isinstance(operator, SparkSource) or not operator.has_kernel:
         return Placement(False)
     if blocking_inputs(node, inputs):
@@ -68,7 +82,7 @@ def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
     coordinate = inputs[0].coordinate
     base_rows = inputs[0].base_rows
     if operator.keeps_dense and coordinate == "dense":
-        base_rows = node.length.rows if node.length.rows is not None else base_rows
+        base_rows = node.length.rows
     elif not (operator.row_wise or operator.keeps_domain):
         coordinate = (coordinate, id(node))
     return Placement(True, coordinate, stateless, base_rows)
@@ -117,7 +131,7 @@ def too_long_for_spark(operator: RowWise, node: PlannerNode) -> bool:
 
 def spark_can_inline(root: PlannerNode) -> bool:
     """True when a segment section can be part of a Spark query: only scans, row-wise operators of bounded size, filters, appends and reversals."""
-    branches = fold([root], lambda node, inputs: sum(inputs) or 1)
+    branches = fold([root], lambda node, inputs: sum(inputs) if inputs else 1)
     if branches[id(root)] > MOST_BRANCHES_IN_SPARK:
         return False
     for node in postorder([root]):
@@ -145,9 +159,9 @@ def largest_row_count(root: PlannerNode) -> int | None:
         if not node.inputs and not node.operator.is_source:
             return None
         looked_up = node.operator.is_source and node is not root and id(node) not in read
-        bound = 0 if looked_up else node.length.at_most
-        weight = -(-node.facts.width // COLUMNS_IN_A_ROW) or 1
-        largest = max(largest, 0 if bound is None else bound * weight)
+        # Rows without a bound are those of operators above leaves that are counted.
+        if not looked_up and node.length.at_most is not None:
+            largest = max(largest, node.length.at_most * max(1, -(-node.facts.width // COLUMNS_IN_A_ROW)))
     return largest
 
 

@@ -71,11 +71,16 @@ def in_one_task(relation: Relation) -> Relation:
 
 
 def size_of(root: PlannerNode) -> QuerySize:
-    """How much data a query has, as far as the lengths of its sources are known."""
+    """How much data a query has; rows that nobody has counted may be many."""
     if fits_one_task(root):
         return QuerySize.FEW_ROWS
-    sources = (node for node in postorder([root]) if not node.inputs)
-    known = sum((node.length.at_most or 0) * row_bytes(node.schema) for node in sources)
+    known = 0
+    for node in postorder([root]):
+        if node.inputs:
+            continue
+        if node.length.at_most is None:
+            return QuerySize.LARGE
+        known += node.length.at_most * row_bytes(node.schema)
     if known <= LARGE_PARTITION_BYTES or known <= LARGE_PARTITION_BYTES * shuffle_partitions():
         return QuerySize.USUAL
     return QuerySize.LARGE

@@ -264,7 +264,7 @@ def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
         blocked = [slot for slot in slots if not node.inputs[slot].operator.is_source]
         if blocked:
             found[id(node)] = sorted({numbers[id(node.inputs[slot])] for slot in blocked})
-        stored = [Placement(True, base_rows=child.length.rows or 0) if slot in slots else inputs[slot] for slot, child in enumerate(node.inputs)]
+        stored = [Placement(True, base_rows=child.length.rows) if slot in slots else inputs[slot] for slot, child in enumerate(node.inputs)]
         placed[id(node)] = place(node, stored) or Placement(True)
     return found
 

@@ -116,7 +116,7 @@ def stored_parts(before: PlannerNode, after: PlannerNode) -> Iterator[SegmentSou
     if isinstance(after.operator, SliceRows):
         start, stop = after.operator.start, after.operator.stop
         for source in [node.operator for node in postorder([before]) if isinstance(node.operator, STORED_ROWS)]:
-            part = source.rows_between(start, (source.infer_length(()).rows or 0) if stop is None else stop)
+            part = source.rows_between(start, source.row_count if stop is None else stop)
             if isinstance(part, STORED_ROWS):
                 yield part
     else:

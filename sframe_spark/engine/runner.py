@@ -178,8 +178,8 @@ class PlanRunner:
         return reads
 
     def _compute(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
-        if operator.is_source:
-            return operator.read(*interval)  # type: ignore[attr-defined]
+        if isinstance(operator, Source):
+            return operator.read(*interval)
         facts = self.plan.input_facts(place)
         if isinstance(operator, SequentialOperator):
             chunk, self.states[place] = operator.advance(inputs, facts, self.states[place])

@@ -15,6 +15,7 @@ from sframe_spark.engine.executor import run_range_works
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.row_claims import RowClaim, first_wrong_rows
 from sframe_spark.operators.sources import MemorySource, SegmentSource
+from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.footers import footer_of, opened
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
@@ -51,7 +52,7 @@ def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClai
         return []
     plan = FlatPlan.of(node)
     works = [partial(wrong_rows, plan, tuple(claims), start, stop, config.batch_rows) for start, stop in row_ranges(node)]
-    rows = 0 if isinstance(node.operator, MemorySource) else node.length.rows or 0
+    rows = 0 if isinstance(node.operator, MemorySource) else known_rows(node)
     found = run_works(works, rows, "comparing rows with what is known of them")
     firsts = [min((row for row in rows if row is not None), default=None) for rows in zip(*found, strict=True)]
     return [BrokenClaim(claim, row) for claim, row in zip(claims, firsts or [None] * len(claims), strict=True)]
@@ -59,7 +60,7 @@ def check_rows(node: PlannerNode, claims: Sequence[RowClaim]) -> list[BrokenClai
 
 def row_ranges(node: PlannerNode) -> list[tuple[int, int]]:
     """Rows of a materialised node in ranges: those of its segments, if it has any."""
-    rows = node.length.rows or 0
+    rows = known_rows(node)
     if isinstance(node.operator, SegmentSource):
         source = node.operator
         edges = {min(max(offset - source.start, 0), rows) for offset in source.manifest.offsets}

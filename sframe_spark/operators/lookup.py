@@ -270,7 +270,7 @@ def filled_forward(numbers: Positions, valid: np.ndarray[Any, Any]) -> Positions
 
 def block_starts(source: Source) -> Positions:
     """Number of the first row of each block of a source, and at the end the number of rows."""
-    rows = source.infer_length(()).rows or 0
+    rows = source.row_count
     if isinstance(source, SegmentSource):
         starts = [start for entry, offset in entries(source) for start in group_starts(source.manifest, entry, offset)]
         inside = sorted({0, *(start - source.start for start in starts if source.start < start < source.stop)})

@@ -18,7 +18,7 @@ from sframe_spark.operators.rows import append_relations
 from sframe_spark.operators.sort import Sort, moved_order
 from sframe_spark.operators.suffix_sort import sort_parts
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.facts import Facts, Length, Schema, sum_of_bounds
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties import derive
@@ -77,8 +77,7 @@ class MergeSorted(Operator):
         first, second = inputs[0].length, inputs[1].length
         if first.rows is not None and second.rows is not None:
             return Length.exactly(first.rows + second.rows)
-        known = first.at_most is not None and second.at_most is not None
-        return Length.unknown(at_most=(first.at_most or 0) + (second.at_most or 0) if known else None)
+        return Length.unknown(at_most=sum_of_bounds([first, second]))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of a merge of rows in this order: others do not get through."""

@@ -15,7 +15,7 @@ from sframe_spark.operators.append_properties import appended_properties
 from sframe_spark.operators.columns import Zip, side_by_side
 from sframe_spark.operators.program_properties import filtered_properties
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
+from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema, sum_of_bounds
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
@@ -261,9 +261,7 @@ class Append(Operator):
         rows = [facts.length.rows for facts in inputs]
         if all(count is not None for count in rows):
             return Length.exactly(sum(count for count in rows if count is not None))
-        bounds = [facts.length.at_most for facts in inputs]
-        known = all(bound is not None for bound in bounds)
-        return Length.unknown(at_most=sum(bound for bound in bounds if bound is not None) if known else None)
+        return Length.unknown(at_most=sum_of_bounds([facts.length for facts in inputs]))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What holds in every input, as far as bounds of values prove it at the boundaries."""
@@ -291,8 +289,8 @@ class Append(Operator):
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
         """The part of an input that lies in the interval."""
-        before = sum(item.length.rows or 0 for item in facts[:slot])
-        rows = facts[slot].length.rows or 0
+        before = sum(item.length.known_rows for item in facts[:slot])
+        rows = facts[slot].length.known_rows
         first = min(max(start - before, 0), rows)
         return (first, max(first, min(stop - before, rows)))
 

@@ -9,6 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.program import Literal, constant_array
 from sframe_spark.operators.spark_columns import literal_column, spark_type
 from sframe_spark.planner.chunk import Chunk, column_names, combine
@@ -44,6 +45,15 @@ class Source(Operator):
     def read(self, start: int, stop: int) -> Chunk:
         """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
         raise TypeError(f"source {self.name!r} cannot be read by row range")
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows: every source knows it."""
+        return self.infer_length(()).known_rows
+
+    def read_all(self) -> Chunk:
+        """All rows of the source."""
+        return self.read(0, self.row_count)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What was recorded when the rows were written, or what a look at rows in memory tells."""
@@ -289,6 +299,19 @@ class SparkSource(Operator):
         return f"DataFrame of {len(self.types)} columns"
 
 
+def source_of(node: PlannerNode) -> Source:
+    """The source that a node is.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the node is an operator over inputs, or of a kind that is not read by row number.
+    """
+    if not isinstance(node.operator, Source):
+        raise PlanInvariantError(f"{node.operator_type} is read as a source of rows, but it is none")
+    return node.operator
+
+
 def table_ddl(schema: Schema) -> str:
     """DDL of columns ``c0..cn`` with a trailing comma when there are any."""
     return "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(column_names(len(schema)), schema, strict=True))
@@ -296,7 +319,10 @@ def table_ddl(schema: Schema) -> str:
 
 def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
     """A node over Arrow arrays of the physical types given."""
-    chunk = Chunk(tuple(columns), len(columns[0]) if columns else (rows or 0))
+    count = len(columns[0]) if columns else rows
+    if count is None:
+        raise PlanInvariantError("a table without columns has as many rows as it is told, and it was told none")
+    chunk = Chunk(tuple(columns), count)
     return MemorySource.of(chunk, tuple(types)).make_planner_node()
 
 

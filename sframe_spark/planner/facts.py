@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterable
 
 import attrs
 
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.types import ColumnType
 
 Schema = tuple[ColumnType, ...]
@@ -52,6 +53,24 @@ class Length:
         """An unknown number of rows; a fresh token unless one is given."""
         return cls(None, RowDomain() if token is None else token, at_most)
 
+    @property
+    def known_rows(self) -> int:
+        """The exact number of rows, where it must be known.
+
+        Raises
+        ------
+        PlanInvariantError
+            If it is not known.
+
+        Examples
+        --------
+        >>> Length.exactly(3).known_rows
+        3
+        """
+        if self.rows is None:
+            raise PlanInvariantError(f"the number of rows must be known here, but it is {self}: this is a fault of the engine, please report it")
+        return self.rows
+
     def provably_equals(self, other: Length) -> bool | None:
         """True or False when that is certain, None when it is not known."""
         if self.rows is not None and other.rows is not None:
@@ -67,6 +86,22 @@ class Length:
         if self.rows is not None:
             return str(self.rows)
         return "?" if self.at_most is None else f"<={self.at_most}"
+
+
+def sum_of_bounds(lengths: Iterable[Length]) -> int | None:
+    """Upper bound of several numbers of rows together; None when one of them has none.
+
+    Examples
+    --------
+    >>> sum_of_bounds([Length.exactly(3), Length.unknown(at_most=2)]), sum_of_bounds([Length.exactly(3), Length.unknown()])
+    (5, None)
+    """
+    total = 0
+    for length in lengths:
+        if length.at_most is None:
+            return None
+        total += length.at_most
+    return total
 
 
 @attrs.frozen

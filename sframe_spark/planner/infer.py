@@ -20,6 +20,17 @@ def infer_planner_node_length(node: PlannerNode) -> int | None:
     return current_facts(node).length.rows
 
 
+def known_rows(node: PlannerNode) -> int:
+    """Number of rows of a node, which must follow without running anything.
+
+    Raises
+    ------
+    PlanInvariantError
+        If it does not.
+    """
+    return current_facts(node).length.known_rows
+
+
 def current_facts(node: PlannerNode) -> Facts:
     """Facts of a node inferred anew from the graph below it."""
     if node.length.rows is not None or not node.inputs:
@@ -84,6 +95,7 @@ __all__ = [
     "infer_facts",
     "infer_planner_node_length",
     "infer_planner_node_type",
+    "known_rows",
     "prove_equal_length",
     "same_plan",
     "with_current_lengths",

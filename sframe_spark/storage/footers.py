@@ -71,11 +71,12 @@ def footer_of(location: str, size: int | None = None) -> Footer:
                 f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {size}; "
                 "restore it from a copy or save the frame again"
             )
-        return _load(location, found, modified)
+        # What may have been replaced unseen is read again.
+        return _read(location, found) if modified is None else _load(location, found, modified)
 
 
-def _identity(location: str) -> tuple[int, int]:
-    """Return size and time of change, which tell one content of a path from another."""
+def _identity(location: str) -> tuple[int, int | None]:
+    """Return size and time of change, which tell one content of a path from another; None where a store keeps no such time."""
     if is_local(location):
         status = os.stat(location)
         return status.st_size, status.st_mtime_ns
@@ -83,12 +84,16 @@ def _identity(location: str) -> tuple[int, int]:
     info = filesystem.get_file_info(path)
     if not info.is_file:
         raise FileNotFoundError(location)
-    return info.size, info.mtime_ns or 0
+    return info.size, info.mtime_ns
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def _load(location: str, size: int, modified: int) -> Footer:
     """Read a footer; the time of change is only there to be part of the key."""
+    return _read(location, size)
+
+
+def _read(location: str, size: int) -> Footer:
     try:
         with _source(location) as source:
             metadata = pq.read_metadata(source)

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.engine.placement import Placement, place
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.tasks import combined_parts
-from sframe_spark.operators.sources import MemorySource, Source
+from sframe_spark.operators.sources import MemorySource, Source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
@@ -93,7 +93,7 @@ def run_kernel(node: PlannerNode) -> Chunk:
     """Return all rows of a node over sources, from one kernel call (sources: from one read)."""
     operator = node.operator
     if isinstance(operator, Source):
-        return operator.read(0, node.length.rows or 0)
+        return operator.read_all()
     return operator.kernel([read_all(child) for child in node.inputs], [child.facts for child in node.inputs])
 
 
@@ -104,8 +104,7 @@ def kernel_rows(node: PlannerNode) -> Rows:
 
 def read_all(node: PlannerNode) -> Chunk:
     """Return all rows of a source."""
-    assert isinstance(node.operator, Source)
-    return node.operator.read(0, node.length.rows or 0)
+    return source_of(node).read_all()
 
 
 def run_ranges(node: PlannerNode, count: int) -> Chunk:
@@ -114,7 +113,7 @@ def run_ranges(node: PlannerNode, count: int) -> Chunk:
     placements: dict[int, Placement | None] = fold([node], _place)
     placement = placements[id(node)]
     assert placement is not None
-    bounds = [placement.base_rows * number // count for number in range(count + 1)]
+    bounds = [placement.rows_to_run * number // count for number in range(count + 1)]
     states: dict[int, Any] = {place: _initial_state(plan, place) for place in plan.sequential_places()}
     parts = []
     for number, (start, stop) in enumerate(pairwise(bounds), start=1):

@@ -18,6 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize import compute, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.operators.sources import source_of
 from sframe_spark.planner.explain import plan_text, trace_text
 from sframe_spark.planner.infer import current_facts, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
@@ -107,7 +108,7 @@ class EngineRunner:
     def rows(self, node: PlannerNode) -> Rows:
         """Rows of the executed plan."""
         source = compute(node, self.options)
-        chunk = source.operator.read(0, source.length.rows or 0)  # type: ignore[attr-defined]
+        chunk = source_of(source).read_all()
         if chunk.rows != source.length.rows:
             raise NotEquivalent(f"a source of {source.length.rows} rows gave {chunk.rows}")
         return rows_of(chunk.columns, node.schema) if node.schema else [()] * chunk.rows

@@ -120,7 +120,7 @@ def float_of(argument: Argument) -> Argument:
 def integers(argument: Argument) -> tuple[Any, Any]:
     """Split an int argument into numpy numbers (0 for missing) and a mask of the missing, both broadcastable."""
     if isinstance(argument, pa.Scalar):
-        return np.int64(argument.as_py() or 0), np.bool_(not argument.is_valid)
+        return np.int64(argument.as_py() if argument.is_valid else 0), np.bool_(not argument.is_valid)
     numbers = argument.fill_null(0).to_numpy(zero_copy_only=False)
     return numbers, pc.is_null(argument).to_numpy(zero_copy_only=False) if argument.null_count else np.bool_(False)
 

@@ -103,9 +103,11 @@ class OrderingProperties:
         return self._facts == other._facts if isinstance(other, OrderingProperties) else NotImplemented
 
     def __hash__(self) -> int:
-        if self._hash is None:
-            object.__setattr__(self, "_hash", hash(self._facts))
-        return self._hash or 0
+        known = self._hash
+        if known is None:
+            known = hash(self._facts)
+            object.__setattr__(self, "_hash", known)
+        return known
 
     def __repr__(self) -> str:
         known = ", ".join(f"{name}={value!r}" for name, value in self._facts._asdict().items() if value)

@@ -1,0 +1,80 @@
+"""What is unknown is None and never a number: no default stands in for a number of rows, a bound, a size or a time that nobody knows."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import sframe_spark
+
+ROOT = Path(sframe_spark.__file__).parent
+# What may be unknown, in the names of variables, attributes and functions.
+AMOUNTS = re.compile(r"(^|_)(rows?|lengths?|counts?|sizes?|stop|bounds?|most|bytes|width|mtime|ns|number|numbers)($|_)")
+# Defaults for what is no amount of data: (file, text) with the reason.
+ALLOWED = {
+    ("session/build.py", "os.cpu_count() or 1"): "a machine has a core, whatever it says",
+    ("values/durations.py", "number or 1"): "the text before a unit: 'h' is one hour",
+    ("operators/aggregates/extremes.py", "offset or 0"): "a rank whose part before it tells a missing offset from one of zero",
+    ("api/sframe_ordered.py", "distance_limit(value, column_type, column_type, what) or 0"): "a window reaches no further than it is told to",
+}
+
+
+def is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and isinstance(node.value, (int, float)) and not isinstance(node.value, bool)
+
+
+def names_in(node: ast.AST) -> set[str]:
+    nodes = list(ast.walk(node))
+    return {item.attr for item in nodes if isinstance(item, ast.Attribute)} | {item.id for item in nodes if isinstance(item, ast.Name)}
+
+
+def asks_for_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Compare) and any(isinstance(item, ast.Constant) and item.value is None for item in node.comparators)
+
+
+def numbers_for_unknowns(tree: ast.AST) -> Iterator[ast.expr]:
+    """Expressions that are a number where something is not known: ``x or 0``, ``0 if rows is None else rows``, ``getattr(x, "rows", 0)``."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and is_number(node.values[-1]):
+            yield node
+        elif isinstance(node, ast.IfExp) and (is_number(node.body) or is_number(node.orelse)) and asks_for_none(node.test):
+            yield from [node] if any(AMOUNTS.search(name) for name in names_in(node)) else []
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and len(node.args) == 3 and is_number(node.args[2]):
+            yield node
+
+
+def found_in(path: Path) -> set[tuple[str, str]]:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return {(path.relative_to(ROOT).as_posix(), ast.unparse(node)) for node in numbers_for_unknowns(tree)}
+
+
+def test_no_number_stands_for_what_is_unknown() -> None:
+    found = set().union(*map(found_in, ROOT.rglob("*.py")))
+    assert found - set(ALLOWED) == set(), "use Length.known_rows, known_rows(node), Source.row_count or sum_of_bounds; or keep None"
+    assert set(ALLOWED) - found == set(), "no longer there: take it off the list"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "node.length.rows or 0",
+        "(node.length.at_most or 0) * 3",
+        "source.infer_length(()).rows or 0",
+        "info.mtime_ns or 0",
+        "0 if bound is None else bound * weight",
+        "rows if rows is not None else 0",
+        "getattr(source, 'rows', 0)",
+    ],
+)
+def test_what_was_there_is_found(text: str) -> None:
+    assert list(numbers_for_unknowns(ast.parse(text)))
+
+
+def test_no_row_is_read_past_the_type_checker() -> None:
+    """Beside a number for an unknown length stood an attribute that the type checker was told to overlook."""
+    pattern = re.compile(r"\.read\(.*# type: ignore")
+    assert [str(path) for path in ROOT.rglob("*.py") if pattern.search(path.read_text(encoding="utf-8"))] == []
