@@ -19,10 +19,10 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from pathlib import Path
 from typing import Any, Generic, TypeVar, overload
 
-from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.errors import InvalidArgumentError, StorageError
+from sframe_spark.locations import normalised
 
 Value = TypeVar("Value")
 
@@ -71,6 +71,8 @@ class Option(Generic[Value]):
         """Return the value in its proper form, or raise naming where it came from."""
         try:
             return self.convert(value)
+        except StorageError as error:
+            raise StorageError(f"{origin} = {value!r}: {error}") from error
         except (TypeError, ValueError) as error:
             raise InvalidArgumentError(f"{origin} = {value!r}: {error}") from error
 
@@ -108,8 +110,10 @@ def one_of(*choices: str) -> Callable[[Any], str]:
 
 
 def path_text(value: Any) -> str:
-    """Return a path as text with a leading ``~`` expanded."""
-    return str(Path(os.fspath(value)).expanduser())
+    """Return a path as absolute text with a leading ``~`` expanded."""
+    if not os.fspath(value):
+        raise ValueError("the path is empty")
+    return normalised(value)
 
 
 def set_of_names(value: Any) -> frozenset[str]:

@@ -12,6 +12,7 @@ ROOT = Path(sframe_spark.__file__).parent
 # Lower layers first; a module may import modules of its own and of lower layers.
 LAYERS = (
     ("errors",),
+    ("locations",),
     ("config", "types"),
     ("values",),
     ("session",),

@@ -7,11 +7,12 @@ import os
 from typing import Any
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.api.persistence import path_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError
+from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.paths import filesystem_of, is_local, normalised
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
@@ -250,15 +251,16 @@ def files_of(url: Any) -> list[str]:
     StorageError
         If there is none.
     """
-    text = path_text(url)
-    if not is_local(normalised(text)):
-        return [normalised(text)]
+    text = normalised(path_text(url))
     if os.path.isdir(text):
         found = sorted(entry.path for entry in os.scandir(text) if entry.is_file() and not entry.name.startswith((".", "_")))
         if not found:
             raise StorageError(f"there is no file in {text}")
         return found
-    found = [text] if os.path.exists(text) else sorted(path for path in glob.glob(text) if os.path.isfile(path))
+    directory, name = os.path.split(text)
+    # A directory that is there as it is named is no pattern.
+    pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else text
+    found = [text] if os.path.exists(text) else sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
     if not found:
         raise StorageError(f"there is no file {text}: check the path")
     return found
@@ -266,6 +268,5 @@ def files_of(url: Any) -> list[str]:
 
 def opened_file(path: str) -> Any:
     """A stream of a file's bytes, decompressed if its name says that it is compressed."""
-    filesystem, inner = filesystem_of(normalised(path))
     with telling("read", path):
-        return filesystem.open_input_stream(inner, compression="detect")
+        return pa.input_stream(path, compression="detect")

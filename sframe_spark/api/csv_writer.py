@@ -18,6 +18,7 @@ import attrs
 from sframe_spark.api.persistence import path_text
 from sframe_spark.engine.materialize import iterate
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.failures import telling
 from sframe_spark.values.decode import decode
@@ -169,7 +170,7 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
         If the file cannot be written.
     """
     chosen = form or CsvFormat()
-    target = os.path.abspath(path_text(path))
+    target = normalised(path_text(path))
     if os.path.isdir(target):
         raise StorageError(f"{target} is a directory: choose the name of a file")
     with telling("write", target):

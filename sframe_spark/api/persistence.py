@@ -11,11 +11,11 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.operators.sources import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.opened import OPEN_DATASETS
-from sframe_spark.storage.paths import normalised
 from sframe_spark.storage.save import check_replaceable, new_staging_directory, save_dataset, swap_into_place
 
 COLUMN_NAME = "X1"

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.storage.paths import join
+from sframe_spark.storage.paths import AS_NAMED, join, spark_path
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -50,8 +50,8 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     if not chosen:
         empty = context.spark.createDataFrame([], schema=ddl)
         return _relation(empty, names, schema, F.col("_key"), F.col("_key"), not_missing)
-    paths = [join(manifest.directory, entry.file) for _, entry in chosen]
-    df = context.spark.read.schema(ddl).parquet(*paths)
+    paths = [spark_path(join(manifest.directory, entry.file)) for _, entry in chosen]
+    df = context.spark.read.options(**AS_NAMED).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
     if first_offset < source.start:

@@ -116,8 +116,10 @@ def local_settings() -> dict[str, str]:
         # Recording the caller's line costs three calls to the JVM for every column expression, and the lines would be ours.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
-    if config.temporary_directory is not None:
-        settings["spark.local.dir"] = config.temporary_directory
+    directory = config.temporary_directory
+    # Spark takes a comma for the end of a name; of such a directory it would make two others.
+    if directory is not None and "," not in directory:
+        settings["spark.local.dir"] = directory
     return settings
 
 

@@ -100,8 +100,11 @@ def check_java() -> Finding:
 
 def check_temporary_directory() -> Finding:
     """Look at where materialised frames go, and how much room there is."""
-    directory = config.temporary_directory or tempfile.gettempdir()
     fix = "set SFRAME_SPARK_TMP to a directory that can be written, with a few GB of room"
+    try:
+        directory = config.temporary_directory or tempfile.gettempdir()
+    except SFrameError as error:
+        return Finding("temporary directory", str(error), fix)
     try:
         with tempfile.TemporaryFile(dir=directory):
             free = shutil.disk_usage(directory).free

@@ -9,10 +9,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.commit import files_below
+from sframe_spark.locations import normalised
 from sframe_spark.storage.footers import Footer, bounds_in_footer, footer_of, statistics_in_footer
+from sframe_spark.storage.listing import files_below
 from sframe_spark.storage.manifest import SegmentEntry
-from sframe_spark.storage.paths import join, normalised
+from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column
 from sframe_spark.types import ColumnType
 

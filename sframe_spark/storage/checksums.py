@@ -6,24 +6,19 @@ import zlib
 from typing import Any
 
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.paths import filesystem_of
 
 BLOCK_BYTES = 4 * 1024 * 1024
 
 
 def checksum_of(location: str) -> str:
     """Return the check sum of a file: ``crc32:`` and eight hexadecimal digits."""
-    filesystem, path = filesystem_of(location)
-    with telling("read", location), filesystem.open_input_stream(path) as source:
+    with telling("read", location), open(location, "rb") as source:
         return _pump(source, None)
 
 
 def copy_with_checksum(source: str, target: str) -> str:
-    """Copy a file between any two locations and return its check sum."""
-    source_filesystem, source_path = filesystem_of(source)
-    target_filesystem, target_path = filesystem_of(target)
-    with telling("read", source), source_filesystem.open_input_stream(source_path) as reading, \
-            telling("write", target), target_filesystem.open_output_stream(target_path) as writing:  # fmt: skip
+    """Copy a file and return its check sum."""
+    with telling("read", source), open(source, "rb") as reading, telling("write", target), open(target, "xb") as writing:
         return _pump(reading, writing)
 
 

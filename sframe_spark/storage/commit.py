@@ -5,14 +5,15 @@ from __future__ import annotations
 import itertools
 import os
 import posixpath
-from collections.abc import Iterable, Sequence
-
-import pyarrow.fs as pafs
+import shutil
+from collections.abc import Iterable, Mapping, Sequence
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.listing import files_below, sizes_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, RecordedOrder, SegmentEntry
-from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised
+from sframe_spark.storage.paths import join
 from sframe_spark.types import ColumnType
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -65,8 +66,8 @@ def publish(
     column_names = None if names is None else tuple(names)
     manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind, order=order)
     with telling("create dataset", location):
-        filesystem, path = filesystem_of(location)
-        filesystem.create_dir(path, recursive=True)
+        os.makedirs(location, exist_ok=True)
+    check_files(manifest, sizes_below(location))
     if durable:
         flush_files(manifest)
     write_manifest(manifest, durable)
@@ -86,21 +87,41 @@ def in_row_order(entries: Iterable[SegmentEntry], location: str) -> tuple[Segmen
     return tuple(ordered)
 
 
+def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
+    """Make sure that every file that a manifest names is there and as long as it should be.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    sizes
+        Length of each regular file in its directory (see :func:`sizes_below`).
+
+    Raises
+    ------
+    StorageError
+        If one is not.
+    """
+    for entry in manifest.segments:
+        file = join(manifest.directory, entry.file)
+        size = sizes.get(entry.file)
+        if size is None:
+            link = os.path.lexists(file)
+            reason = "is a link or no regular file: only files inside its directory are read" if link else "is missing"
+            raise StorageError(f"{file} {reason}; restore it from a copy or write the frame again")
+        if entry.size is not None and size != entry.size:
+            raise StorageError(f"{file} is damaged: it has {size} of {entry.size} bytes; restore it from a copy or write the frame again")
+
+
 def write_manifest(manifest: Manifest, durable: bool) -> None:
     """Replace the manifest file of a directory at one stroke."""
     target = join(manifest.directory, MANIFEST_FILE)
     text = manifest.to_json().encode()
     with telling("write manifest", target):
-        if is_local(target):
-            _write_local(target, text, durable)
-        else:
-            # Object stores show a file when it is complete, and cannot rename.
-            filesystem, path = filesystem_of(target)
-            with filesystem.open_output_stream(path) as stream:
-                stream.write(text)
+        _replace(target, text, durable)
 
 
-def _write_local(target: str, text: bytes, durable: bool) -> None:
+def _replace(target: str, text: bytes, durable: bool) -> None:
     temporary = target + TEMPORARY_SUFFIX
     try:
         with open(temporary, "wb") as stream:
@@ -119,8 +140,6 @@ def _write_local(target: str, text: bytes, durable: bool) -> None:
 
 def flush_files(manifest: Manifest) -> None:
     """Wait until the segment files of a dataset are on the disk, so that the manifest never names less than it says."""
-    if not is_local(manifest.directory):
-        return
     for entry in manifest.segments:
         location = join(manifest.directory, entry.file)
         with telling("flush segment", location):
@@ -146,15 +165,14 @@ def remove_unnamed(manifest: Manifest) -> None:
 
     Only files that a writer of segments leaves behind are touched; anything else in the directory stays.
     """
-    filesystem, root = filesystem_of(manifest.directory)
     named = {entry.file for entry in manifest.segments}
     with telling("clean", manifest.directory):
         for file in files_below(manifest.directory):
             if file not in named and is_leftover(file):
-                filesystem.delete_file(posixpath.join(root, file))
-        for info in filesystem.get_file_info(pafs.FileSelector(root)):
-            if info.type == pafs.FileType.Directory and info.base_name == "_temporary":
-                filesystem.delete_dir(info.path)
+                os.remove(join(manifest.directory, file))
+        unfinished = join(manifest.directory, "_temporary")
+        if os.path.isdir(unfinished) and not os.path.islink(unfinished):
+            shutil.rmtree(unfinished)
 
 
 def is_leftover(file: str) -> bool:
@@ -167,12 +185,3 @@ def is_leftover(file: str) -> bool:
     """
     name = posixpath.basename(file)
     return name == "_SUCCESS" or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))
-
-
-def files_below(directory: str) -> list[str]:
-    """Return the files in a directory and below, relative to it, sorted by name."""
-    filesystem, root = filesystem_of(directory)
-    with telling("list", directory):
-        found = filesystem.get_file_info(pafs.FileSelector(root, allow_not_found=True, recursive=True))
-    start = len(root.rstrip("/")) + 1
-    return sorted(info.path[start:] for info in found if info.type == pafs.FileType.File)

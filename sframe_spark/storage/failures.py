@@ -12,7 +12,6 @@ from collections.abc import Iterator
 from pyarrow import ArrowException
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.paths import is_local
 
 # How Spark names a file that it cannot find or read.
 _UNREADABLE = re.compile(r"(?:Path does not exist: |Encountered error while reading file |FileNotFoundException: File )(\S+?)\.?(?:\s|$)")
@@ -53,10 +52,10 @@ def explanation(error: Exception, location: str) -> str:
         return full_disk(location)
     if isinstance(error, FileNotFoundError):
         parent = os.path.dirname(location)
-        return f"there is no directory {parent}" if is_local(location) and parent and not os.path.isdir(parent) else "it does not exist"
+        return f"there is no directory {parent}" if parent and not os.path.isdir(parent) else "it does not exist"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
-    if number is None and is_local(location) and os.path.isfile(location):
+    if number is None and os.path.isfile(location):
         # What pyarrow says of a file whose bytes make no sense.
         return f"it is damaged ({str(error).strip().splitlines()[0]}); restore it from a copy"
     return f"{type(error).__name__}: {error}"
@@ -67,8 +66,8 @@ def full_disk(location: str) -> str:
 
     Examples
     --------
-    >>> full_disk("s3://bucket/frame").split(";")[0]
-    'the disk is full (free space unknown)'
+    >>> full_disk("/data/frame").startswith("the disk is full (")
+    True
     """
     return (
         f"the disk is full ({free_space(location)}); nothing was published. Free some space, or keep temporary "
@@ -100,7 +99,7 @@ def damage_told_by(text: str) -> str | None:
         return None
     file = match.group(1).removeprefix("file:")
     file = "/" + file.lstrip("/") if file.startswith("/") else file
-    if is_local(file) and os.path.exists(file):
+    if os.path.exists(file):
         return f"{file} is damaged: Spark cannot read it; restore it from a copy"
     return missing(file)
 
@@ -112,8 +111,6 @@ def missing(file: str) -> str:
 
 def free_space(location: str) -> str:
     """Say how many bytes are free on the disk that holds a location, existing or not."""
-    if not is_local(location):
-        return "free space unknown"
     while location and not os.path.exists(location) and os.path.dirname(location) != location:
         location = os.path.dirname(location)
     return f"{shutil.disk_usage(location).free:,} bytes free"

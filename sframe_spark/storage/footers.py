@@ -15,7 +15,6 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
-from sframe_spark.storage.paths import filesystem_of, is_local
 from sframe_spark.storage.physical import order_column
 from sframe_spark.types import ColumnType
 
@@ -57,7 +56,7 @@ def footer_of(location: str, size: int | None = None) -> Footer:
     Parameters
     ----------
     location
-        Path or URI of the file.
+        Path of the file.
     size
         Length that the file should have, as the manifest says; None when unknown.
     """
@@ -71,31 +70,20 @@ def footer_of(location: str, size: int | None = None) -> Footer:
                 f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {size}; "
                 "restore it from a copy or save the frame again"
             )
-        # What may have been replaced unseen is read again.
-        return _read(location, found) if modified is None else _load(location, found, modified)
+        return _load(location, found, modified)
 
 
-def _identity(location: str) -> tuple[int, int | None]:
-    """Return size and time of change, which tell one content of a path from another; None where a store keeps no such time."""
-    if is_local(location):
-        status = os.stat(location)
-        return status.st_size, status.st_mtime_ns
-    filesystem, path = filesystem_of(location)
-    info = filesystem.get_file_info(path)
-    if not info.is_file:
-        raise FileNotFoundError(location)
-    return info.size, info.mtime_ns
+def _identity(location: str) -> tuple[int, int]:
+    """Return size and time of change, which tell one content of a path from another."""
+    status = os.stat(location)
+    return status.st_size, status.st_mtime_ns
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def _load(location: str, size: int, modified: int) -> Footer:
     """Read a footer; the time of change is only there to be part of the key."""
-    return _read(location, size)
-
-
-def _read(location: str, size: int) -> Footer:
     try:
-        with _source(location) as source:
+        with pa.memory_map(location) as source:
             metadata = pq.read_metadata(source)
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
@@ -105,17 +93,9 @@ def _read(location: str, size: int) -> Footer:
 
 @contextlib.contextmanager
 def opened(location: str, footer: Footer) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file whose footer is known: mapped into memory when it is local, read ahead when it is not."""
-    local = is_local(location)
-    with _source(location) as source, pq.ParquetFile(source, metadata=footer.metadata, pre_buffer=not local) as file:
+    """Open a Parquet file whose footer is known, mapped into memory."""
+    with pa.memory_map(location) as source, pq.ParquetFile(source, metadata=footer.metadata, pre_buffer=False) as file:
         yield file
-
-
-def _source(location: str) -> pa.NativeFile:
-    if is_local(location):
-        return pa.memory_map(location)
-    filesystem, path = filesystem_of(location)
-    return filesystem.open_input_file(path)
 
 
 def bounds_in_footer(metadata: pq.FileMetaData, name: str) -> tuple[Scalar, Scalar] | None:

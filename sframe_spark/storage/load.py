@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import os
-import posixpath
-
-import pyarrow.fs as pafs
+import stat
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.storage.checksums import checksum_of
-from sframe_spark.storage.commit import files_below
+from sframe_spark.storage.commit import check_files
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import footer_of
+from sframe_spark.storage.listing import files_below, sizes_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest, SegmentEntry
-from sframe_spark.storage.paths import filesystem_of, join, normalised
+from sframe_spark.storage.paths import join
 
 
 def load_manifest(directory: str | os.PathLike[str], verify_checksums: bool = False) -> Manifest:
@@ -22,7 +22,7 @@ def load_manifest(directory: str | os.PathLike[str], verify_checksums: bool = Fa
     Parameters
     ----------
     directory
-        Local path or URI.
+        Its path.
     verify_checksums
         Whether to read every file to its end and compare check sums, which finds single damaged bytes.
 
@@ -34,62 +34,61 @@ def load_manifest(directory: str | os.PathLike[str], verify_checksums: bool = Fa
     """
     location = normalised(directory)
     manifest = Manifest.from_json(_manifest_text(location), location)
-    sizes = _file_sizes(location)
+    check_files(manifest, sizes_below(location))
     for entry in manifest.segments:
-        _check_file(location, entry, sizes)
+        if entry.size is None:
+            _check_rows(location, entry)
         if verify_checksums:
             _check_content(location, entry)
     return manifest
 
 
 def _manifest_text(location: str) -> str:
-    filesystem, path = filesystem_of(location)
     with telling("open", location):
-        info = filesystem.get_file_info(path)
-        if info.type == pafs.FileType.File:
+        if os.path.isfile(location):
             raise StorageError(f"{location} is a file; a saved frame is a directory")
-        manifest_path = posixpath.join(path, MANIFEST_FILE)
-        if not filesystem.get_file_info(manifest_path).is_file:
-            raise StorageError(_reason_for_no_manifest(location, info.type))
-        with filesystem.open_input_stream(manifest_path) as stream:
-            content: bytes = stream.read()
+        content = _read_whole(join(location, MANIFEST_FILE))
+    if content is None:
+        raise StorageError(_reason_for_no_manifest(location))
     try:
         return content.decode()
     except UnicodeDecodeError as error:
         raise StorageError(f"the manifest of {location} is damaged: {error}; save the frame again") from error
 
 
-def _reason_for_no_manifest(location: str, kind: pafs.FileType) -> str:
-    if kind == pafs.FileType.NotFound:
+def _read_whole(file: str) -> bytes | None:
+    """Return the content of a regular file, not of what a link points to; None when there is none."""
+    try:
+        # Opening a named pipe would otherwise wait for someone to write into it.
+        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    except (FileNotFoundError, NotADirectoryError):
+        return None
+    except OSError as error:
+        if os.path.islink(file):
+            raise StorageError(f"{file} is a link: only files inside a saved frame are read; restore it from a copy") from error
+        raise
+    with os.fdopen(descriptor, "rb") as stream:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise StorageError(f"{file} is no regular file; restore it from a copy")
+        return stream.read()
+
+
+def _reason_for_no_manifest(location: str) -> str:
+    if not os.path.lexists(location):
         return f"there is no directory {location}; check the path"
     files = files_below(location)
-    if any(posixpath.basename(file).startswith("segment-") for file in files):
+    if any(os.path.basename(file).startswith("segment-") for file in files):
         return f"{location} holds segments but no {MANIFEST_FILE}: saving did not come to its end; save the frame again"
     if any(file.endswith(".parquet") for file in files):
         return f"{location} holds Parquet files but no {MANIFEST_FILE}: it is not a saved frame; read it as Parquet"
     return f"{location} is not a saved frame: it has no {MANIFEST_FILE}"
 
 
-def _file_sizes(location: str) -> dict[str, int]:
-    """Return the length of every file below a directory, by a single listing."""
-    filesystem, root = filesystem_of(location)
-    with telling("list", location):
-        found = filesystem.get_file_info(pafs.FileSelector(root, recursive=True))
-    start = len(root.rstrip("/")) + 1
-    return {info.path[start:]: info.size for info in found if info.is_file}
-
-
-def _check_file(location: str, entry: SegmentEntry, sizes: dict[str, int]) -> None:
+def _check_rows(location: str, entry: SegmentEntry) -> None:
+    """Nothing said how long the file should be, so its footer must tell."""
     file = join(location, entry.file)
-    size = sizes.get(entry.file)
-    if size is None:
-        raise StorageError(f"{file} is missing from the saved frame; restore it from a copy")
-    if entry.size is None:
-        # Nothing said how long the file should be, so its footer must tell.
-        if (rows := footer_of(file).rows) != entry.rows:
-            raise StorageError(f"{file} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
-    elif size != entry.size:
-        raise StorageError(f"{file} is damaged: it has {size} of {entry.size} bytes; restore it from a copy")
+    if (rows := footer_of(file).rows) != entry.rows:
+        raise StorageError(f"{file} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
 
 
 def _check_content(location: str, entry: SegmentEntry) -> None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import os
-import posixpath
 import re
 from collections.abc import Sequence
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 
 from sframe_spark.errors import SchemaError, StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised, parent_and_name
+from sframe_spark.storage.paths import join
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.from_arrow import arrow_column_type
 
@@ -46,7 +45,7 @@ def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(
-            _relative(file, directory),
+            os.path.relpath(file, directory),
             number,
             footer.rows,
             tuple(statistics_in_footer(footer, name, kind) for name, kind in zip(names, types, strict=True)),
@@ -60,14 +59,12 @@ def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
 
 def parquet_files(location: str) -> list[str]:
     """Return a file itself, or the data files of a directory in natural order of their names."""
-    filesystem, path = filesystem_of(location)
     with telling("read", location):
-        info = filesystem.get_file_info(path)
-        if info.is_file:
+        if os.path.isfile(location):
             return [location]
-        if info.type != pafs.FileType.Directory:
+        if not os.path.isdir(location):
             raise StorageError(f"there is nothing at {location}; check the path")
-        found = [item.base_name for item in filesystem.get_file_info(pafs.FileSelector(path)) if item.is_file]
+        found = [item.name for item in os.scandir(location) if item.is_file()]
     return [join(location, name) for name in sorted(found, key=natural) if not name.startswith(("_", "."))]
 
 
@@ -115,18 +112,4 @@ def _common_type(name: str, files: Sequence[str], footers: Sequence[Footer]) -> 
 
 
 def _common_directory(files: Sequence[str]) -> str:
-    parents = [parent_and_name(file)[0] for file in files]
-    if all(parent == parents[0] for parent in parents):
-        return parents[0]
-    if all(is_local(file) for file in files):
-        return os.path.commonpath(parents)
-    scheme_and_host = {"/".join(parent.split("/")[:3]) for parent in parents}
-    if len(scheme_and_host) > 1 or any("?" in parent for parent in parents):
-        raise StorageError(f"{files[0]} and {files[-1]} are on different file systems; read them separately")
-    return scheme_and_host.pop()
-
-
-def _relative(file: str, directory: str) -> str:
-    if is_local(file):
-        return os.path.relpath(file, directory)
-    return posixpath.relpath(file.partition("?")[0], directory.partition("?")[0])
+    return os.path.commonpath([os.path.dirname(file) for file in files])

@@ -1,82 +1,32 @@
-"""Locations of datasets: a local path or the URI of a file system that pyarrow can open."""
+"""Places of files below a dataset's directory, and how Spark is told of them."""
 
 from __future__ import annotations
 
-import functools
 import os
-import posixpath
 
-import pyarrow.fs as pafs
-
-
-def normalised(location: str | os.PathLike[str]) -> str:
-    """Return an absolute local path, or a URI without a slash at its end.
-
-    Examples
-    --------
-    >>> normalised("/data/frame/"), normalised("file:///data/frame"), normalised("s3://bucket/frame/")
-    ('/data/frame', '/data/frame', 's3://bucket/frame')
-    """
-    text = os.fspath(location)
-    if text.startswith("file:"):
-        return str(pafs.FileSystem.from_uri(text)[1])
-    if "://" in text:
-        return text.rstrip("/")
-    return os.path.abspath(os.path.expanduser(text))
-
-
-def is_local(location: str) -> bool:
-    """Say whether a normalised location is a path of this machine.
-
-    Examples
-    --------
-    >>> is_local("/data/frame"), is_local("s3://bucket/frame")
-    (True, False)
-    """
-    return "://" not in location
+# Spark takes *, ?, [ab], {a,b} and \ in the paths that it reads for patterns. What we let it read is named file by file.
+AS_NAMED = {"__globPaths__": "false"}
 
 
 def join(location: str, *parts: str) -> str:
-    """Return a location below another one; options at the end of a URI stay at the end.
+    """Return a location below another one.
 
     Examples
     --------
-    >>> join("/data", "a.parquet"), join("s3://bucket/frame?region=x", "a.parquet")
-    ('/data/a.parquet', 's3://bucket/frame/a.parquet?region=x')
+    >>> join("/data", "a.parquet")
+    '/data/a.parquet'
     """
-    if is_local(location):
-        return os.path.join(location, *parts)
-    base, mark, options = location.partition("?")
-    return posixpath.join(base, *parts) + mark + options
+    return os.path.join(location, *parts)
 
 
-def parent_and_name(location: str) -> tuple[str, str]:
-    """Split a normalised location into the location above it and its last part.
+def spark_path(location: str) -> str:
+    """Return a normalised location in the form in which Spark, whatever its default file system, reads from and writes to exactly this place.
+
+    Spark takes what follows ``file://`` as it is: nothing is escaped. Readers need the options :data:`AS_NAMED` as well.
 
     Examples
     --------
-    >>> parent_and_name("/data/frame"), parent_and_name("s3://bucket/frame?region=x")
-    (('/data', 'frame'), ('s3://bucket?region=x', 'frame'))
+    >>> spark_path("/data/run 1 [50%]")
+    'file:///data/run 1 [50%]'
     """
-    base, mark, options = location.partition("?") if not is_local(location) else (location, "", "")
-    parent, name = posixpath.split(base)
-    return parent + mark + options, name
-
-
-@functools.lru_cache(maxsize=256)
-def filesystem_of(location: str) -> tuple[pafs.FileSystem, str]:
-    """Return the file system that a location lives on, and the path inside it.
-
-    Remembered, because connecting to a remote file system takes much longer than reading a footer from it.
-    """
-    if is_local(location):
-        return _LOCAL, location
-    return _connect(location)
-
-
-def _connect(location: str) -> tuple[pafs.FileSystem, str]:
-    filesystem, path = pafs.FileSystem.from_uri(location)
-    return filesystem, path
-
-
-_LOCAL = pafs.LocalFileSystem()
+    return f"file://{location}"

@@ -11,13 +11,15 @@ from collections.abc import Sequence
 import attrs
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.session.owner import claim, release, remove_abandoned
 from sframe_spark.storage.checksums import checksum_of, copy_with_checksum
-from sframe_spark.storage.commit import files_below, flush_directory, flush_files, remove_unnamed, write_manifest
+from sframe_spark.storage.commit import check_files, flush_directory, flush_files, write_manifest
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.listing import files_below, sizes_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.opened import OPEN_DATASETS
-from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised, parent_and_name
+from sframe_spark.storage.paths import join
 from sframe_spark.storage.reader import iterate_rows
 from sframe_spark.storage.writer import segment_file_name, write_segment
 
@@ -64,15 +66,12 @@ def save_dataset(
     column_names = None if names is None else tuple(names)
     order = sources[0].order if len(sources) == 1 else NO_RECORDED_ORDER
     planned = Manifest(sources[0].types, (), location, names=column_names, kind=kind, order=order)
-    return _save_locally(sources, planned) if is_local(location) else _save_remotely(sources, planned)
-
-
-def _save_locally(sources: Sequence[Manifest], planned: Manifest) -> Manifest:
     with telling("save to", planned.directory):
         staging = new_staging_directory(planned.directory)
     try:
         entries = _gather(sources, staging)
         complete = attrs.evolve(planned, segments=tuple(entries), directory=staging)
+        check_files(complete, sizes_below(staging))
         flush_files(complete)
         write_manifest(complete, durable=True)
         swap_into_place(staging, planned.directory)
@@ -82,26 +81,9 @@ def _save_locally(sources: Sequence[Manifest], planned: Manifest) -> Manifest:
     return attrs.evolve(complete, directory=planned.directory)
 
 
-def _save_remotely(sources: Sequence[Manifest], planned: Manifest) -> Manifest:
-    """Put files beside those at the target; object stores cannot rename directories, so the manifest is the switch."""
-    filesystem, path = filesystem_of(planned.directory)
-    with telling("save to", planned.directory):
-        filesystem.create_dir(path, recursive=True)
-    before = set(files_below(planned.directory))
-    try:
-        complete = attrs.evolve(planned, segments=tuple(_gather(sources, planned.directory)))
-        write_manifest(complete, durable=True)
-    except BaseException:
-        for file in set(files_below(planned.directory)) - before:
-            filesystem.delete_file(filesystem_of(join(planned.directory, file))[1])
-        raise
-    remove_unnamed(complete)
-    return complete
-
-
 def new_staging_directory(target: str) -> str:
     """Return a new directory beside a local target, and remove those that interrupted saves to it left."""
-    parent, name = parent_and_name(target)
+    parent, name = os.path.split(target)
     prefix = f".{name}.saving-"
     os.makedirs(parent, exist_ok=True)
     remove_abandoned(parent, prefix)
@@ -116,11 +98,8 @@ def new_staging_directory(target: str) -> str:
 
 def check_replaceable(location: str) -> None:
     """Make sure that saving to a location destroys nothing but a saved frame."""
-    filesystem, path = filesystem_of(location)
-    with telling("save to", location):
-        info = filesystem.get_file_info(path)
-    if info.is_file:
-        raise StorageError(f"{location} is a file: choose another path, or remove it first")
+    if os.path.lexists(location) and not os.path.isdir(location):
+        raise StorageError(f"{location} is a file, not a directory: choose another path, or remove it first")
     files = files_below(location)
     if files and MANIFEST_FILE not in files:
         raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
@@ -156,11 +135,7 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
     """Link a file into a directory, or copy it where links are not to be had."""
     file = segment_file_name(entry.number)
     origin, place = join(source.directory, entry.file), join(directory, file)
-    checksum = entry.checksum
-    if is_local(origin) and is_local(place) and _linked(origin, place):
-        checksum = checksum or checksum_of(place)
-    else:
-        checksum = copy_with_checksum(origin, place)
+    checksum = entry.checksum or checksum_of(origin) if _linked(origin, place) else copy_with_checksum(origin, place)
     if entry.checksum not in (None, checksum):
         raise StorageError(f"{origin} is damaged: check sum {checksum}, not {entry.checksum}; restore it from a copy")
     return attrs.evolve(entry, file=file, checksum=checksum)

@@ -7,13 +7,13 @@ import itertools
 import os
 import tempfile
 import threading
-import uuid
 import weakref
 
 from sframe_spark.config import config
-from sframe_spark.session.owner import PREFIX, own_directory, remove_abandoned, remove_own
+from sframe_spark.locations import normalised
+from sframe_spark.session.owner import own_directory, remove_abandoned, remove_own
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.paths import filesystem_of, is_local, join, normalised
+from sframe_spark.storage.paths import join
 
 
 class DatasetHandle:
@@ -47,7 +47,7 @@ class TemporaryStore:
     Parameters
     ----------
     root
-        Directory, or URI on a file system that all executors reach, in which the directory of the process is made.
+        Directory that all executors reach, in which the directory of the process is made.
     """
 
     def __init__(self, root: str) -> None:
@@ -56,20 +56,16 @@ class TemporaryStore:
         self._kept: list[object] = []
         location = normalised(root)
         with telling("create a temporary directory in", location):
-            if is_local(location):
-                os.makedirs(location, exist_ok=True)
-                remove_abandoned(location)
-                self.directory = own_directory(location)
-            else:
-                self.directory = join(location, f"{PREFIX}{self._owner}-{uuid.uuid4().hex}")
-                _create(self.directory)
+            os.makedirs(location, exist_ok=True)
+            remove_abandoned(location)
+            self.directory = own_directory(location)
         atexit.register(remove_directory, self.directory, self._owner)
 
     def new_dataset(self) -> DatasetHandle:
         """Return a handle on a new, empty directory."""
         directory = join(self.directory, f"dataset-{next(self._numbers):06d}")
         with telling("create temporary directory", directory):
-            _create(directory)
+            os.makedirs(directory, exist_ok=True)
         return DatasetHandle(directory)
 
     def keep(self, holder: object) -> None:
@@ -77,22 +73,12 @@ class TemporaryStore:
         self._kept.append(holder)
 
 
-def _create(location: str) -> None:
-    filesystem, path = filesystem_of(location)
-    filesystem.create_dir(path, recursive=True)
-
-
 def remove_directory(directory: str, owner: int) -> None:
     """Delete a directory, but only in the process that made it: forked workers inherit the finalizers.
 
     Nobody is left to be told when deleting fails; the start of the next store tries again.
     """
-    if is_local(directory):
-        remove_own(directory, owner)
-    elif os.getpid() == owner:
-        filesystem, path = filesystem_of(directory)
-        with telling("remove temporary directory", directory):
-            filesystem.delete_dir(path)
+    remove_own(directory, owner)
 
 
 _STORES: dict[tuple[str, int], TemporaryStore] = {}
@@ -111,6 +97,6 @@ def temporary_store() -> TemporaryStore:
         key = root, os.getpid()
         store = _STORES.get(key)
         # Someone may have emptied the temporary directory under a process that runs for weeks.
-        if store is None or (is_local(store.directory) and not os.path.isdir(store.directory)):
+        if store is None or not os.path.isdir(store.directory):
             store = _STORES[key] = TemporaryStore(root)
         return store

@@ -9,6 +9,7 @@ dictionary for texts that repeat.
 from __future__ import annotations
 
 import contextlib
+import os
 import uuid
 from collections.abc import Iterable, Sequence
 from types import TracebackType
@@ -20,10 +21,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import bounds_in_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, SegmentEntry
-from sframe_spark.storage.paths import filesystem_of, join, normalised
+from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.statistics import StatisticsCollector, has_order_statistics
 from sframe_spark.types import ColumnType
@@ -139,9 +141,8 @@ class SegmentWriter:
     def _opened(self, sample: pa.Table) -> pq.ParquetWriter:
         """Return the Parquet writer, created with the first rows because the encodings depend on them."""
         if self._parquet is None:
-            filesystem, path = filesystem_of(self._location)
-            filesystem.create_dir(filesystem_of(self._directory)[1], recursive=True)
-            self._sink = filesystem.open_output_stream(path)
+            os.makedirs(self._directory, exist_ok=True)
+            self._sink = pa.OSFile(self._location, "wb")
             self._parquet = pq.ParquetWriter(self._sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample))
         return self._parquet
 
@@ -187,9 +188,8 @@ class SegmentWriter:
         sink, self._sink, self._parquet = self._sink, None, None
         with contextlib.suppress(OSError, pa.ArrowException):
             sink.close()
-        filesystem, path = filesystem_of(self._location)
         with telling("remove segment", self._location), contextlib.suppress(FileNotFoundError):
-            filesystem.delete_file(path)
+            os.remove(self._location)
 
     def __enter__(self) -> SegmentWriter:
         return self

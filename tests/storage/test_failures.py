@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.failures import free_space, telling
+from sframe_spark.storage.failures import telling
 
 
 @pytest.mark.parametrize(
@@ -34,7 +34,3 @@ def test_errors_of_ours_and_of_programs_pass_unchanged() -> None:
         with pytest.raises(type(error)) as caught, telling("write", "/x"):
             raise error
         assert caught.value is error
-
-
-def test_free_space_of_remote_places_is_unknown() -> None:
-    assert free_space("s3://bucket/x") == "free space unknown"

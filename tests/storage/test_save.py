@@ -1,4 +1,4 @@
-"""Saving is whole or not at all, also over a dataset that is being read, locally and on remote file systems."""
+"""Saving is whole or not at all, also over a dataset that is being read."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.fs as pafs
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage import paths, save
+from sframe_spark.storage import save
+from sframe_spark.storage.listing import files_below
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
 from sframe_spark.storage.parquet_source import foreign_manifest
@@ -34,22 +34,10 @@ def keys_ascend(manifest: Manifest) -> bool:
     return keys == sorted(set(keys))
 
 
-@pytest.fixture(params=["local", "remote"])
-def target(request: pytest.FixtureRequest, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """A place to save to; a remote one is a directory behind a file system that is not the local one."""
-    if request.param == "local":
-        yield str(tmp_path / "target")
-        return
-    remote = tmp_path / "remote"
-    remote.mkdir()
-
-    def connect(location: str) -> Any:
-        return pafs.SubTreeFileSystem(str(remote), pafs.LocalFileSystem()), location.removeprefix("fake://")
-
-    monkeypatch.setattr(paths, "_connect", connect)
-    paths.filesystem_of.cache_clear()
-    yield "fake://bucket/target"
-    paths.filesystem_of.cache_clear()
+@pytest.fixture
+def target(tmp_path: Path) -> str:
+    """A place to save to."""
+    return str(tmp_path / "target")
 
 
 def test_a_saved_dataset_holds_the_same_rows_names_and_facts(dataset: Any, target: str) -> None:
@@ -65,9 +53,7 @@ def test_saving_replaces_what_was_saved_and_leaves_no_trace(dataset: Any, target
     save_dataset([dataset("a", [1], [2])], target)
     save_dataset([dataset("b", [3])], target)
     assert values(load_manifest(target)) == [3]
-    filesystem, path = paths.filesystem_of(target)
-    files = filesystem.get_file_info(pafs.FileSelector(path, recursive=True))
-    assert len(files) == 2
+    assert len(files_below(target)) == 2
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
@@ -156,10 +142,9 @@ def test_sources_must_fit_together(dataset: Any, tmp_path: Any) -> None:
 def test_a_failed_save_leaves_the_old_data_and_no_trace(dataset: Any, target: str, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
     save_dataset([dataset("a", [1])], target)
     source = dataset("b", [2], [3])
-    filesystem, path = paths.filesystem_of(target)
 
     def content() -> list[str]:
-        return sorted(info.path for info in filesystem.get_file_info(pafs.FileSelector(path, recursive=True)))
+        return files_below(target)
 
     before, original = content(), getattr(save, step)
 

@@ -1,0 +1,69 @@
+"""What users name as places: paths and ``file:`` URIs are exact, everything else is refused."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import normalised
+
+REMOTE = (
+    "s3://bucket/frame", "S3://bucket/frame", "s3a://bucket/frame", "gs://bucket/frame", "abfss://c@a.dfs.core.windows.net/x", "hdfs://node/x",
+    "hdfs:///x", "hdfs:/x", "viewfs:/x", "http://host/x.csv", "https://host/x.csv", "ftp://host/x", "memory://x", "a+b.c-d://x", str(Path("s3://bucket/x")),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("location", REMOTE)
+def test_other_file_systems_are_refused(location: str) -> None:
+    with pytest.raises(StorageError, match="cannot be read or written yet"):
+        normalised(location)
+
+
+@pytest.mark.parametrize(
+    "location", ["file:///d/a%20b", "FILE:///d/a%20b", "file:/d/a%20b", "file://localhost/d/a%20b", "File://LOCALHOST/d//a%20b/", "/d/a b", "//d/a b"]
+)
+def test_one_place_under_many_names(location: str) -> None:
+    assert normalised(location) == "/d/a b"
+
+
+def test_escapes_in_file_uris() -> None:
+    assert normalised("file:///d/%25%3F%23%2Fx%C3%BC") == "/d/%?#/xü"
+    assert normalised("/d/a%20b#c?d") == "/d/a%20b#c?d"
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "file:///d/100%",
+        "file:///d/a?b",
+        "file:///d/a#b",
+        "file://host/d",
+        "file:d",
+        "file:",
+        "file:///d%00",
+        "/d\0",
+        "/d\udcff",
+        b"/d\xff",
+        "file:///%ff",
+    ],
+)
+def test_what_names_no_file_is_refused(location: str) -> None:
+    with pytest.raises(StorageError):
+        normalised(location)  # type: ignore[arg-type]
+
+
+def test_names_with_colons_are_paths(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    here = os.getcwd()
+    assert normalised("a:b") == f"{here}/a:b"
+    assert normalised("./s3:/x") == f"{here}/s3:/x"
+    assert normalised("C:/x") == f"{here}/C:/x"
+    assert normalised("/data/s3://x") == "/data/s3:/x"
+
+
+def test_home(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert normalised("~/x") == "/home/me/x" and normalised("/d/~/x") == "/d/~/x"
