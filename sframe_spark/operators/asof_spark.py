@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 from typing import TYPE_CHECKING
 
-from sframe_spark.operators.lookup_keys import group_column, key_column
+from sframe_spark.operators.equal_keys import comparable_column
+from sframe_spark.operators.lookup_keys import key_column
 from sframe_spark.planner.relation import Relation
 from sframe_spark.types import FLOAT_KIND
 
@@ -29,18 +32,19 @@ def asof_relation(left: Relation, right: Relation, join: AsofJoin) -> Relation:
         *left.hidden,
         *[left.df[f"c{position}"].alias(f"kept{i}") for i, position in enumerate(join.kept)],
         normal(key_column(left.df["c0"], left.schema[0], as_float)).alias("at"),
-        *[group_column(left.df[f"c{i + 1}"], left.schema[i + 1]).alias(name) for i, name in enumerate(names)],
+        *[comparable_column(left.df[f"c{i + 1}"], left.schema[i + 1]).alias(name) for i, name in enumerate(names)],
         F.lit(True).alias("asks"),
     )
     at = normal(key_column(right.df[f"c{join.on}"], right.schema[join.on], as_float))
     answer = F.struct(at.alias("at"), *[right.df[f"c{position}"].alias(f"v{i}") for i, position in enumerate(join.values)])
     told = right.df.select(
         at.alias("at"),
-        *[group_column(right.df[f"c{p}"], right.schema[p]).alias(name) for name, p in zip(names, join.by, strict=True)],
+        *[comparable_column(right.df[f"c{p}"], right.schema[p]).alias(name) for name, p in zip(names, join.by, strict=True)],
         F.lit(False).alias("asks"),
         F.col(str(right.position)).alias("number"),
         answer.alias("answer"),
-    ).dropna(subset=["at", *names])
+    )
+    told = told.where(reduce(and_, [told[name].isNotNull() for name in ("at", *names)]))
     both = asked.unionByName(told, allowMissingColumns=True)
     found = matched(both, names, join, as_float or left.schema[0].kind == FLOAT_KIND)
     columns = [found[f"kept{i}"] for i in range(len(join.kept))] + [found["found"][f"v{i}"] for i in range(len(join.values))]

@@ -12,8 +12,9 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.columns import project
+from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.operators.groupby import Aggregation
-from sframe_spark.operators.runs import comparable, plain_numbers
+from sframe_spark.operators.runs import plain_numbers
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.planner.chunk import Chunk

@@ -11,9 +11,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError
+from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.intervals import AssignIntervals, group_assigned
-from sframe_spark.operators.runs import comparable, from_stream, plain_numbers, run_starts, to_stream
+from sframe_spark.operators.runs import from_stream, plain_numbers, run_starts, to_stream
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs
 from sframe_spark.planner.chunk import Chunk, joined

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 import attrs
 
 from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.join_properties import joined_properties
-from sframe_spark.operators.streaming_groupby import comparable_column
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING
 
 import attrs
 
+from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
-from sframe_spark.operators.lookup_keys import group_column, key_column
+from sframe_spark.operators.lookup_keys import key_column
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.relation import Relation
 from sframe_spark.types import FLOAT_KIND
@@ -52,7 +53,7 @@ def in_window(schema: Schema, window: KeyWindow) -> Column:
     wide = "double" if kind.kind == FLOAT_KIND else WIDE
     key, asked = (key_column(F.col(f"{name}{window.on}"), kind).cast(wide) for name in ("c", "asked"))
     low, high = asked - F.lit(window.before).cast(wide), asked + F.lit(window.after).cast(wide)
-    groups = [group_column(F.col(f"c{p}"), schema[p]).eqNullSafe(group_column(F.col(f"asked{p}"), schema[p])) for p in window.by]
+    groups = [comparable_column(F.col(f"c{p}"), schema[p]).eqNullSafe(comparable_column(F.col(f"asked{p}"), schema[p])) for p in window.by]
     return reduce(and_, [key >= low, key <= high, *groups])
 
 

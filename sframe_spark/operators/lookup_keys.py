@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.operators.equal_keys import comparable, tokens_of
 from sframe_spark.operators.functions.datetimes import microseconds_column
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, ColumnType
 
@@ -58,11 +59,6 @@ def key_column(column: Column, column_type: ColumnType, as_float: bool = False) 
         return microseconds_column(column, column_type)
     number = F.when(~F.isnan(column), column) if column_type.kind == FLOAT_KIND else column
     return number.cast("double") if as_float else number
-
-
-def group_column(column: Column, column_type: ColumnType) -> Column:
-    """Return a Spark column of which equal values make a group: date-times by their instant."""
-    return column["instant"] if column_type.is_zoned else column
 
 
 def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
@@ -146,12 +142,8 @@ class GroupCodes:
         return codes, there
 
     def _codes(self, column: pa.Array, column_type: ColumnType, table: int) -> Positions:
-        if column_type.is_zoned:
-            column = pc.struct_field(column, "instant")
-        if column_type.kind == DATETIME_KIND:
-            column = column.view(pa.int64())
-        encoded = column.dictionary_encode(null_encoding="encode")
-        codes = self._numbered(map(token, encoded.dictionary.to_pylist()), table)
+        encoded = comparable(column, column_type).dictionary_encode(null_encoding="encode")
+        codes = self._numbered(tokens_of([encoded.dictionary]), table)
         return codes[encoded.indices.to_numpy(zero_copy_only=False)]
 
     def _pairs(self, first: Positions, second: Positions, table: int) -> Positions:
@@ -163,8 +155,3 @@ class GroupCodes:
             self._seen.append({})
         seen = self._seen[table]
         return np.array([seen.setdefault(value, len(seen)) for value in values], dtype=np.int64)
-
-
-def token(value: Any) -> Hashable:
-    """Return what stands for a value in a dict: NaN, which does not equal itself, becomes a text in a tuple."""
-    return ("nan",) if value != value else value

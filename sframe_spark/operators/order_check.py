@@ -8,7 +8,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.operators.runs import comparable, plain_numbers
+from sframe_spark.operators.equal_keys import comparable
+from sframe_spark.operators.runs import plain_numbers
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ColumnType

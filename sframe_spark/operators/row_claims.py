@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.operators.order_check import steps
-from sframe_spark.operators.runs import comparable, differs, plain_numbers
+from sframe_spark.operators.runs import differs, plain_numbers
 from sframe_spark.operators.source_statistics import recordable_part
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.support import ReduceCollected
 from sframe_spark.operators.columns import places_of
+from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.groupby import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.running_distinct import DistinctAggregate
 from sframe_spark.operators.running_groups import RowGroups
@@ -46,7 +47,7 @@ class RunningState:
     """
 
     schema: Schema
-    slots: dict[tuple[Any, ...], int]
+    slots: dict[Hashable, int]
     parts: tuple[Any, ...]
 
 
@@ -58,7 +59,7 @@ class Running(SequentialOperator):
     Parameters
     ----------
     keys
-        Key columns (missing equals missing, NaN equals NaN); none: all rows have one key.
+        Key columns, equal as moments are; none: all rows have one key.
     aggregations
         What to compute. Sums, means, extremes and the like keep a few numbers per key; others keep all rows and take quadratic time.
     """
@@ -170,7 +171,7 @@ class Running(SequentialOperator):
         from pyspark.sql import Window
 
         relation = inputs[0]
-        window = Window.partitionBy(*[relation.df[f"c{position}"] for position in self.keys])
+        window = Window.partitionBy(*[comparable_column(relation.df[f"c{position}"], relation.schema[position]) for position in self.keys])
         window = window.orderBy(*(relation.order())).rowsBetween(Window.unboundedPreceding, Window.currentRow)
         schema = relation.schema
         columns = [window_column(aggregation, relation, window) for aggregation in self.aggregations]
@@ -188,7 +189,7 @@ class Running(SequentialOperator):
         return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
 
 
-def placed(slots: dict[tuple[Any, ...], int], tokens: Iterable[tuple[Any, ...]]) -> tuple[dict[tuple[Any, ...], int], np.ndarray]:
+def placed(slots: dict[Hashable, int], tokens: Iterable[Hashable]) -> tuple[dict[Hashable, int], np.ndarray]:
     """A copy of the places with room for some groups, and where these are."""
     wider = dict(slots)
     places = np.array([wider.setdefault(token, len(wider)) for token in tokens], dtype=np.int64)

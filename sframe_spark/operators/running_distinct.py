@@ -9,9 +9,9 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.running_groups import RowGroups, accumulated, key_codes, key_tokens
-from sframe_spark.types import STR, ColumnType
-from sframe_spark.values.canonical import canonical_text
+from sframe_spark.operators.equal_keys import codes_of, comparable_values, tokens_of
+from sframe_spark.operators.running_groups import RowGroups, accumulated
+from sframe_spark.types import ColumnType
 
 Seen = list[frozenset[Any]]
 
@@ -64,13 +64,12 @@ class DistinctAggregate:
 
     def _first_of_each(self, column: pa.Array, groups: RowGroups) -> tuple[np.ndarray, list[Any]]:
         """Where each value of each group occurs first along the order of the groups, and a token of it."""
-        column_type = self.column_type
-        if column_type.kind in ("list", "dict", "array"):
-            column, column_type = canonical_text(column, column_type), STR
-        codes = key_codes(column, column_type)[groups.order]
+        values = comparable_values(column, self.column_type)
+        codes = codes_of(values)[groups.order]
         pairs = groups.group_of_rows() * (int(codes.max(initial=0)) + 1) + codes
         firsts = np.unique(pairs, return_index=True)[1]
-        return firsts, key_tokens(column.take(pa.array(groups.order[firsts])), column_type)
+        places = pa.array(groups.order[firsts])
+        return firsts, tokens_of([array.take(places) for array in values])
 
 
 def with_values(state: Seen, added: dict[int, Any]) -> Seen:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Sequence
 
 import attrs
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from sframe_spark.types import FLOAT_KIND, ColumnType
+from sframe_spark.operators.equal_keys import codes_of, comparable, tokens_of
+from sframe_spark.types import ColumnType
 
 Components = tuple[np.ndarray, ...]
 Combine = Callable[[Components, Components], Components]
-NAN_TOKEN = ("nan",)
 LEAST_ROWS_PER_CALL = 2_000
 """Rows that a group must have on average for a call of its own."""
 
@@ -26,14 +24,14 @@ class RowGroups:
     Parameters
     ----------
     tokens
-        One hashable value per group, equal in all runs for equal keys (NaN equals NaN, missing equals missing, zeros are one).
+        One hashable value per group, equal in all runs for keys that are equal moments.
     order
         Rows by group, in row order within each.
     starts
         Where each group starts in ``order``.
     """
 
-    tokens: list[tuple[Any, ...]]
+    tokens: list[Hashable]
     order: np.ndarray
     starts: np.ndarray
 
@@ -44,13 +42,13 @@ class RowGroups:
             return cls([], np.zeros(0, np.int64), np.zeros(0, np.int64))
         if not columns:
             return cls([()], np.arange(rows), np.zeros(1, np.int64))
-        codes = combined_codes([key_codes(column, column_type) for column, column_type in zip(columns, types, strict=True)])
+        keys = [comparable(column, column_type) for column, column_type in zip(columns, types, strict=True)]
+        codes = codes_of(keys)
         order = np.argsort(codes, kind="stable")
         sorted_codes = codes[order]
         starts = np.concatenate([[0], np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1]) + 1])
         firsts = pa.array(order[starts])
-        values = [key_tokens(column.take(firsts), column_type) for column, column_type in zip(columns, types, strict=True)]
-        return cls(list(zip(*values, strict=True)), order, starts)
+        return cls(tokens_of([key.take(firsts) for key in keys]), order, starts)
 
     @property
     def rows(self) -> int:
@@ -75,53 +73,6 @@ class RowGroups:
         result = np.empty_like(values)
         result[self.order] = values
         return result
-
-
-def combined_codes(codes: Sequence[np.ndarray]) -> np.ndarray:
-    """One number per row that is equal where the numbers of all columns are."""
-    result = codes[0]
-    for other in codes[1:]:
-        # Small again after each column, so that the product cannot wrap around.
-        result = np.unique(result * (int(other.max(initial=0)) + 1) + other, return_inverse=True)[1]
-    return result
-
-
-def key_codes(column: pa.Array, column_type: ColumnType) -> np.ndarray:
-    """One number per row, equal for equal values."""
-    if pa.types.is_struct(column.type):
-        fields = [pc.struct_field(column, field.name) for field in column.type]
-        return combined_codes([field.dictionary_encode("encode").indices.to_numpy().astype(np.int64) for field in fields])
-    if pa.types.is_nested(column.type):
-        places: dict[Any, int] = {}
-        return np.array([places.setdefault(token, len(places)) for token in key_tokens(column, column_type)], dtype=np.int64)
-    if column_type.kind == FLOAT_KIND:
-        column = canonical_floats(column)
-    return column.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
-
-
-def canonical_floats(column: pa.Array) -> pa.Array:
-    """Floats with one zero and one NaN."""
-    values = column.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
-    missing = column.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(np.where(np.isnan(values), np.nan, values), mask=missing, from_pandas=False)
-
-
-def key_tokens(column: pa.Array, column_type: ColumnType) -> list[Any]:
-    """Hashable values of a key column."""
-    if pa.types.is_timestamp(column.type):
-        column = column.cast(pa.int64())
-    return [token_of(value) for value in column.to_pylist()]
-
-
-def token_of(value: Any) -> Any:
-    """A hashable value that is equal for equal keys."""
-    if isinstance(value, list):
-        return tuple(map(token_of, value))
-    if isinstance(value, dict):
-        return tuple(value.items())
-    if isinstance(value, float):
-        return NAN_TOKEN if value != value else value + 0.0
-    return value
 
 
 def segmented_scan(values: Components, groups: RowGroups, combine: Combine) -> Components:

@@ -15,24 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, LIST_KIND, ColumnType
-from sframe_spark.values.canonical import canonical_text
+from sframe_spark.types import ColumnType
 
 MOST_CARRIED_BYTES = 2**22
 """Partial results of a run larger than this stay in one task: aggregates that hold values hold all rows of the run."""
-NESTED = (LIST_KIND, DICT_KIND, ARRAY_KIND)
-
-
-def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
-    """An array that is equal exactly where the values are: date-times by their instant, nested values as text, one zero."""
-    if column_type.is_zoned:
-        return pc.struct_field(column, "instant")
-    if column_type.kind in NESTED:
-        return canonical_text(column, column_type)
-    return pc.add(column, 0.0) if column_type.kind == FLOAT_KIND else column
 
 
 def run_starts(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> np.ndarray:

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.aggregates.extremes import ORDERED
-from sframe_spark.operators.runs import comparable, differs, plain_numbers
+from sframe_spark.operators.equal_keys import comparable
+from sframe_spark.operators.runs import differs, plain_numbers
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.encode import encode_plain

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError, SchemaError
 from sframe_spark.operators.aggregates.support import ReduceCollected
+from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.running import placed
 from sframe_spark.operators.running_groups import Components, RowGroups
 from sframe_spark.operators.running_scans import numbers, valid
@@ -44,7 +45,7 @@ class SmoothingState:
         Weighted sums, as :mod:`~sframe_spark.operators.smoothing_scan` has them.
     """
 
-    slots: dict[tuple[Any, ...], int]
+    slots: dict[Hashable, int]
     rows: np.ndarray
     latest: Components
     decayed: Components
@@ -55,7 +56,7 @@ class SmoothingState:
         nothing = np.zeros(keys, dtype=bool)
         return cls({}, np.zeros(keys, np.int64), (np.zeros(keys, dtype), nothing), no_values(keys, dtype))
 
-    def widened(self, slots: dict[tuple[Any, ...], int]) -> SmoothingState:
+    def widened(self, slots: dict[Hashable, int]) -> SmoothingState:
         """Copies of all arrays with room for more keys."""
         more = SmoothingState.empty(len(slots) - len(self.rows), self.latest[0].dtype)
         latest = tuple(np.concatenate(pair) for pair in zip(self.latest, more.latest, strict=True))
@@ -184,7 +185,8 @@ class ExponentialSmoothing(SequentialOperator):
         from pyspark.sql import functions as F
 
         relation = inputs[0]
-        window = Window.partitionBy(*[relation.df[f"c{key}"] for key in self.keys]).orderBy(*relation.order())
+        window = Window.partitionBy(*[comparable_column(relation.df[f"c{key}"], relation.schema[key]) for key in self.keys])
+        window = window.orderBy(*relation.order())
         window = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
         used = [self.value] if self.time is None else [self.value, self.time]
         types = [relation.schema[position] for position in used]

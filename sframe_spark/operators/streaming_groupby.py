@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.operators.columns import places_of, project
+from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.groupby import (
     ORDER_COLUMN,
     Aggregation,
@@ -21,7 +22,7 @@ from sframe_spark.operators.groupby import (
     used_aggregations,
     with_order_column,
 )
-from sframe_spark.operators.runs import NESTED, RunOperator, comparable, group_runs
+from sframe_spark.operators.runs import RunOperator, group_runs
 from sframe_spark.operators.runs_aggregates import PartialAggregate, partial_aggregate
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -31,10 +32,6 @@ from sframe_spark.planner.properties import derive
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.types import STR, ColumnType
-
-if TYPE_CHECKING:
-    from pyspark.sql import Column
 
 
 @register
@@ -165,24 +162,6 @@ def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
     marked = relation.df.withColumn("begins", (~same).cast("bigint"))
     so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     return attrs.evolve(relation, df=marked.withColumn("run", F.sum(marked["begins"]).over(so_far)).drop("begins"))
-
-
-def comparable_column(column: Column, column_type: ColumnType) -> Column:
-    """Spark column of :func:`sframe_spark.operators.runs.comparable`."""
-    from pyspark.sql import functions as F
-
-    from sframe_spark.operators.spark_columns import fit, spark_type
-
-    if column_type.is_zoned:
-        return column["instant"]
-    if column_type.kind not in NESTED:
-        return column
-
-    def text(values: pa.Array) -> pa.Array:
-        return comparable(fit(values, column_type.physical), column_type)
-
-    text.__annotations__ = {}
-    return F.arrow_udf(text, spark_type(STR))(column)
 
 
 def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:

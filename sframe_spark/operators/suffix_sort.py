@@ -11,8 +11,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import RunTooLongError
+from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.operators.order_check import VALUE, value_ranks
-from sframe_spark.operators.runs import RunOperator, comparable, plain_numbers, run_numbers, run_starts
+from sframe_spark.operators.runs import RunOperator, plain_numbers, run_numbers, run_starts
 from sframe_spark.operators.sort import Reordering, Sort, describe_order
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema

@@ -7,14 +7,15 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, collect_values, require
+from sframe_spark.operators.equal_keys import codes_of, comparable_values
 from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
-from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
 
 if TYPE_CHECKING:
@@ -50,14 +51,7 @@ def reduce_concat(arrays: Sequence[pa.Array], types: Types, parameters: Paramete
 
 def distinct_places(column: pa.Array, column_type: ColumnType) -> list[int]:
     """Rows at which a value occurs for the first time."""
-    seen: set[Any] = set()
-    places = []
-    keys = canonical_text(column, column_type) if column_type.kind in ("list", "dict", "array") else column
-    for row, key in enumerate(keys.to_pylist()):
-        token = "nan" if isinstance(key, float) and math.isnan(key) else str(key) if isinstance(key, dict) else key
-        if (type(token), token) not in seen:
-            seen.add((type(token), token))
-            places.append(row)
+    places: list[int] = np.sort(np.unique(codes_of(comparable_values(column, column_type)), return_index=True)[1]).tolist()
     return places
 
 

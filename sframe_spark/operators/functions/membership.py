@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import array
+import datetime
 import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.equal_keys import one_float
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of, define, to_ints, unsupported
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
@@ -63,7 +66,10 @@ def _as_cell(value: Any, column_type: ColumnType, as_key: bool) -> Any:
 def _compute_is_in(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     wanted, none_wanted = _wanted(types[0], parameters)
     values = array_of(arguments[0], rows)
-    found = _find_numbers(values, wanted) if types[0].is_numeric else _find_cells(values, types[0], wanted)
+    if types[0].is_zoned:
+        found = _find_zoned(values, wanted, as_values=len(parameters) > 1 and parameters[1])
+    else:
+        found = _find_numbers(values, wanted) if types[0].is_numeric else _find_cells(values, types[0], wanted)
     return to_ints(pc.if_else(pc.is_null(values), none_wanted, found))
 
 
@@ -72,10 +78,9 @@ def _find_numbers(values: pa.Array, wanted: list[Any]) -> pa.Array:
         exact = [int(number) for number in wanted if math.isfinite(number) and number == int(number)]
         if all(isinstance(number, int) and -(2**63) <= number < 2**63 for number in exact):
             return pc.is_in(values, pa.array(exact, pa.int64()))
-    floats = [float(number) for number in wanted]
-    # Arrow looks floats up by their bits, and zero has two.
-    zeros = [0.0, -0.0] if 0.0 in floats else []
-    return pc.is_in(values.cast(pa.float64(), safe=False), pa.array([*floats, *zeros], pa.float64()))
+    floats = [math.nan if number != number else float(number) for number in wanted]
+    # Arrow looks floats up by their bits.
+    return pc.is_in(one_float(values.cast(pa.float64(), safe=False)), one_float(pa.array(floats, pa.float64())))
 
 
 def _find_cells(values: pa.Array, column_type: ColumnType, wanted: list[Any]) -> pa.Array:
@@ -86,6 +91,21 @@ def _find_cells(values: pa.Array, column_type: ColumnType, wanted: list[Any]) ->
         return pc.is_in(values.view(pa.int64()), pa.array(numbers, pa.int64()))
     texts = pa.array([canonical_value(cell) for cell in wanted], pa.string())
     return pc.is_in(canonical_text(values, column_type), texts)
+
+
+def _find_zoned(values: pa.Array, wanted: list[datetime.datetime], as_values: bool) -> pa.Array:
+    """By their instants, or as values by their instants and offsets; a value without offset counts as UTC and is yet another value."""
+    instants = pc.struct_field(values, "instant").view(pa.int64())
+    keys = [to_microseconds(cell) for cell in wanted]
+    if not as_values:
+        return pc.is_in(instants, pa.array([instant for instant, _ in keys], pa.int64()))
+    offsets = pc.struct_field(values, "offset")
+    by_offset = {offset: [instant for instant, other in keys if other == offset] for _, offset in keys}
+    found = pa.array(np.zeros(len(values), dtype=bool))
+    for offset, moments in by_offset.items():
+        same = pc.is_null(offsets) if offset is None else pc.fill_null(pc.equal(offsets, offset), False)
+        found = pc.or_(found, pc.and_(same, pc.is_in(instants, pa.array(moments, pa.int64()))))
+    return found
 
 
 def _build_is_in(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
