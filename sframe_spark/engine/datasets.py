@@ -11,6 +11,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.engine import query
+from sframe_spark.engine.counts import require_all_rows
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import segment_source
@@ -71,8 +72,10 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """A Spark query's ordered rows as a dataset written by Spark itself."""
     with new_dataset(node.schema, options, recorded_order(node)) as dataset:
-        query.write_parquet(node, dataset.directory)
-        manifest = dataset.publish(adopt(dataset.directory, node.schema))
+        counted = query.write_parquet(node, dataset.directory)
+        entries = adopt(dataset.directory, node.schema)
+        require_all_rows(entries, counted, node.length.rows, dataset.directory)
+        manifest = dataset.publish(entries)
     return segment_source(manifest, dataset.handle)
 
 

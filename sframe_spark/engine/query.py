@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine.counts import observed_rows
 from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.join import Join
@@ -28,6 +29,7 @@ from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_full_disk
+from sframe_spark.storage.paths import spark_path
 from sframe_spark.storage.temporary import temporary_root
 from sframe_spark.storage.writer import ROWS_PER_GROUP
 
@@ -128,16 +130,23 @@ def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
     return Chunk(columns, table.num_rows)
 
 
-def write_parquet(root: PlannerNode, directory: str) -> None:
-    """Write all rows of a relational section in row order as Parquet files with the hidden key; the caller adopts the files."""
+def write_parquet(root: PlannerNode, directory: str) -> int | None:
+    """Write all rows of a relational section in row order as Parquet files with the hidden key; the caller adopts the files.
+
+    Returns
+    -------
+    int or None
+        How many rows Spark wrote by its own count; None when it does not tell.
+    """
     from pyspark.sql import functions as F
 
     relation = lower(root)
     ordered = relation.sorted()
-    keyed = ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key"))
-    writer = keyed.write.options(**{"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES})
-    action = partial(writer.parquet, directory, mode="append", compression="zstd")
+    observed = observed_rows(ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key")))
+    writer = observed.df.write.options(**{"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES})
+    action = partial(writer.parquet, spark_path(directory), mode="append", compression="zstd")
     run_spark(action, f"materialising {root.operator_type}", directory)
+    return observed.count
 
 
 def run_spark(action: Callable[[], Value], description: str, location: str | None = None) -> Value:

@@ -1,0 +1,116 @@
+"""Rows that Spark says it wrote are all there, or nothing is published."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sframe_spark import SFrame, aggregate, load_sframe
+from sframe_spark.engine import counts, datasets
+from sframe_spark.engine.counts import require_all_rows
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.manifest import SegmentEntry
+
+
+def entries(*rows: int) -> list[SegmentEntry]:
+    """Entries of files of so many rows."""
+    return [SegmentEntry(f"part-{number}.parquet", number, count, ()) for number, count in enumerate(rows)]
+
+
+@pytest.mark.parametrize(("found", "counted", "expected"), [((2, 3), 5, 5), ((2, 3), 5, None), ((), 0, 0), ((), 0, None)])
+def test_all_rows_pass(found: Sequence[int], counted: int, expected: int | None) -> None:
+    require_all_rows(entries(*found), counted, expected, "/data")
+
+
+@pytest.mark.parametrize(
+    ("found", "counted", "expected", "words"),
+    [
+        ((), 5, None, "wrote 5 rows to /data"),
+        ((2,), 5, 5, "finds 2 of them"),
+        ((6,), 5, None, "finds 6"),
+        ((5,), 5, 7, "there are 7"),
+        ((0,), 0, 3, "there are 3"),
+        ((5,), None, 5, "did not tell"),
+        ((), None, None, "did not tell"),
+    ],
+)
+def test_any_other_number_is_refused(found: Sequence[int], counted: int | None, expected: int | None, words: str) -> None:
+    with pytest.raises(StorageError, match=words):
+        require_all_rows(entries(*found), counted, expected, "/data")
+
+
+@pytest.fixture
+def lost_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of what Spark writes, every second file is not seen by this process."""
+    adopt = datasets.adopt
+    monkeypatch.setattr(datasets, "adopt", lambda *arguments: adopt(*arguments)[::2][1:])
+
+
+def doors(frame: SFrame, place: Path) -> dict[str, Any]:
+    """Ways to have Spark write rows."""
+    sorted_frame = frame.sort("k")
+    return {
+        "iterate": lambda: list(sorted_frame["n"]),
+        "length": lambda: len(sorted_frame[sorted_frame["n"] > 2]),
+        "materialize": lambda: frame.join(frame, on="n").materialize(),
+        "group": lambda: frame.groupby("n", {"s": aggregate.SUM("k")}).materialize(),
+        "csv": lambda: frame.join(frame, on="n").export_csv(str(place / "frame.csv")),
+        "save": lambda: frame.sort("k").save(str(place / "new")),
+        "save over": lambda: frame.sort("k").save(str(place / "good")),
+    }
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("door", ["iterate", "length", "materialize", "group", "csv", "save", "save over"])
+def test_lost_files_are_never_fewer_rows(door: str, everything_on_spark: None, lost_files: None, tmp_path: Path, spark: Any) -> None:
+    SFrame({"a": [1, 2, 3]}).save(str(tmp_path / "good"))
+    frame = SFrame(spark.range(150_000, numPartitions=4).selectExpr("id AS n", "id % 7 AS k"))
+    with pytest.raises(StorageError, match=r"set config\.temporary_directory"):
+        doors(frame, tmp_path)[door]()
+    assert list(load_sframe(str(tmp_path / "good"))["a"]) == [1, 2, 3]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["good"]
+
+
+# Each task fails once after it has sent rows on; Spark runs it again.
+RETRIES = """
+import json, os, sys
+from pyspark.sql import SparkSession
+from sframe_spark.session.java import find_java
+os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(find_java().home), sys.executable
+spark = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").getOrCreate()
+spark.sparkContext.setLogLevel("OFF")
+place = sys.argv[1]
+def frail(batches):
+    for batch in batches:
+        yield batch
+    try:
+        os.close(os.open(f"{place}/{batch.column(0)[0]}", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    raise RuntimeError("first attempt")
+from sframe_spark import SFrame, config
+config.small_rows, config.single_task_rows = 0, 0
+frame = SFrame(spark.range(0, 60_000, 1, 3).mapInArrow(frail, "id bigint"))
+print(json.dumps([len(frame["id"]), sorted(frame["id"]) == list(range(60_000)), len(os.listdir(place))]))
+"""
+
+
+@pytest.mark.spark
+def test_rows_of_failed_attempts_are_not_counted(tmp_path: Path) -> None:
+    done = subprocess.run([sys.executable, "-c", RETRIES, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, done.stderr[-4000:]
+    assert json.loads(done.stdout.splitlines()[-1]) == [60_000, True, 3]
+
+
+@pytest.mark.spark
+def test_counts_are_told_after_the_action(spark: Any, tmp_path: Path) -> None:
+    for rows in (0, 1, 10_000):
+        observed = counts.observed_rows(spark.range(rows))
+        observed.df.write.parquet((tmp_path / str(rows)).as_uri())
+        assert observed.count == rows
