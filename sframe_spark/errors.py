@@ -191,6 +191,14 @@ class RunTooLongError(ExecutionError):
     """
 
 
+class TooLargeError(ExecutionError, MemoryError):
+    """Rows were asked for in one piece that do not fit the memory there is.
+
+    Raised before anything is computed or read where that can be known, otherwise before the rows are brought together.
+    The message says what they would need, what there is, and which ways need less.
+    """
+
+
 class CancelledError(ExecutionError):
     """A running query was told to stop.
 

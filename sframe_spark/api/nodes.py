@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.engine.collecting import require_room
 from sframe_spark.engine.materialize import compute, iterate, materialize
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, reduce_columns
@@ -46,21 +47,44 @@ def row_count(node: PlannerNode) -> int:
     return rows
 
 
-def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None) -> Chunk:
-    """Rows by number, in the driver's memory; only what they need is computed."""
+def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objects: bool = False) -> Chunk:
+    """Rows by number, in the driver's memory; only what they need is computed.
+
+    Raises
+    ------
+    TooLargeError
+        If there is no room for them, where ``as_objects`` every value becomes a Python object.
+    """
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
-    return source_of(compute(part)).read_all()
+    require_room(part, as_objects)
+    source = compute(part)
+    require_room(source, as_objects)
+    return source_of(source).read_all()
 
 
 def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:
     """Python values of a one-column node."""
-    return decode(rows_of(node, start, stop).columns[0], node.schema[0])
+    return decode(rows_of(node, start, stop, as_objects=True).columns[0], node.schema[0])
 
 
 def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[tuple[Any, ...]]:
     """Rows as tuples of Python values."""
-    chunk = rows_of(node, start, stop)
+    chunk = rows_of(node, start, stop, as_objects=True)
     return list(zip(*[decode(column, kind) for column, kind in zip(chunk.columns, node.schema, strict=True)], strict=True))
+
+
+def numpy_column(node: PlannerNode) -> np.ndarray:
+    """All values of a one-column node as a numpy array: numbers as they are, others as objects."""
+    is_number = node.schema[0].is_numeric
+    require_room(node, as_objects=not is_number)
+    materialize(node)
+    require_room(node, as_objects=not is_number)
+    if is_number and row_count(node):
+        arrays = [chunk.columns[0] for chunk in iterate(node)]
+        if not any(array.null_count for array in arrays):
+            return np.concatenate([array.to_numpy() for array in arrays])
+        require_room(node, as_objects=True)
+    return np.asarray([value for (value,) in iterate_tuples(node)])
 
 
 def iterate_tuples(node: PlannerNode) -> Iterator[tuple[Any, ...]]:

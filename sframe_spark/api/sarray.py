@@ -31,6 +31,7 @@ from sframe_spark.api.nodes import (
     iterate_tuples,
     literal_of,
     node_from_values,
+    numpy_column,
     recoded,
     row_count,
     single_value,
@@ -347,12 +348,23 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         persistence.save_column(self._node, filename, format)
 
     def to_numpy(self) -> np.ndarray:
-        """All values as a numpy array."""
-        values = list(self)
-        return np.asarray(values)
+        """All values as a numpy array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return numpy_column(self._node)
 
     def to_arrow(self) -> pa.Array:
-        """All values as an Arrow array."""
+        """All values as an Arrow array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
         from sframe_spark.api.nodes import arrow_column
 
         return arrow_column(self._node)

@@ -305,13 +305,25 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         return SFrame(_node=node, _names=names)
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table."""
+        """All rows as an Arrow table.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
         if not self._names:
             return pa.table({})
         return rows_of(self._node).to_table().rename_columns(self._names)
 
     def to_pandas(self) -> Any:
-        """All rows as a pandas DataFrame."""
+        """All rows as a pandas DataFrame.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
         import pandas
 
         rows = row_tuples(self._node) if self._names else []
@@ -323,11 +335,23 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         return pandas.DataFrame(dict(zip(self._names, series, strict=True)))
 
     def to_dataframe(self) -> Any:
-        """All rows as a pandas DataFrame."""
+        """All rows as a pandas DataFrame.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
         return self.to_pandas()
 
     def to_numpy(self) -> np.ndarray:
-        """All rows as a two-dimensional numpy array."""
+        """All rows as a two-dimensional numpy array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
         return np.array(row_tuples(self._node)).reshape(-1, len(self._names)) if self._names else np.empty(0)
 
     def to_spark(self) -> Any:

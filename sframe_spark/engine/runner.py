@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import attrs
 
 from sframe_spark.errors import ConversionError
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.sources import Source
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.planner.operator import ALL_ROWS, Need, Operator, SequentialOperator, with_rows_held_back
 
+Value = TypeVar("Value")
 Interval = tuple[int, int]
+Wanted = list[list[Interval]]
+Values = dict[tuple[int, Interval], Chunk]
 
 
 @attrs.frozen(eq=False)
@@ -82,6 +85,20 @@ class FlatPlan:
         slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
         return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
 
+    def stages(self) -> list[list[int]]:
+        """Places by how many operators that make many rows of one lie below them, each stage from such an operator up.
+
+        What reads the rows of such an operator reads nothing from below it, as rows are aligned with it then.
+        """
+        stage_of: list[int] = []
+        for operator, children in zip(self.operators, self.inputs, strict=True):
+            below = max((stage_of[child] for child in children), default=0)
+            stage_of.append(below + operator.expands)
+        stages: list[list[int]] = [[] for _ in range(max(stage_of) + 1)]
+        for place, stage in enumerate(stage_of):
+            stages[stage].append(place)
+        return stages
+
 
 class PlanRunner:
     """Computes the root's rows for consecutive intervals of the section's base rows.
@@ -98,6 +115,7 @@ class PlanRunner:
         self.plan = plan
         self.states = dict(states or {})
         self.looked_up = plan.looked_up()
+        self.stages = plan.stages()
         self.lookups: dict[int, Lookup] = {}
         for place in plan.sequential_places():
             if place not in self.states:
@@ -106,29 +124,55 @@ class PlanRunner:
                 self.states[place] = operator.initial_state(plan.input_facts(place))
 
     def run(self, start: int, stop: int, final: bool = False) -> Chunk:
-        """Rows that derive from base rows ``start`` (inclusive) to ``stop`` (exclusive); ``final``: no base rows follow."""
+        """Rows that derive from base rows ``start`` (inclusive) to ``stop`` (exclusive), all at once; ``final``: no base rows follow."""
+        return concatenate(list(self.pieces(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
+
+    def pieces(self, start: int, stop: int, final: bool, most_rows: int) -> Iterator[Chunk]:
+        """The same rows in pieces, where operators make many rows of one; what somebody does not ask for is not made."""
         wanted = self._wanted(start, stop)
-        values: dict[tuple[int, Interval], Chunk] = {}
-        remaining = self._reads(wanted)
-        for place, operator in enumerate(self.plan.operators):
+        root = (len(self.plan.operators) - 1, (start, stop))
+        for values, _ in self._stage(len(self.stages) - 1, wanted, final, most_rows):
+            yield values[root]
+
+    def _stage(self, number: int, wanted: Wanted, final: bool, most_rows: int) -> Iterator[tuple[Values, bool]]:
+        """Values at the places of a stage, once for each piece of what the stage before it makes, and whether it is the last."""
+        if not number:
+            yield self._evaluated(0, wanted, {}, final), True
+            return
+        place = self.stages[number][0]
+        operator, facts = self.plan.operators[place], self.plan.input_facts(place)
+        (interval,) = wanted[place]
+        children = self._children(place, interval)
+        for below, is_last_below in self._stage(number - 1, wanted, final, most_rows):
+            inputs = self._inputs(place, [below[child] for child in children])
+            for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: most_rows)):
+                is_last = is_last_below and is_last_piece
+                yield self._evaluated(number, wanted, {(place, interval): piece}, final and is_last), is_last
+
+    def _evaluated(self, number: int, wanted: Wanted, values: Values, final: bool) -> Values:
+        """Values at the places of a stage that somebody still reads, given that of the operator it begins with."""
+        remaining = self._reads(number, wanted)
+        for place in self.stages[number]:
             for interval in wanted[place]:
+                if (place, interval) in values:
+                    continue
                 children = self._children(place, interval)
                 inputs = self._inputs(place, [values[child] for child in children])
-                values[(place, interval)] = self._compute(place, operator, inputs, interval, [c[1] for c in children], final)
+                values[(place, interval)] = self._compute(place, self.plan.operators[place], inputs, interval, [c[1] for c in children], final)
                 for child in children:
                     remaining[child] -= 1
                     if not remaining[child]:
                         del values[child]
-        return values[(len(self.plan.operators) - 1, (start, stop))]
+        return values
 
     def stream(self, start: int, stop: int, batch_rows: int, final: bool = True) -> Iterator[Chunk]:
         """Rows in order, a batch of base rows at a time; ``final``: no base rows follow ``stop``."""
         if stop <= start:
-            yield self.run(start, start, final)
+            yield from self.pieces(start, start, final, batch_rows)
             return
         for first in range(start, stop, batch_rows):
             last = min(first + batch_rows, stop)
-            yield self.run(first, last, final and last == stop)
+            yield from self.pieces(first, last, final and last == stop, batch_rows)
 
     def _children(self, place: int, interval: Interval) -> list[tuple[int, Interval]]:
         operator = self.plan.operators[place]
@@ -159,7 +203,7 @@ class PlanRunner:
             self.lookups[place] = Lookup.of(source)
         return self.lookups[place]
 
-    def _wanted(self, start: int, stop: int) -> list[list[Interval]]:
+    def _wanted(self, start: int, stop: int) -> Wanted:
         count = len(self.plan.operators)
         wanted: list[dict[Interval, None]] = [{} for _ in range(count)]
         wanted[count - 1][(start, stop)] = None
@@ -169,10 +213,10 @@ class PlanRunner:
                     wanted[child][needed] = None
         return [list(intervals) for intervals in wanted]
 
-    def _reads(self, wanted: Sequence[Sequence[Interval]]) -> dict[tuple[int, Interval], int]:
+    def _reads(self, number: int, wanted: Wanted) -> dict[tuple[int, Interval], int]:
         reads: dict[tuple[int, Interval], int] = {}
-        for place, intervals in enumerate(wanted):
-            for interval in intervals:
+        for place in self.stages[number]:
+            for interval in wanted[place]:
                 for child in self._children(place, interval):
                     reads[child] = reads.get(child, 0) + 1
         return reads
@@ -188,6 +232,23 @@ class PlanRunner:
             return operator.run_interval(inputs, facts, interval[0], interval[1], needed)
         except ConversionError as error:
             raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
+
+
+def with_last(values: Iterable[Value]) -> Iterator[tuple[Value, bool]]:
+    """Each value, and whether it is the last one.
+
+    Examples
+    --------
+    >>> list(with_last("ab"))
+    [('a', False), ('b', True)]
+    """
+    before: list[Value] = []
+    for value in values:
+        if before:
+            yield before.pop(), False
+        before.append(value)
+    for value in before:
+        yield value, True
 
 
 def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, stop: int, batch_rows: int) -> Any:

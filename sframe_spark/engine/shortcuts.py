@@ -40,14 +40,20 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_function(root) else SCANNED_ROWS
     runner = PlanRunner(FlatPlan.of(root))
     found: list[Chunk] = []
-    position, size = 0, FIRST_BATCH
-    while sum(chunk.rows for chunk in found) < count and position < base_rows:
-        if position >= budget:
-            return None
+    left, position, size, made = count, 0, FIRST_BATCH, 0
+    while left > 0 and position < base_rows:
         stop = min(position + size, base_rows)
-        found.append(runner.run(position, stop, final=stop == base_rows))
+        for piece in runner.pieces(position, stop, stop == base_rows, FIRST_BATCH):
+            # Where one row becomes many, it is these that take time.
+            made += FIRST_BATCH
+            if max(position, made - FIRST_BATCH) >= budget:
+                return None
+            found.append(piece.slice(0, left))
+            left -= found[-1].rows
+            if not left:
+                break
         position, size = stop, min(size * 4, config.batch_rows)
-    return concatenate(found, root.schema).slice(0, count)
+    return concatenate(found, root.schema)
 
 
 def calls_user_function(root: PlannerNode) -> bool:

@@ -16,6 +16,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes
 
 
 @register
@@ -38,6 +39,10 @@ class Project(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of the picked columns."""
         return inputs[0].project(self.positions)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the picked columns."""
+        return tuple(inputs[0][position] for position in self.positions)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Those picked."""
@@ -100,6 +105,10 @@ class Zip(Operator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of all inputs together: it is one row sequence."""
         return side_by_side(inputs, facts)[0]
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of all inputs, in order."""
+        return tuple(size for sizes in inputs for size in sizes)
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Each input gives its part."""

@@ -18,6 +18,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType
@@ -45,6 +46,16 @@ class RowWise(Operator):
         """Copies keep their properties, monotone results follow their argument."""
         rows, schema = side_by_side(inputs, facts)
         return program_properties(self.program(len(schema)), rows, schema)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of copied columns; computed texts hold at most all that is read, and what a user's function gives is not known."""
+        sizes = [size for item in inputs for size in item]
+        types = [column_type for item in facts for column_type in item.schema]
+        program = self.program(len(sizes))
+        read = [sizes[position] for position in program.used_inputs() if fixed_size(types[position]) is None]
+        known = None if program.calls_python or None in read else BYTES_OF_SHORT_TEXT + sum(size for size in read if size is not None)
+        made = [known if (fixed := fixed_size(kind)) is None else fixed for kind in schema]
+        return tuple(size if place is None else sizes[place] for place, size in zip(origins(program), made, strict=True))
 
     def requires(self, slot: int) -> Need:
         """Nothing of a single input; aligned rows of several."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -11,7 +11,7 @@ from sframe_spark.operators.python_function import PythonFunction, error_like, u
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
@@ -27,6 +27,7 @@ class FlatMap(Operator):
     name: ClassVar[str] = "flat_map"
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    expands: ClassVar[bool] = True
     function: PythonFunction = attrs.field(metadata={"portable": False})
     types: Schema = attrs.field()
 
@@ -44,12 +45,22 @@ class FlatMap(Operator):
 
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """One call per row."""
+        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
+
+    def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """One call per row, results given on as soon as there are enough; those of one row are never more than the function itself made."""
         chunk = inputs[0]
         lists = [decode(column, column_type) for column, column_type in zip(chunk.columns, facts[0].schema, strict=True)]
         names = self.function.names or ()
-        rows: list[Sequence[Any]] = []
+        waiting: list[Sequence[Any]] = []
         for values in zip(*lists, strict=True):
-            rows.extend(self._call(dict(zip(names, values, strict=True))))
+            waiting.extend(self._call(dict(zip(names, values, strict=True))))
+            while len(waiting) > (most := most_rows()):
+                yield self._encoded(waiting[:most])
+                waiting = waiting[most:]
+        yield self._encoded(waiting)
+
+    def _encoded(self, rows: Sequence[Sequence[Any]]) -> Chunk:
         columns = [encode([row[i] for row in rows], column_type) for i, column_type in enumerate(self.types)]
         return Chunk(tuple(columns), len(rows))
 

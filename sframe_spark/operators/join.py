@@ -16,6 +16,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes
 from sframe_spark.types import DICT_KIND, ColumnType
 
 if TYPE_CHECKING:
@@ -61,6 +62,10 @@ class Join(Operator):
         if left is None or right is None:
             return Length.unknown()
         return Length.unknown(at_most=left * right + left + right)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the left columns, then of the right values."""
+        return (*inputs[0], *(inputs[1][position] for position in self.right_values(facts[1].width)))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """The order of the side whose rows come in order, keys as far as each row has one match."""

@@ -16,6 +16,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.pruning import RowRange, joined
 from sframe_spark.storage.reader import intersecting
@@ -71,6 +72,13 @@ class SegmentParts(Source):
         origin = self.ranges[0][0]
         parts = [self.whole.read(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
         return concatenate(parts or [self.whole.read(0, 0)], self.infer_type(()))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """Those of the parts together."""
+        origin = self.ranges[0][0]
+        parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
+        found = [[part[place] for part in parts] for place in range(len(self.positions))]
+        return tuple(None if None in column else sum(size for size in column if size is not None) for column in found)
 
     def rows_between(self, start: int, stop: int) -> Source:
         """The same dataset with other ranges."""

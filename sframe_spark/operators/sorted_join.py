@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -16,10 +16,11 @@ from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes
 
 # Tables of keys take 16 bytes for each number of their range: at most 64 MB, and no more than building them is worth.
 MOST_NUMBERS = 4_000_000
@@ -46,6 +47,7 @@ class SortedJoin(Operator):
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    expands: ClassVar[bool] = True
     left_key: int
     right_key: int
     how: str
@@ -61,6 +63,10 @@ class SortedJoin(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Unknown; bounded by the product."""
         return self.as_join().infer_length(inputs)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the join."""
+        return self.as_join().column_sizes(inputs, facts, schema)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of the join."""
@@ -81,16 +87,37 @@ class SortedJoin(Operator):
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """Search the first and the last match of each row, then read the rows between them."""
+        """All pairs at once."""
+        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
+
+    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """Search the first and the last match of each row, then read the rows between them; pairs are made as they are asked for."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        found = self._matches(left, lookup, facts)
+        start = 0
+        while True:
+            stop = min(start + most_rows(), found.rows)
+            yield self._pairs(left, lookup, found, start, stop)
+            start = stop
+            if start >= found.rows:
+                return
+
+    def count_rows(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
+        """How many pairs there are; none is made."""
+        return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
+
+    def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
         search = lookup.note(self, lambda: dense_keys(lookup, self.right_key) or KeySearch(lookup, self.right_key, (), GroupCodes(())))
         keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
         first, last = search.matches(keys, there) if isinstance(search, DenseKeys) else matches(search, keys, there)
-        rows, found = expanded(first, last, keep_all=self.how == "left")
-        values = self.as_join().right_values(facts[1].width)
+        return Matches.between(first, last, keep_all=self.how == "left")
+
+    def _pairs(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> Chunk:
+        rows, partners = found.pairs(start, stop)
         everyone = len(rows) == left.rows and bool((rows == np.arange(left.rows)).all())
         columns = left.columns if everyone else tuple(column.take(pa.array(rows)) for column in left.columns)
-        return Chunk((*columns, *lookup.take(found, values).columns), len(rows))
+        values = self.as_join().right_values(len(lookup.schema))
+        return Chunk((*columns, *lookup.take(partners, values).columns), len(rows))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's join."""
@@ -161,28 +188,50 @@ def matches(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, 
     return first, last
 
 
-def expanded(first: Positions, last: Positions, keep_all: bool) -> tuple[Positions, Positions]:
-    """Left row and right row of each pair, -1 for no right row.
+@attrs.frozen(eq=False)
+class Matches:
+    """The right rows that go with each left row.
 
     Parameters
     ----------
     first
-        For each left row the first right row whose key is not smaller, -1 for none.
-    last
-        The last right row whose key is not larger, -1 for none.
-    keep_all
-        Left rows without a match are kept.
-
-    Examples
-    --------
-    >>> rows, found = expanded(np.array([2, 4, -1]), np.array([3, 3, 9]), keep_all=True)
-    >>> rows.tolist(), found.tolist()
-    ([0, 0, 1, 2], [2, 3, -1, -1])
+        For each left row its first right row, -1 for none.
+    ends
+        For each left row the number of pairs up to and including its own; a left row that is kept without a match is one.
     """
-    matches = np.where((first >= 0) & (last >= 0), np.maximum(last - first + 1, 0), 0)
-    counts = np.maximum(matches, 1) if keep_all else matches
-    rows = np.repeat(np.arange(len(counts)), counts)
-    if bool((counts <= 1).all()):
-        return rows, np.where(matches > 0, first, -1)[rows]
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    return rows, np.where(matches[rows] > 0, first[rows] + within, -1)
+
+    first: Positions
+    ends: Positions
+
+    @classmethod
+    def between(cls, first: Positions, last: Positions, keep_all: bool) -> Matches:
+        """The matches from a first to a last right row of each left row, -1 for none; ``keep_all``: left rows without a match are kept."""
+        counts = np.where((first >= 0) & (last >= 0), np.maximum(last - first + 1, 0), 0)
+        first = np.where(counts > 0, first, -1)
+        return cls(first, np.cumsum(np.maximum(counts, 1) if keep_all else counts))
+
+    @property
+    def rows(self) -> int:
+        """Number of pairs."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def pairs(self, start: int, stop: int) -> tuple[Positions, Positions]:
+        """Left row and right row of the pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), -1 for no right row.
+
+        Examples
+        --------
+        >>> found = Matches.between(np.array([2, 4, -1]), np.array([3, 3, 9]), keep_all=True)
+        >>> [places.tolist() for places in found.pairs(0, found.rows)]
+        [[0, 0, 1, 2], [2, 3, -1, -1]]
+        >>> [places.tolist() for places in found.pairs(1, 3)]
+        [[0, 1], [3, -1]]
+        """
+        if stop <= start:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        low, high = (int(np.searchsorted(self.ends, number, side="right")) for number in (start, stop - 1))
+        begins = np.concatenate([[start], self.ends[low:high]])
+        lengths = np.diff(np.concatenate([begins, [stop]]))
+        rows = np.repeat(np.arange(low, low + len(lengths)), lengths)
+        before = np.concatenate([[0], self.ends])[rows]
+        first = self.first[rows]
+        return rows, np.where(first < 0, -1, first + np.arange(start, start + len(rows)) - before)

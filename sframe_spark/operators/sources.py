@@ -19,6 +19,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes, fixed_size
 from sframe_spark.session import require_frame_open
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder
 from sframe_spark.types import INT, ColumnType
@@ -54,6 +55,18 @@ class Source(Operator):
     def read_all(self) -> Chunk:
         """All rows of the source."""
         return self.read(0, self.row_count)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """What the rows themselves tell."""
+        fixed = tuple(map(fixed_size, schema))
+        rows = self.row_count
+        if None not in fixed or not rows:
+            return fixed if rows else (0.0,) * len(schema)
+        return tuple(None if size is None else size / rows for size in self.sizes_between(0, rows))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """Bytes that some rows take in memory, column by column, about."""
+        return tuple(None if size is None else size * (stop - start) for size in map(fixed_size, self.infer_type(())))
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What was recorded when the rows were written, or what a look at rows in memory tells."""
@@ -107,6 +120,12 @@ class MemorySource(Source):
     def with_columns(self, positions: Sequence[int]) -> MemorySource:
         """The same arrays with other positions."""
         return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """Exact: the rows are there."""
+        chunk = self.read(start, stop)
+        kinds = zip(chunk.columns, self.infer_type(()), strict=True)
+        return tuple(float(column.nbytes) if (size := fixed_size(kind)) is None else size * chunk.rows for column, kind in kinds)
 
     @property
     def stored(self) -> tuple[tuple[int, ...], SegmentSource] | None:
@@ -189,6 +208,12 @@ class SegmentSource(Source):
         """The same rows, known to be in one more order of the dataset's columns."""
         return attrs.evolve(self, manifest=attrs.evolve(self.manifest, order=self.manifest.order.and_ordering(ordering)))
 
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """What the footers of the segments tell, and some rows where these are stored shorter than they are."""
+        from sframe_spark.storage.sizes import column_bytes
+
+        return column_bytes(self.manifest, self.positions, self.start + start, min(self.start + stop, self.stop))
+
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""
         from sframe_spark.operators.segment_scan import scan_segments
@@ -260,6 +285,10 @@ class ConstantSource(Source):
     def rows_between(self, start: int, stop: int) -> ConstantSource:
         """Fewer rows."""
         return ConstantSource(self.literal, stop - start)
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """The value's, as often as it stands there."""
+        return (float(constant_array(self.literal, 1).nbytes * max(0, stop - start)),)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A literal over ``spark.range``."""

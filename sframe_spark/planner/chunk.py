@@ -60,6 +60,11 @@ class Chunk:
             return Chunk((), int(mask.true_count))
         return Chunk.of(pa.RecordBatch.from_arrays(list(self.columns), names=column_names(len(self.columns))).filter(mask).columns)
 
+    @property
+    def size(self) -> int:
+        """Bytes of the rows, without what the arrays hold besides."""
+        return sum(column.nbytes for column in self.columns)
+
     def to_table(self) -> pa.Table:
         """As an Arrow table with columns ``c0..cn``."""
         return pa.Table.from_arrays(list(self.columns), names=column_names(len(self.columns)))

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.sizes import Sizes
 
 if TYPE_CHECKING:
     import networkx
@@ -42,6 +43,11 @@ def fold(roots: Sequence[PlannerNode], function: Callable[[PlannerNode, list[Val
 def runs_as_kernels(root: PlannerNode) -> bool:
     """True when nothing below a node needs a Spark query: every operator has a kernel, every leaf is a source."""
     return all(node.operator.has_kernel for node in postorder([root]))
+
+
+def sizes_of(root: PlannerNode) -> dict[int, Sizes]:
+    """About how many bytes each column of each node takes in a row, keyed by ``id(node)``."""
+    return fold([root], lambda node, inputs: node.operator.column_sizes(inputs, [child.facts for child in node.inputs], node.schema))
 
 
 def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) -> PlannerNode:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -12,10 +12,14 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.planner.sizes import Sizes, copied_sizes
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
     from sframe_spark.planner.relation import LoweringContext, Relation
+
+# More rows than there are.
+ALL_ROWS = 2**62
 
 
 class Need(enum.Enum):
@@ -58,6 +62,8 @@ class Operator:
         Output rows are aligned with the first input's rows, though a row may depend on others.
     takes_wider
         An input may have more columns than are read of it, at no cost.
+    expands
+        A row of the first input may become any number of rows, which :meth:`pieces` gives a part at a time.
     is_source
         The operator has no inputs and provides rows by range through :meth:`read`.
     """
@@ -71,6 +77,7 @@ class Operator:
     keeps_domain: ClassVar[bool] = False
     takes_wider: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
+    expands: ClassVar[bool] = False
 
     def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
         """A node of this operator over ``inputs``; types and length are inferred, ill-typed input is refused."""
@@ -87,6 +94,10 @@ class Operator:
         if self.row_wise and inputs:
             return known_length(inputs)
         return inputs[0].length if self.keeps_domain else Length.unknown()
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """About how many bytes each column takes in a row, given those of the inputs' columns."""
+        return copied_sizes(schema, inputs, [item.schema for item in facts])
 
     def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
         """The output's row domain; a fresh one unless the operator is row-wise over inputs of one domain."""
@@ -127,6 +138,10 @@ class Operator:
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
         """Arrow implementation over aligned runs of rows: a chunk per input, a look-up for inputs that are looked up."""
         raise PlanInvariantError(f"operator {self.name!r} has no kernel")
+
+    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """The kernel's rows in order, one piece at least and each of at most so many rows; how many is asked before each piece."""
+        yield self.kernel(inputs, facts)
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
         """Rows of input ``slot`` that output rows ``start..stop`` need; the runner clips them to the rows there are."""

@@ -7,6 +7,7 @@ import functools
 import itertools
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -33,11 +34,14 @@ class Footer:
         Row at which each row group starts, and at the end the number of rows.
     size
         Length of the file in bytes.
+    measured
+        What was found out about rows of the file; it follows from the file, as the footer does.
     """
 
     metadata: pq.FileMetaData
     starts: tuple[int, ...]
     size: int
+    measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
 
     @property
     def schema(self) -> pa.Schema:

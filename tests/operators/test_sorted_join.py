@@ -14,7 +14,7 @@ from sframe_spark.engine.materialize import read_all
 from sframe_spark.operators import sorted_join
 from sframe_spark.operators.laws.few_rows import join_with_few
 from sframe_spark.operators.laws.streaming import join_of_sorted
-from sframe_spark.operators.sorted_join import SortedJoin, expanded
+from sframe_spark.operators.sorted_join import Matches, SortedJoin
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.testing.oracle.sources import rows_of
 from sframe_spark.testing.tables import segments_source, table_source
@@ -49,8 +49,22 @@ def test_every_match_in_order(left: list[int | None], right: list[int], how: str
 
 
 def test_rows_without_a_match_take_no_row() -> None:
-    found = expanded(np.array([0, 5, -1]), np.array([1, 4, 9]), keep_all=False)
-    assert [part.tolist() for part in found] == [[0, 0], [0, 1]]
+    found = Matches.between(np.array([0, 5, -1]), np.array([1, 4, 9]), keep_all=False)
+    assert [part.tolist() for part in found.pairs(0, found.rows)] == [[0, 0], [0, 1]]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.tuples(st.integers(-1, 9), st.integers(-1, 9)), max_size=8), st.booleans(), st.integers(1, 4))
+def test_pairs_come_in_any_pieces(ranges: list[tuple[int, int]], keep_all: bool, size: int) -> None:
+    first, last = (np.array([pair[side] for pair in ranges], dtype=np.int64) for side in (0, 1))
+    wanted = []
+    for row, (low, high) in enumerate(ranges):
+        partners = list(range(low, high + 1)) if low >= 0 and high >= 0 else []
+        wanted += [(row, partner) for partner in partners or ([-1] if keep_all else [])]
+    found = Matches.between(first, last, keep_all)
+    assert found.rows == len(wanted)
+    pieces = [found.pairs(start, min(start + size, len(wanted))) for start in range(0, len(wanted), size)]
+    assert [pair for rows, partners in pieces for pair in zip(rows.tolist(), partners.tolist(), strict=True)] == wanted
 
 
 @pytest.mark.parametrize("how", ["inner", "left"])

@@ -1,0 +1,71 @@
+"""How many bytes a row takes in memory, column by column: what every limit of memory is reckoned with."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pyarrow as pa
+
+from sframe_spark.planner.facts import Schema
+from sframe_spark.types import ColumnType
+
+# Bytes of each column in a row, about; None where nothing is known before the rows are there.
+Sizes = tuple[float | None, ...]
+# Offset and validity of a value of variable length.
+BYTES_OF_PLACE = 5.0
+# A text made of fixed-width values, such as a number as text.
+BYTES_OF_SHORT_TEXT = 32.0
+
+
+def fixed_size(column_type: ColumnType) -> float | None:
+    """Bytes of a value of a type; None when values differ in length.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT, STR, ZONED_DATETIME
+    >>> fixed_size(INT), fixed_size(ZONED_DATETIME), fixed_size(STR)
+    (8.0, 12.0, None)
+    """
+    physical = column_type.physical
+    if pa.types.is_struct(physical):
+        return 12.0
+    return 8.0 if pa.types.is_primitive(physical) else None
+
+
+def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:
+    """Sizes of columns that are those of the first input, or begin with them, or are the first of them; of others what their type tells.
+
+    Texts that come from elsewhere are taken to be as long as the longest of any input; nested values may hold any number of others.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT, STR
+    >>> copied_sizes((INT, STR, STR), [(8.0, 20.0), (8.0, 90.0)], [(INT, STR), (INT, STR)])
+    (8.0, 90.0, 90.0)
+    """
+    first = schemas[0] if schemas else ()
+    common = min(len(first), len(schema))
+    copied = list(inputs[0][:common]) if first[:common] == schema[:common] else []
+    if len(inputs) > 1 and all(other == first for other in schemas):
+        copied = [widest(column) for column in zip(*inputs, strict=True)][:common] if copied else []
+    texts = [size for sizes, types in zip(inputs, schemas, strict=True) for size, kind in zip(sizes, types, strict=True) if fixed_size(kind) is None]
+    other = widest([*texts, BYTES_OF_SHORT_TEXT])
+    rest = (fixed_size(kind) or (other if pa.types.is_string(kind.physical) and not kind.is_encoded else None) for kind in schema[len(copied) :])
+    return (*copied, *rest)
+
+
+def widest(sizes: Sequence[float | None]) -> float | None:
+    """The largest of some sizes, unknown if one of them is."""
+    known = [size for size in sizes if size is not None]
+    return max(known) if len(known) == len(sizes) else None
+
+
+def row_bytes(sizes: Sizes, unknown: float) -> float:
+    """Bytes of a row, given what a value of unknown length is taken for.
+
+    Examples
+    --------
+    >>> row_bytes((8.0, None, 20.0), 100.0)
+    128.0
+    """
+    return sum(unknown if size is None else size for size in sizes)

@@ -1,0 +1,81 @@
+"""How much memory this process can still have."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import attrs
+
+MEMORY_INFORMATION = Path("/proc/meminfo")
+PROCESS_STATUS = Path("/proc/self/statm")
+# Limits that a container may have, and what it uses of them: control groups of version 2 and 1.
+GROUP_FILES = (
+    ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory.current", "/sys/fs/cgroup/memory.stat"),
+    ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes", "/sys/fs/cgroup/memory/memory.stat"),
+)
+# What the kernel gives back when somebody needs the memory.
+RECLAIMABLE = ("inactive_file", "total_inactive_file")
+
+
+@attrs.frozen
+class AvailableMemory:
+    """Bytes that can be had, and what sets the limit."""
+
+    size: int
+    source: str
+
+
+def available_memory() -> AvailableMemory | None:
+    """The smallest of what the machine, the container and the process limit leave; None where none of them can be told."""
+    found = [memory for memory in (of_machine(), of_group(), of_process()) if memory is not None]
+    return min(found, key=lambda memory: memory.size, default=None)
+
+
+def of_machine() -> AvailableMemory | None:
+    """What the kernel thinks can be had without swapping, or else the pages that are free."""
+    for line in (_text(MEMORY_INFORMATION) or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemAvailable":
+            return AvailableMemory(int(value.split()[0]) * 1024, "free on this machine")
+    try:
+        return AvailableMemory(os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"), "free on this machine")
+    except (ValueError, OSError, AttributeError):
+        return None
+
+
+def of_group() -> AvailableMemory | None:
+    """What the control group of a container leaves."""
+    for limit, usage, statistics in GROUP_FILES:
+        most, used = _number(Path(limit)), _number(Path(usage))
+        if most is None or used is None:
+            continue
+        lines = [line.split() for line in (_text(Path(statistics)) or "").splitlines()]
+        given_back = max((int(line[1]) for line in lines if line[0] in RECLAIMABLE), default=0)
+        return AvailableMemory(max(0, most - used + given_back), "left in this container")
+    return None
+
+
+def of_process() -> AvailableMemory | None:
+    """What the limit of the process's address space leaves (``ulimit -v``)."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    most, pages = resource.getrlimit(resource.RLIMIT_AS)[0], _text(PROCESS_STATUS)
+    if most == resource.RLIM_INFINITY or pages is None:
+        return None
+    return AvailableMemory(max(0, most - int(pages.split()[0]) * resource.getpagesize()), "left to this process by its limit")
+
+
+def _number(path: Path) -> int | None:
+    """The number in a file; None where there is no such file, or no limit in it."""
+    text = (_text(path) or "").strip()
+    return int(text) if text.isdecimal() else None
+
+
+def _text(path: Path) -> str | None:
+    try:
+        return path.read_text()
+    except (OSError, UnicodeDecodeError):
+        return None

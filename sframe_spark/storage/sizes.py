@@ -1,0 +1,101 @@
+"""How many bytes stored rows take in memory: told by footers, and by some rows where columns are stored shorter than they are."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.storage.footers import Footer, footer_of, opened
+from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.paths import join
+from sframe_spark.storage.reader import intersecting
+
+# Row groups that are looked at in a long range, evenly spread over it.
+MOST_GROUPS = 8
+# Rows of a group that are read to learn how long values are that are stored once and referred to.
+SAMPLE_ROWS = 512
+# Offset and validity of a value of variable length, and of each value in a list.
+BYTES_OF_PLACE = 5.0
+
+
+def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> tuple[float, ...]:
+    """Return about how many bytes the rows numbered ``start`` to ``stop`` take in memory, for each of some columns.
+
+    Of long ranges some row groups stand for all; only their footers are read, and some rows of texts stored in dictionaries.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.commit import publish
+    >>> from sframe_spark.storage.writer import write_segment
+    >>> from sframe_spark.types import INT, STR
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     rows = [pa.array([1, 2, 3]), pa.array(["x" * 100] * 3)]
+    ...     manifest = publish(directory, [INT, STR], [write_segment(directory, 0, [INT, STR], [rows])])
+    ...     [size // 100 for size in column_bytes(manifest, [0, 1], 0, 2)]
+    [0.0, 2.0]
+    """
+    segments = list(intersecting(manifest, start, stop))
+    chosen = spread(segments, MOST_GROUPS)
+    totals, seen = [0.0] * len(columns), 0
+    for entry, low, high in chosen:
+        location = join(manifest.directory, entry.file)
+        footer = footer_of(location, entry.size)
+        first, last = bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)
+        for group in spread(range(first, last), max(1, MOST_GROUPS // len(chosen))):
+            rows = min(high, footer.starts[group + 1]) - max(low, footer.starts[group])
+            seen += rows
+            for place, column in enumerate(columns):
+                totals[place] += rows * bytes_in_group(location, footer, manifest.file_name(column), group)
+    rows = sum(high - low for _, low, high in segments)
+    return tuple(total * rows / seen for total in totals) if seen else tuple(0.0 for _ in columns)
+
+
+def spread(items: Sequence[Any], most: int) -> list[Any]:
+    """Return at most so many items, evenly spread, the first and the last among them.
+
+    Examples
+    --------
+    >>> spread(range(10), 3), spread("ab", 3)
+    ([0, 4, 9], ['a', 'b'])
+    """
+    if len(items) <= most:
+        return list(items)
+    return [items[place * (len(items) - 1) // max(most - 1, 1)] for place in range(most)]
+
+
+def bytes_in_group(location: str, footer: Footer, name: str, group: int) -> float:
+    """Return the bytes that a row of a column of a row group takes in memory, on average."""
+    found = footer.measured.get((name, group))
+    if found is None:
+        found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group)
+    return found
+
+
+def _bytes_in_group(location: str, footer: Footer, name: str, group: int) -> float:
+    metadata = footer.metadata.row_group(group)
+    rows = metadata.num_rows
+    leaves = [metadata.column(index) for index in range(metadata.num_columns)]
+    leaves = [leaf for leaf in leaves if leaf.path_in_schema == name or leaf.path_in_schema.startswith(f"{name}.")]
+    if not rows or not leaves:
+        return 0.0
+    total, is_referred_to = 0.0, False
+    for leaf in leaves:
+        if leaf.path_in_schema != name:
+            total += leaf.num_values * BYTES_OF_PLACE
+        if leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
+            total += leaf.total_uncompressed_size
+            total += leaf.num_values * BYTES_OF_PLACE
+            is_referred_to = is_referred_to or any("DICTIONARY" in encoding for encoding in leaf.encodings)
+        else:
+            total += leaf.num_values * 8
+    return max(total / rows, _sampled(location, footer, name, group)) if is_referred_to else total / rows
+
+
+def _sampled(location: str, footer: Footer, name: str, group: int) -> float:
+    """Return the bytes of a row among the first ones of a row group."""
+    with opened(location, footer) as file:
+        batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]))
+    return batch.nbytes / max(batch.num_rows, 1)
