@@ -9,7 +9,6 @@ import gzip
 import io
 import json
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -20,6 +19,8 @@ from sframe_spark.engine.materialize import iterate
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.leftovers import remove_leftovers
+from sframe_spark.session.owner import own_file_beside, remove_own
 from sframe_spark.storage.failures import telling
 from sframe_spark.values.decode import decode
 from sframe_spark.values.temporal import datetime_text
@@ -174,16 +175,15 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     if os.path.isdir(target):
         raise StorageError(f"{target} is a directory: choose the name of a file")
     with telling("write", target):
-        handle, staging = tempfile.mkstemp(prefix=".writing-", dir=os.path.dirname(target))
+        remove_leftovers(os.path.dirname(target))
+        staging = own_file_beside(os.path.dirname(target))
         try:
-            with _opened(handle, target.endswith(".gz")) as file:
+            with _opened(staging, target.endswith(".gz")) as file:
                 for lines in csv_lines(node, names, chosen):
                     file.write(lines)
-            _give_usual_rights(staging)
             os.replace(staging, target)
-        except BaseException:
-            os.unlink(staging)
-            raise
+        finally:
+            remove_own(staging)
 
 
 def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Iterator[str]:
@@ -202,17 +202,10 @@ def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Itera
 
 
 @contextlib.contextmanager
-def _opened(handle: int, compressed: bool) -> Iterator[Any]:
-    """A text file over an open handle."""
-    with os.fdopen(handle, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else contextlib.nullcontext(raw) as file:
+def _opened(path: str, compressed: bool) -> Iterator[Any]:
+    """A file that takes text."""
+    with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else contextlib.nullcontext(raw) as file:
         text = io.TextIOWrapper(file, "utf-8", newline="")
         yield text
         text.flush()
         text.detach()
-
-
-def _give_usual_rights(path: str) -> None:
-    """Give a temporary file, which only its owner may read, the rights of any new file."""
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(path, 0o666 & ~mask)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from collections.abc import Sequence
 
 from sframe_spark.engine.executor import Executor
@@ -14,9 +13,8 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.operators.sources import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.failures import telling
 from sframe_spark.storage.opened import OPEN_DATASETS
-from sframe_spark.storage.save import check_replaceable, new_staging_directory, save_dataset, swap_into_place
+from sframe_spark.storage.save import check_replaceable, save_dataset, staged
 
 COLUMN_NAME = "X1"
 
@@ -56,14 +54,8 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
         save_dataset([source.manifest], target, names=tuple(names))
         return
-    with telling("save to", target):
-        staging = new_staging_directory(target)
-    try:
+    with staged(target) as staging:
         Executor(MaterializeOptions(directory=staging, names=tuple(names))).save(plan)
-        swap_into_place(staging, target)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
@@ -97,7 +89,8 @@ def load_frame(path: str | os.PathLike[str]) -> tuple[PlannerNode, list[str]]:
     """Node and column names of a saved frame."""
     from sframe_spark.storage.load import load_manifest
 
-    manifest = OPEN_DATASETS.opened(load_manifest(path_text(path)))
+    location = normalised(path_text(path))
+    manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location))
     names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
     return segment_source(manifest), names
 

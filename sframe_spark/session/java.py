@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import importlib.util
 import os
@@ -17,6 +16,7 @@ from pathlib import Path
 import attrs
 
 from sframe_spark.errors import JavaNotFoundError
+from sframe_spark.session.owner import own_directory
 
 MINIMUM_VERSION = 17
 INSTALL_COMMAND = 'python -m pip install "sframe_spark[java]"'
@@ -183,9 +183,7 @@ def _shimmed_home(home: Path) -> Path:
         return _write_shim(_cache_directory() / f"java-{name}", content)
     except OSError:
         # A read-only home directory: a directory of this process alone does as well.
-        private = tempfile.mkdtemp(prefix="sframe_spark-java-")
-        atexit.register(shutil.rmtree, private, ignore_errors=True)
-        return _write_shim(Path(private), content)
+        return _write_shim(Path(own_directory(tempfile.gettempdir())), content)
 
 
 def _cache_directory() -> Path:

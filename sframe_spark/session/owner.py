@@ -1,77 +1,153 @@
-"""Who a directory of unfinished work belongs to, so that only what a dead process left is ever cleaned up."""
+"""Whose unfinished work a file or directory is: its name says so, from its first moment to its last, whatever happens to its owner.
+
+See ``docs/decisions/leases.md``.
+"""
 
 from __future__ import annotations
 
+import atexit
 import contextlib
-import json
 import os
-import platform
+import re
+import secrets
 import shutil
-import tempfile
+import stat
+import threading
+import time
+from collections.abc import Callable
 
-OWNER_FILE = "_owner.json"
+from sframe_spark.session.processes import ProcessMark, mark_of_this_process
+
 PREFIX = "sframe_spark-"
+HIDDEN = "."
+# Spark's sockets need short paths: see `sockets.LONGEST_PARENT`.
+LONGEST_NAME = 44
+SECONDS_BETWEEN_HEARTBEATS = 600
+
+_NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-([0-9a-f]{{1,16}})-[0-9a-f]{{4}}")
+_ATTEMPTS = 1000
+
+
+def new_name() -> str:
+    """A name for something that belongs to this process."""
+    return f"{PREFIX}{mark_of_this_process()}-{secrets.token_hex(2)}"
+
+
+def owner_in(name: str) -> ProcessMark | None:
+    """The process that a name was made by, or None for names that are not ours.
+
+    Examples
+    --------
+    >>> owner_in("sframe_spark-abcdefgh-17-1f-00ff")
+    ProcessMark(place='abcdefgh', process=17, started=31)
+    >>> owner_in("sframe_spark-mine")
+    """
+    found = _NAME.fullmatch(name)
+    return None if found is None else ProcessMark(found[1], int(found[2]), int(found[3], 16))
 
 
 def own_directory(parent: str) -> str:
     """Make a new directory that only this user can enter and that belongs to this process."""
-    directory = tempfile.mkdtemp(prefix=f"{PREFIX}{os.getpid()}-", dir=parent)
-    claim(directory)
-    return directory
+    return _made(parent, "", lambda path: os.mkdir(path, 0o700))
 
 
-def remove_own(directory: str, process: int) -> None:
-    """Delete a local directory, but not in a process forked from the one that made it."""
-    if os.getpid() == process:
-        shutil.rmtree(directory, ignore_errors=True)
+def own_directory_beside(parent: str) -> str:
+    """Make a new hidden directory of this process, with the rights that any new directory there gets."""
+    return _made(parent, HIDDEN, os.mkdir)
 
 
-def claim(directory: str) -> None:
-    """Note in a local directory that it belongs to this process."""
-    with open(os.path.join(directory, OWNER_FILE), "w", encoding="utf-8") as stream:
-        json.dump({"host": platform.node(), "process": os.getpid()}, stream)
+def own_file_beside(parent: str) -> str:
+    """Make a new hidden file of this process, with the rights that any new file there gets."""
+    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
+    return _made(parent, HIDDEN, lambda path: os.close(os.open(path, flags, 0o666)))
 
 
-def release(directory: str) -> None:
-    """Take the note out of a directory that outlives this process."""
-    with contextlib.suppress(FileNotFoundError):
-        os.remove(os.path.join(directory, OWNER_FILE))
+def _made(parent: str, before: str, make: Callable[[str], None]) -> str:
+    for _ in range(_ATTEMPTS):
+        path = os.path.join(parent, before + new_name())
+        # Known before it exists: an interrupt may come at any moment.
+        CLAIMS.add(path)
+        try:
+            make(path)
+        except FileExistsError:
+            continue
+        except BaseException:
+            remove_own(path)
+            raise
+        return path
+    raise FileExistsError(f"no free name in {parent}")
 
 
-def is_abandoned(directory: str) -> bool:
-    """Say whether the process that claimed a directory is known to be gone.
+def remove_own(path: str) -> None:
+    """Delete something of this process; a process forked from its owner deletes nothing."""
+    owner = owner_in(os.path.basename(path))
+    if owner == mark_of_this_process():
+        delete(path)
 
-    A claim by another machine, or none (its process may be about to write it), is never taken for abandoned.
-    """
+
+def delete(path: str) -> None:
+    """Delete a file, or a directory with all that is in it, as far as that can be done; links are not followed."""
+    CLAIMS.discard(path)
     try:
-        with open(os.path.join(directory, OWNER_FILE), encoding="utf-8") as stream:
-            owner = json.load(stream)
-        return owner["host"] == platform.node() and not is_alive(int(owner["process"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
-
-
-def is_alive(process: int) -> bool:
-    """Say whether a process of this machine runs."""
-    try:
-        os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except PermissionError:
-        return True
-    return True
-
-
-def remove_abandoned(parent: str, prefix: str = PREFIX) -> list[str]:
-    """Delete the directories with a name prefix that dead processes left; return their paths."""
-    try:
-        names = os.listdir(parent)
+        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
+        if not is_directory:
+            os.unlink(path)
     except OSError:
-        # What cannot be listed cannot be cleaned; the caller's own work in it will say what is wrong.
-        return []
-    found = [os.path.join(parent, name) for name in names if name.startswith(prefix)]
-    abandoned = [path for path in found if os.path.isdir(path) and is_abandoned(path)]
-    for path in abandoned:
-        # Another process may be cleaning up the same directory.
+        # It is gone, or stays for the next who cleans up.
+        return
+    if is_directory:
         shutil.rmtree(path, ignore_errors=True)
-    return abandoned
+
+
+class Claims:
+    """What belongs to this process now: it is shown to be in use from time to time, and deleted when the process ends."""
+
+    def __init__(self) -> None:
+        self.start_over()
+
+    def start_over(self) -> None:
+        """Forget everything, in a process that was just forked: all of it is its parent's, and so is the heartbeat."""
+        self._lock = threading.Lock()
+        self._paths: set[str] = set()
+        self._beating = False
+
+    def add(self, path: str) -> None:
+        """Remember a path; the first one starts the heartbeat."""
+        with self._lock:
+            self._paths.add(path)
+            if not self._beating:
+                self._beating = True
+                threading.Thread(target=self._beat, name="sframe_spark heartbeat", daemon=True).start()
+
+    def discard(self, path: str) -> None:
+        """Forget a path."""
+        with self._lock:
+            self._paths.discard(path)
+
+    def _beat(self) -> None:
+        """Show others, from where the process cannot be seen, that it lives."""
+        while True:
+            time.sleep(SECONDS_BETWEEN_HEARTBEATS)
+            with self._lock:
+                paths = list(self._paths)
+            for path in paths:
+                show_in_use(path)
+
+    def remove(self) -> None:
+        """Delete all that is left, at the end of the process."""
+        with self._lock:
+            paths = list(self._paths)
+        for path in paths:
+            remove_own(path)
+
+
+def show_in_use(path: str) -> None:
+    """Set the time of last change to now."""
+    with contextlib.suppress(OSError):
+        os.utime(path, follow_symlinks=False)
+
+
+CLAIMS = Claims()
+atexit.register(CLAIMS.remove)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=CLAIMS.start_over)

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import socket
 import tempfile
 from pathlib import Path
 
-from sframe_spark.session.owner import own_directory, remove_own
+from sframe_spark.session.leftovers import remove_leftovers
+from sframe_spark.session.owner import own_directory
 
 # A path of a Unix socket has at most 103 bytes on any system; Spark's own names and ours take the rest.
-LONGEST_PARENT = 30
+LONGEST_PARENT = 14
 
 
 def socket_settings() -> dict[str, str]:
@@ -33,7 +33,6 @@ def socket_settings() -> dict[str, str]:
 
 
 def socket_directory(parent: str) -> str:
-    """A new directory that only this user can enter, deleted when the process ends."""
-    directory = own_directory(parent)
-    atexit.register(remove_own, directory, os.getpid())
-    return directory
+    """A new directory that only this user can enter, deleted when the process ends, or by the next that starts if it is killed."""
+    remove_leftovers(parent)
+    return own_directory(parent)

@@ -2,67 +2,99 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
 import threading
 import weakref
 from collections import defaultdict
+from collections.abc import Callable, Hashable
 
-from sframe_spark.session.owner import claim
-from sframe_spark.storage.manifest import Manifest
+from sframe_spark.errors import StorageError
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.owner import remove_own
+from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.paths import join
 from sframe_spark.storage.temporary import DatasetHandle
 
 
 class OpenDatasets:
-    """Manifests of saved datasets in use, by directory.
+    """Manifests of saved datasets in use, by the directory itself, which may have several paths and get others.
 
     Examples
     --------
     >>> datasets = OpenDatasets()
-    >>> manifest = datasets.opened(Manifest((), (), "/data/frame"))
+    >>> manifest = datasets.open("/data/frame", lambda: Manifest((), (), "/data/frame"))
     >>> datasets.manifests("/data/frame") == [manifest]
     True
     """
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._references: defaultdict[str, list[weakref.ref[Manifest]]] = defaultdict(list)
+        self._lock = threading.RLock()
+        self._references: defaultdict[Hashable, list[weakref.ref[Manifest]]] = defaultdict(list)
 
-    def opened(self, manifest: Manifest) -> Manifest:
-        """Remember a manifest for as long as someone refers to it, and return it."""
-        with self._lock:
-            known = [reference for reference in self._references[manifest.directory] if reference() is not None]
-            self._references[manifest.directory] = [*known, weakref.ref(manifest)]
-        return manifest
+    def open(self, location: str, load: Callable[[], Manifest]) -> Manifest:
+        """Load the manifest of a dataset and remember it for as long as someone refers to it.
+
+        A dataset that is replaced meanwhile, by another thread or process, is loaded again.
+        """
+        while True:
+            before = version_of(location)
+            try:
+                manifest = load()
+            except StorageError:
+                if version_of(location) == before:
+                    raise
+                continue
+            with self._lock:
+                if version_of(location) == before:
+                    self._remember(identity_of(location), [*self.manifests(location), manifest])
+                    return manifest
 
     def manifests(self, directory: str) -> list[Manifest]:
         """Return the manifests in use of the dataset in a directory."""
         with self._lock:
-            found = [reference() for reference in self._references.get(directory, ())]
+            found = [reference() for reference in self._references.get(identity_of(directory), ())]
         return [manifest for manifest in found if manifest is not None]
 
-    def retire(self, directory: str, place: str) -> bool:
-        """Let the manifests of a dataset follow its files, which are now in another place, until nobody refers to them.
+    def _remember(self, identity: Hashable, manifests: list[Manifest]) -> None:
+        self._references[identity] = [weakref.ref(manifest) for manifest in manifests]
 
-        Returns
-        -------
-        bool
-            Whether anyone refers to them; the files are not needed otherwise.
-        """
-        users = self.manifests(directory)
-        if not users:
-            return False
-        with contextlib.suppress(OSError):
-            # Without the note, on a full disk, the files stay should this process be killed.
-            claim(place)
-        handle = DatasetHandle(place)
-        for manifest in users:
-            manifest.follow_to(place)
-            # The handle, and with it the directory, lives as long as one of the manifests.
-            weakref.finalize(manifest, _let_go, handle).atexit = False
+    def replace(self, target: str, staging: str, swap: Callable[[str, str], None]) -> None:
+        """Let what is in two directories change places; manifests of the target's dataset follow its files until nobody refers to them."""
+        with self._lock, interrupts_deferred():
+            before, users = identity_of(target), self.manifests(target)
+            swap(staging, target)
+            self._references.pop(before, None)
+            if users:
+                self._remember(identity_of(staging), users)
+                handle = DatasetHandle(staging)
+            for manifest in users:
+                manifest.follow_to(staging)
+                # The handle, and with it the directory, lives as long as one of the manifests.
+                weakref.finalize(manifest, _let_go, handle).atexit = False
+
+    def remove_unused(self, directory: str) -> None:
+        """Delete a directory of this process, unless there is none or someone refers to the dataset in it."""
         with self._lock:
-            self._references.pop(directory, None)
-            self._references[place] = [weakref.ref(manifest) for manifest in users]
-        return True
+            if not self.manifests(directory):
+                remove_own(directory)
+
+
+def identity_of(directory: str) -> Hashable:
+    """What tells one directory from all others; the path where there is none."""
+    try:
+        status = os.stat(directory)
+    except OSError:
+        return directory
+    return status.st_dev, status.st_ino
+
+
+def version_of(directory: str) -> Hashable:
+    """What changes when the dataset in a directory is replaced."""
+    try:
+        status = os.stat(join(directory, MANIFEST_FILE))
+    except OSError:
+        return identity_of(directory)
+    return identity_of(directory), status.st_ino, status.st_mtime_ns
 
 
 def _let_go(handle: DatasetHandle) -> None:

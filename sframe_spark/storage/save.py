@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
+import errno
 import os
-import shutil
-import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.session.owner import claim, release, remove_abandoned
+from sframe_spark.session.leftovers import remove_leftovers
+from sframe_spark.session.owner import own_directory_beside, remove_own
 from sframe_spark.storage.checksums import checksum_of, copy_with_checksum
 from sframe_spark.storage.commit import check_files, flush_directory, flush_files, write_manifest
 from sframe_spark.storage.failures import telling
@@ -26,6 +27,10 @@ from sframe_spark.storage.writer import segment_file_name, write_segment
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
+
+NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
+# What a system or a file system without such a change says.
+NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
 
 
 def save_dataset(
@@ -66,34 +71,34 @@ def save_dataset(
     column_names = None if names is None else tuple(names)
     order = sources[0].order if len(sources) == 1 else NO_RECORDED_ORDER
     planned = Manifest(sources[0].types, (), location, names=column_names, kind=kind, order=order)
-    with telling("save to", planned.directory):
-        staging = new_staging_directory(planned.directory)
-    try:
+    with staged(planned.directory) as staging:
         entries = _gather(sources, staging)
         complete = attrs.evolve(planned, segments=tuple(entries), directory=staging)
         check_files(complete, sizes_below(staging))
         flush_files(complete)
         write_manifest(complete, durable=True)
-        swap_into_place(staging, planned.directory)
-    except BaseException:
-        shutil.rmtree(staging, ignore_errors=True)
-        raise
     return attrs.evolve(complete, directory=planned.directory)
 
 
-def new_staging_directory(target: str) -> str:
-    """Return a new directory beside a local target, and remove those that interrupted saves to it left."""
-    parent, name = os.path.split(target)
-    prefix = f".{name}.saving-"
-    os.makedirs(parent, exist_ok=True)
-    remove_abandoned(parent, prefix)
-    staging = tempfile.mkdtemp(prefix=prefix, dir=parent)
-    # The directory will be seen under the name of the target, so it gets the rights of any new directory.
-    mask = os.umask(0)
-    os.umask(mask)
-    os.chmod(staging, 0o777 & ~mask)
-    claim(staging)
-    return staging
+@contextlib.contextmanager
+def staged(target: str) -> Iterator[str]:
+    """A new directory beside a local target, which takes its name at the end of the block, or is deleted if an error ends it.
+
+    What interrupted saves left beside the target is removed first.
+    """
+    # What a link leads to is replaced, not the link.
+    target = os.path.realpath(target) if os.path.islink(target) else target
+    parent = os.path.dirname(target)
+    with telling("save to", target):
+        os.makedirs(parent, exist_ok=True)
+        remove_leftovers(parent)
+        staging = own_directory_beside(parent)
+    try:
+        yield staging
+    except BaseException:
+        remove_own(staging)
+        raise
+    swap_into_place(staging, target)
 
 
 def check_replaceable(location: str) -> None:
@@ -160,35 +165,63 @@ def _rewrite(source: Manifest, offset: int, rows: int, directory: str, number: i
 def swap_into_place(staging: str, target: str) -> None:
     """Give a complete local directory the name of the target; a saved frame that was there goes with its last user.
 
-    On Linux the two change names at one stroke; elsewhere the target does not exist for a moment, and gets its old
-    content back should the second rename fail.
+    At every moment the target is the old or the new frame, whole, and what is beside it has a name that says whose it is.
     """
-    check_replaceable(target)
-    with telling("save to", target):
-        release(staging)
-        if not os.path.isdir(target) or not os.listdir(target):
-            # POSIX lets a directory take the place of an empty one.
-            os.replace(staging, target)
-        else:
-            old = staging if _exchanged(staging, target) else _swapped_by_two_renames(staging, target)
-            if not OPEN_DATASETS.retire(target, old):
-                shutil.rmtree(old, ignore_errors=True)
-        flush_directory(os.path.dirname(target))
-
-
-def _exchanged(first: str, second: str) -> bool:
-    """Let two directories change names, where the system can do that."""
-    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
-    return rename is not None and rename(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) == 0
-
-
-def _swapped_by_two_renames(staging: str, target: str) -> str:
-    """Let a directory take the name of another, and return where the other is now."""
-    old = staging + ".old"
-    os.rename(target, old)
     try:
-        os.rename(staging, target)
-    except BaseException:
-        os.rename(old, target)
-        raise
-    return old
+        check_replaceable(target)
+        with telling("save to", target):
+            OPEN_DATASETS.replace(target, staging, put_in_place)
+            flush_directory(os.path.dirname(target))
+    finally:
+        # The old frame, unless it is in use, or the new one where something kept it from its place.
+        OPEN_DATASETS.remove_unused(staging)
+
+
+def put_in_place(staging: str, target: str) -> None:
+    """Let a directory take the place of what is at the target, and hold that afterwards if there was anything."""
+    while True:
+        try:
+            # A directory may take the place of none, or of an empty one.
+            os.rename(staging, target)
+            return
+        except OSError as error:
+            if error.errno not in NOT_EMPTY:
+                raise
+        number = _exchange(staging, target)
+        if number == 0:
+            return
+        if number == errno.ENOENT:
+            # It has gone meanwhile.
+            continue
+        if number in NO_EXCHANGE:
+            switch_by_manifest(staging, target)
+            return
+        raise OSError(number, os.strerror(number), target)
+
+
+def _exchange(first: str, second: str) -> int:
+    """Let two directories change names at one stroke; the number of the error, 0 for none."""
+    rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None) if os.name == "posix" else None
+    if rename is None:
+        return errno.ENOSYS
+    done = rename(AT_FDCWD, os.fsencode(first), AT_FDCWD, os.fsencode(second), RENAME_EXCHANGE) == 0
+    return 0 if done else ctypes.get_errno()
+
+
+def switch_by_manifest(staging: str, target: str) -> None:
+    """Let two frames change places where directories cannot: files go beside those of the other frame, then the manifest is the switch."""
+    old, new = files_below(target), files_below(staging)
+    for file in new:
+        if file != MANIFEST_FILE:
+            _move(file, staging, target)
+    flush_directory(target)
+    os.replace(join(staging, MANIFEST_FILE), join(target, MANIFEST_FILE))
+    flush_directory(target)
+    for file in old:
+        if file != MANIFEST_FILE:
+            _move(file, target, staging)
+
+
+def _move(file: str, origin: str, place: str) -> None:
+    os.makedirs(os.path.dirname(join(place, file)), exist_ok=True)
+    os.rename(join(origin, file), join(place, file))

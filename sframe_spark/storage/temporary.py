@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import itertools
 import os
 import tempfile
@@ -11,7 +10,8 @@ import weakref
 
 from sframe_spark.config import config
 from sframe_spark.locations import normalised
-from sframe_spark.session.owner import own_directory, remove_abandoned, remove_own
+from sframe_spark.session.leftovers import remove_leftovers
+from sframe_spark.session.owner import delete, own_directory
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import join
 
@@ -57,9 +57,8 @@ class TemporaryStore:
         location = normalised(root)
         with telling("create a temporary directory in", location):
             os.makedirs(location, exist_ok=True)
-            remove_abandoned(location)
+            remove_leftovers(location)
             self.directory = own_directory(location)
-        atexit.register(remove_directory, self.directory, self._owner)
 
     def new_dataset(self) -> DatasetHandle:
         """Return a handle on a new, empty directory."""
@@ -78,7 +77,8 @@ def remove_directory(directory: str, owner: int) -> None:
 
     Nobody is left to be told when deleting fails; the start of the next store tries again.
     """
-    remove_own(directory, owner)
+    if os.getpid() == owner:
+        delete(directory)
 
 
 _STORES: dict[tuple[str, int], TemporaryStore] = {}

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,8 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.session import sockets
-from sframe_spark.session.owner import remove_own
+from sframe_spark.session.owner import owner_in, remove_own
+from sframe_spark.session.processes import ProcessMark
 from sframe_spark.session.sockets import LONGEST_PARENT, socket_directory, socket_settings
 
 ENABLED, DIRECTORY = "spark.python.unix.domain.socket.enabled", "spark.python.unix.domain.socket.dir"
@@ -29,7 +31,7 @@ def test_the_directory_is_private_and_its_paths_are_short() -> None:
     assert settings[ENABLED] == "true"
     assert stat.S_IMODE(os.stat(directory).st_mode) == 0o700
     assert len(os.fsencode(f"{directory}/.5e1c0b34-58bb-4b52-9f3c-9d6c1f0f6f5a.sock")) <= 103
-    remove_own(directory, os.getpid())
+    remove_own(directory)
     assert not os.path.exists(directory)
 
 
@@ -37,7 +39,7 @@ def test_a_temporary_directory_with_a_long_name_is_not_used(monkeypatch: pytest.
     monkeypatch.setattr(tempfile, "gettempdir", lambda: "/" + "x" * LONGEST_PARENT)
     directory = socket_settings()[DIRECTORY]
     assert directory.startswith("/tmp/sframe_spark-")
-    remove_own(directory, os.getpid())
+    remove_own(directory)
 
 
 def test_a_system_without_unix_sockets_uses_tcp(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -50,17 +52,25 @@ def test_no_place_for_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert socket_settings() == {}
 
 
-def test_a_forked_process_does_not_delete_its_parents_directory(tmp_path: Path) -> None:
-    directory = socket_directory(str(tmp_path))
-    remove_own(directory, os.getpid() + 1)
-    assert os.path.isdir(directory)
-    remove_own(directory, os.getpid())
+def test_names_leave_room_for_a_socket() -> None:
+    longest = f"sframe_spark-{ProcessMark('abcdefgh', 4194304, 1 << 36)}-ffff"
+    assert owner_in(longest) is not None
+    assert len("/" + "x" * (LONGEST_PARENT - 1) + "/" + longest + f"/.{uuid.uuid4()}.sock") <= 103
 
 
 def test_the_directory_goes_with_the_process(tmp_path: Path) -> None:
     program = f"from sframe_spark.session.sockets import socket_directory; print(socket_directory({str(tmp_path)!r}))"
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout.startswith(str(tmp_path)) and list(tmp_path.iterdir()) == []
+
+
+def test_the_directory_of_a_killed_process_goes_with_the_next(tmp_path: Path) -> None:
+    program = f"import os; from sframe_spark.session.sockets import socket_directory; socket_directory({str(tmp_path)!r}); os.kill(os.getpid(), 9)"
+    subprocess.run([sys.executable, "-c", program], check=False)
+    (left,) = tmp_path.iterdir()
+    directory = socket_directory(str(tmp_path))
+    assert list(tmp_path.iterdir()) == [Path(directory)] != [left]
+    remove_own(directory)
 
 
 def end_of_an_idle_worker(module: str, directory: Path) -> str:

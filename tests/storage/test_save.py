@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import gc
 import os
 import signal
 import subprocess
@@ -17,9 +19,10 @@ from sframe_spark.storage import save
 from sframe_spark.storage.listing import files_below
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.storage.opened import OPEN_DATASETS
 from sframe_spark.storage.parquet_source import foreign_manifest
 from sframe_spark.storage.reader import read_rows
-from sframe_spark.storage.save import save_dataset, swap_into_place
+from sframe_spark.storage.save import save_dataset, staged
 from sframe_spark.storage.temporary import TemporaryStore
 from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.types import FLOAT
@@ -181,29 +184,67 @@ def test_a_missing_source_is_told(dataset: Any, tmp_path: Any) -> None:
         save_dataset([source], tmp_path / "copy")
 
 
-def test_without_exchange_two_renames_do(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(save, "_exchanged", lambda *_: False)
-    save_dataset([dataset("a", [1])], tmp_path / "target")
-    save_dataset([dataset("b", [2])], tmp_path / "target")
-    assert values(load_manifest(tmp_path / "target")) == [2]
+def test_without_exchange_the_manifest_is_the_switch(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(save, "_exchange", lambda *_: errno.EINVAL)
+    target = str(tmp_path / "target")
+    save_dataset([dataset("a", [1], [7])], target)
+    opened = OPEN_DATASETS.open(target, lambda: load_manifest(target))
+    save_dataset([dataset("b", [2])], target)
+    assert values(load_manifest(target)) == [2]
+    assert len(os.listdir(target)) == 2
+    assert values(opened) == [1, 7]
+    del opened
+    gc.collect()
     assert sorted(os.listdir(tmp_path)) == ["a", "b", "target"]
 
 
-def test_a_failed_second_rename_puts_the_old_data_back(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("exchange", [True, False])
+def test_the_disk_may_fail_at_the_swap(dataset: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch, exchange: bool) -> None:
     save_dataset([dataset("a", [1])], tmp_path / "target")
-    monkeypatch.setattr(save, "_exchanged", lambda *_: False)
-    rename = os.rename
-
-    def fail(origin: str, place: str) -> None:
-        if ".saving-" in origin and not origin.endswith(".old"):
-            raise OSError("lost power")
-        rename(origin, place)
-
-    monkeypatch.setattr(save.os, "rename", fail)
-    with pytest.raises(StorageError, match="lost power"):
+    monkeypatch.setattr(save, "_exchange", lambda *_: errno.EIO if exchange else errno.ENOSYS)
+    monkeypatch.setattr(save, "flush_directory", fail_with_lost_power)
+    with pytest.raises(StorageError, match=r"lost power|Input/output error"):
         save_dataset([dataset("b", [2])], tmp_path / "target")
     assert values(load_manifest(tmp_path / "target")) == [1]
     assert sorted(os.listdir(tmp_path)) == ["a", "b", "target"]
+
+
+def fail_with_lost_power(*_: Any) -> None:
+    raise OSError("lost power")
+
+
+def test_what_a_link_leads_to_is_replaced(dataset: Any, tmp_path: Any) -> None:
+    save_dataset([dataset("a", [1])], tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    save_dataset([dataset("b", [2])], tmp_path / "link")
+    assert values(load_manifest(tmp_path / "real")) == values(load_manifest(tmp_path / "link")) == [2]
+    assert (tmp_path / "link").is_symlink()
+    assert sorted(os.listdir(tmp_path)) == ["a", "b", "link", "real"]
+
+
+def test_old_rows_stay_for_who_opened_them_by_another_path(dataset: Any, tmp_path: Any) -> None:
+    save_dataset([dataset("a", [1])], tmp_path / "real")
+    (tmp_path / "link").symlink_to(tmp_path)
+    path = str(tmp_path / "link" / "real")
+    opened = OPEN_DATASETS.open(path, lambda: load_manifest(path))
+    save_dataset([dataset("b", [2])], tmp_path / "real")
+    assert values(opened) == [1]
+
+
+def test_a_dataset_replaced_while_it_is_opened_is_opened_again(dataset: Any, tmp_path: Any) -> None:
+    target = str(tmp_path / "target")
+    save_dataset([dataset("a", [1])], target)
+    later = [dataset("b", [2]), dataset("c", [3])]
+
+    def load() -> Manifest:
+        manifest = load_manifest(target)
+        if later:
+            save_dataset([later.pop(0)], target)
+        return manifest
+
+    opened = OPEN_DATASETS.open(target, load)
+    save_dataset([dataset("d", [4])], target)
+    assert values(opened) == [3]
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="needs POSIX signals")
@@ -225,12 +266,10 @@ save.save_dataset([load_manifest({str(tmp_path / "b")!r})], {str(tmp_path / "tar
     assert not [name for name in os.listdir(tmp_path) if name.startswith(".")]
 
 
-def test_a_directory_of_the_caller_can_be_swapped_in(dataset: Any, tmp_path: Any) -> None:
+def test_what_the_caller_writes_is_swapped_in(dataset: Any, tmp_path: Any) -> None:
     save_dataset([dataset("a", [1])], tmp_path / "target")
-    staging = save.new_staging_directory(str(tmp_path / "target"))
-    with SegmentWriter(staging, 0, [FLOAT]) as writer:
+    with staged(str(tmp_path / "target")) as staging, SegmentWriter(staging, 0, [FLOAT]) as writer:
         writer.write([pa.array([0.5])])
         save.write_manifest(Manifest((FLOAT,), (writer.close(),), staging), durable=False)
-    swap_into_place(staging, str(tmp_path / "target"))
     assert sorted(os.listdir(tmp_path / "target"))[0] == MANIFEST_FILE
     assert values(load_manifest(tmp_path / "target")) == [0.5]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 import multiprocessing
 import os
 import shutil
@@ -16,7 +15,8 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.session.owner import OWNER_FILE, PREFIX, is_abandoned
+from sframe_spark.session.owner import owner_in
+from sframe_spark.session.processes import mark_of_this_process
 from sframe_spark.storage.temporary import TemporaryStore, temporary_store
 
 
@@ -52,7 +52,7 @@ def test_directories_are_new_and_empty(tmp_path: Any) -> None:
     handles = [store.new_dataset() for _ in range(5)]
     directories = [handle.directory for handle in handles]
     assert len(set(directories)) == 5 and all(os.listdir(directory) == [] for directory in directories)
-    assert os.path.basename(store.directory).startswith(f"{PREFIX}{os.getpid()}-")
+    assert owner_in(os.path.basename(store.directory)) == mark_of_this_process()
 
 
 def test_everything_goes_with_the_process(tmp_path: Any) -> None:
@@ -78,26 +78,6 @@ os.kill(os.getpid(), signal.SIGKILL)
     assert len(os.listdir(tmp_path)) == 1
     store = TemporaryStore(str(tmp_path))
     assert os.listdir(tmp_path) == [os.path.basename(store.directory)]
-
-
-def test_only_what_is_known_to_be_dead_is_removed(tmp_path: Any) -> None:
-    dead = 2**22 + 1
-    for name, owner in {
-        "alive": {"host": os.uname().nodename, "process": os.getpid()},
-        "elsewhere": {"host": "another-machine", "process": dead},
-        "unclaimed": None,
-        "garbled": "x",
-        "dead": {"host": os.uname().nodename, "process": dead},
-    }.items():
-        directory = tmp_path / f"{PREFIX}{name}"
-        directory.mkdir()
-        if owner is not None:
-            (directory / OWNER_FILE).write_text(json.dumps(owner))
-    (tmp_path / "unrelated").mkdir()
-    store = TemporaryStore(str(tmp_path))
-    kept = {name.removeprefix(PREFIX) for name in os.listdir(tmp_path)} - {os.path.basename(store.directory).removeprefix(PREFIX)}
-    assert kept == {"alive", "elsewhere", "unclaimed", "garbled", "unrelated"}
-    assert not is_abandoned(store.directory)
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork")
