@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 # A message with two thousand names helps nobody.
 MOST_NAMES_SHOWN = 20
@@ -21,6 +21,20 @@ class SFrameError(Exception):
     """
 
 
+ErrorClass = TypeVar("ErrorClass", bound=type[SFrameError])
+
+TRAVELLING_ERRORS: dict[str, type[SFrameError]] = {"SFrameError": SFrameError}
+"""The only classes that an error from a task can have on the driver, by name; one of another class arrives as its nearest base."""
+
+
+def travelling(error_class: ErrorClass) -> ErrorClass:
+    """Class decorator: errors of the class keep it on their way from a task to the driver."""
+    if TRAVELLING_ERRORS.setdefault(error_class.__name__, error_class) is not error_class:
+        raise ValueError(f"two classes of errors are named {error_class.__name__}")
+    return error_class
+
+
+@travelling
 class SchemaError(SFrameError, TypeError):
     """A value or a column has a type that the operation does not take.
 
@@ -28,6 +42,7 @@ class SchemaError(SFrameError, TypeError):
     """
 
 
+@travelling
 class InvalidArgumentError(SFrameError, ValueError):
     """An argument has the right type but a value outside what is allowed.
 
@@ -35,6 +50,7 @@ class InvalidArgumentError(SFrameError, ValueError):
     """
 
 
+@travelling
 class ColumnNotFoundError(SFrameError, KeyError):
     """A column was asked for by a name that the frame does not have.
 
@@ -96,6 +112,7 @@ def listed(names: Sequence[Any]) -> str:
     return shown if len(names) <= MOST_NAMES_SHOWN else f"{shown} and {len(names) - MOST_NAMES_SHOWN} more"
 
 
+@travelling
 class LengthMismatchError(SFrameError, RuntimeError):
     """Two columns or frames that must have the same number of rows do not.
 
@@ -103,6 +120,7 @@ class LengthMismatchError(SFrameError, RuntimeError):
     """
 
 
+@travelling
 class UnsupportedOperationError(SFrameError, RuntimeError):
     """The operation exists but not for these types or in this place.
 
@@ -110,6 +128,7 @@ class UnsupportedOperationError(SFrameError, RuntimeError):
     """
 
 
+@travelling
 class ExecutionError(SFrameError, RuntimeError):
     """A query failed while it ran.
 
@@ -118,6 +137,7 @@ class ExecutionError(SFrameError, RuntimeError):
     """
 
 
+@travelling
 class UserFunctionError(ExecutionError):
     """A function that the user passed (to ``apply``, ``filter`` ...) raised an exception.
 
@@ -148,6 +168,7 @@ class UserFunctionError(ExecutionError):
         return "\n".join(parts)
 
 
+@travelling
 class ConversionError(ExecutionError):
     """A value cannot be converted to the type that was asked for.
 
@@ -184,6 +205,7 @@ class ConversionError(ExecutionError):
         return f"{place}{self.value} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
 
 
+@travelling
 class RunTooLongError(ExecutionError):
     """More rows are equal than a shortcut takes.
 
@@ -191,6 +213,7 @@ class RunTooLongError(ExecutionError):
     """
 
 
+@travelling
 class TooLargeError(ExecutionError, MemoryError):
     """Rows were asked for in one piece that do not fit the memory there is.
 
@@ -199,6 +222,7 @@ class TooLargeError(ExecutionError, MemoryError):
     """
 
 
+@travelling
 class CancelledError(ExecutionError):
     """A running query was told to stop.
 
@@ -207,6 +231,7 @@ class CancelledError(ExecutionError):
     """
 
 
+@travelling
 class SessionClosedError(SFrameError, RuntimeError):
     """The Spark session that the data belongs to has been stopped.
 
@@ -215,6 +240,7 @@ class SessionClosedError(SFrameError, RuntimeError):
     """
 
 
+@travelling
 class JavaNotFoundError(SFrameError, RuntimeError):
     """No Java runtime that Spark can use was found.
 
@@ -222,6 +248,7 @@ class JavaNotFoundError(SFrameError, RuntimeError):
     """
 
 
+@travelling
 class PlanInvariantError(SFrameError, AssertionError):
     """A rewrite, an operator or the engine broke one of its promises: a bug in it, not in the query.
 
@@ -230,6 +257,7 @@ class PlanInvariantError(SFrameError, AssertionError):
     """
 
 
+@travelling
 class NonConvergenceError(PlanInvariantError):
     """The laws of a stage went on rewriting a plan without coming to an end.
 
@@ -253,6 +281,7 @@ class NonConvergenceError(PlanInvariantError):
         return f"stage {self.stage!r} does not come to an end; laws applied last: {names}"
 
 
+@travelling
 class StorageError(SFrameError, OSError):
     """Saved data is missing, damaged or of a format that this version does not read, or cannot be written.
 

@@ -28,7 +28,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.errors import SchemaError, UnsupportedOperationError, travelling
 
 INT_KIND = "int"
 FLOAT_KIND = "float"
@@ -50,6 +50,7 @@ PYTHON_CLASS: dict[str, type] = {
 KIND_OF_CLASS: dict[type, str] = {cls: kind for kind, cls in PYTHON_CLASS.items()}
 
 
+@travelling
 class NoColumnTypeError(SchemaError, UnsupportedOperationError):
     """No column holds values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
 

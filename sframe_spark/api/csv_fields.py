@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.csv as pcsv
 
 from sframe_spark.api.csv_options import CsvOptions
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import StorageError, travelling
 
 SPACE = " \t"
 SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
@@ -45,6 +45,7 @@ class TextBlock:
     rows: int
 
 
+@travelling
 class CsvEncodingError(StorageError, ValueError):
     """The file is not text in UTF-8; an OSError and, as in the reference, a ValueError."""
 

@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.persistence import path_text
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, travelling
 from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
@@ -20,18 +20,22 @@ NEWLINES = ("\n", "\r\n", "\r")
 IN_NO_TEXT = "\uffff"
 
 
+@travelling
 class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
     """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
 
 
+@travelling
 class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
     """A number of rows or lines is none; a TypeError and, as in the reference, a ValueError (of a text) and a RuntimeError (of anything else)."""
 
 
+@travelling
 class CsvNoLineError(StorageError, RuntimeError):
     """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
 
 
+@travelling
 class CsvLineError(StorageError, RuntimeError):
     """A line does not fit the columns and was not to be left out; an OSError and, as in the reference, a RuntimeError."""
 

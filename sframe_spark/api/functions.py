@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
-from sframe_spark.operators.python_function import describe_function, kept, user_error
+from sframe_spark.operators.python_function import describe_function, kept
+from sframe_spark.operators.user_errors import user_error
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.infer import column_type_for, infer_type
 

@@ -23,8 +23,9 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.elementwise import apply_lambda
 from sframe_spark.operators.flat_map import flat_map
-from sframe_spark.operators.python_function import describe_function, user_error
+from sframe_spark.operators.python_function import describe_function
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.user_errors import user_error
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type

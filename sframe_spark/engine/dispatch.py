@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
-from sframe_spark.operators.worker import CarriedError, packed
+from sframe_spark.operators.error_transport import CarriedError, ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.session import default_parallelism, get_session
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.workers import start_as_queries_do
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Work = Callable[[], Any]
 
-# Number of the work, whether it failed, and its pickled result or error.
+# Number of the work, whether it failed, and its pickled result or its error's text.
 Outcome = tuple[int, bool, bytes]
 
 
@@ -40,7 +40,7 @@ def run_tasks(works: Sequence[Work], description: str) -> list[Any]:
     outcomes = sorted(run_cancellable(lambda: run(spark, works, tasks), description))
     for _, failed, payload in outcomes:
         if failed:
-            raise pickle.loads(payload)
+            raise error_of_text(payload) or ExecutionError(f"{description}: a task failed with an error that cannot be read")
     if [number for number, _, _ in outcomes] != list(range(len(works))):
         raise ExecutionError(f"{description}: Spark returned results of {len(outcomes)} of {len(works)} tasks")
     return [pickle.loads(payload) for _, _, payload in outcomes]
@@ -48,19 +48,21 @@ def run_tasks(works: Sequence[Work], description: str) -> list[Any]:
 
 def from_job(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[Outcome]:
     """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long."""
+    transport = error_transport()
 
     def run(numbers: Iterable[int]) -> Iterator[Outcome]:
-        return outcomes_of(works, numbers)
+        return outcomes_of(works, numbers, transport)
 
     return spark.sparkContext.parallelize(range(len(works)), tasks).mapPartitions(run).collect()
 
 
 def from_query(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[Outcome]:
     """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server."""
+    transport = error_transport()
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for outcome in outcomes_of(works, batch.column(0).to_pylist()):
+            for outcome in outcomes_of(works, batch.column(0).to_pylist(), transport):
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
     frame = spark.range(0, len(works), 1, tasks)
@@ -68,21 +70,20 @@ def from_query(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[O
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def outcomes_of(works: Sequence[Work], numbers: Iterable[int]) -> Iterator[Outcome]:
+def outcomes_of(works: Sequence[Work], numbers: Iterable[int], transport: ErrorTransport) -> Iterator[Outcome]:
     """Outcomes of some of the works, in a worker."""
     # A worker collects garbage after each task: among all objects of its modules, for 50 ms, unless they are set aside.
     gc.freeze()
     for number in numbers:
-        yield outcome_of(number, works[number])
+        yield outcome_of(number, works[number], transport)
 
 
-def outcome_of(number: int, work: Work) -> Outcome:
+def outcome_of(number: int, work: Work, transport: ErrorTransport) -> Outcome:
     """A work's pickled result, or its error when it is one of ours (others fail the task, so Spark retries it)."""
     try:
         return number, False, pickle.dumps(work())
     except StorageError as error:
         # The task fails, so that Spark tries again on another machine; the last failure is told as what it is.
-        raise CarriedError(packed(error)) from None
+        raise CarriedError(transport.packed(error)) from None
     except SFrameError as error:
-        error.__cause__ = None
-        return number, True, pickle.dumps(error)
+        return number, True, error_text(error).encode("ascii")

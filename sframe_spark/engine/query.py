@@ -14,10 +14,10 @@ from sframe_spark.config import config
 from sframe_spark.engine.counts import observed_rows
 from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
+from sframe_spark.operators.error_transport import error_transport
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.spark_columns import fit
-from sframe_spark.operators.worker import unpack_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder
@@ -166,7 +166,7 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
         if not type(error).__module__.startswith(("pyspark", "py4j")):
             raise
         text = str(error)
-        carried = unpack_error(text)
+        carried = error_transport().unpacked(text)
         if carried is not None:
             raise carried from None
         damage = damage_told_by(text)

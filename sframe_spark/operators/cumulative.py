@@ -181,19 +181,18 @@ class Cumulative(SequentialOperator):
         from pyspark.sql import Window
         from pyspark.sql import functions as F
 
+        from sframe_spark.operators.error_transport import error_transport
         from sframe_spark.operators.spark_columns import fit
 
         window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
-        operator = self
+        operator, transport = self, error_transport()
 
         def last_of(groups: pa.Array) -> pa.Array:
-            from sframe_spark.operators.worker import guarded
-
             def compute() -> pa.Array:
                 cells = [operator._advance_vectors(fit(group.values, ARRAY.physical), None)[0].columns[0] for group in groups]
                 return pa.concat_arrays([cell.slice(len(cell) - 1) if len(cell) else pa.nulls(1, ARRAY.physical) for cell in cells])
 
-            return guarded(compute)
+            return transport.guarded(compute)
 
         last_of.__annotations__ = {}
         collected = relation.with_columns([F.collect_list(relation.df["c0"]).over(window)], (ARRAY,))

@@ -12,11 +12,12 @@ import pyarrow as pa
 
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.groupby import Aggregation
-from sframe_spark.operators.python_function import PythonFunction, error_like, user_error
+from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.runs import RunOperator, group_within, run_numbers, run_starts
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs, streaming_group_by
+from sframe_spark.operators.user_errors import error_like, user_error
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -164,13 +165,15 @@ class MapCycles(RunOperator):
 
 def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa.Table], pa.Table]:
     """The function that Spark calls with the rows of one run, in any order."""
+    from sframe_spark.operators.error_transport import error_transport
     from sframe_spark.operators.spark_columns import fit
-    from sframe_spark.operators.worker import guarded
+
+    transport = error_transport()
 
     def call(table: pa.Table) -> pa.Table:
         table = table.sort_by(position)
         chunk = Chunk(tuple(fit(table.column(f"c{i}"), kind.physical) for i, kind in enumerate(schema)), table.num_rows)
-        result = guarded(lambda: operator.results(chunk, np.zeros(chunk.rows, dtype=np.int64), schema))
+        result = transport.guarded(lambda: operator.results(chunk, np.zeros(chunk.rows, dtype=np.int64), schema))
         return pa.table([*result.columns, table.column(position)], names=[*column_names(len(result.columns)), position])
 
     call.__annotations__ = {}

@@ -7,7 +7,8 @@ from typing import Any, ClassVar
 
 import attrs
 
-from sframe_spark.operators.python_function import PythonFunction, error_like, user_error
+from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.user_errors import error_like, user_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -102,10 +103,10 @@ def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable
     """The function that Spark runs over batches: results carry the hidden columns of the row they come from."""
     import pyarrow as pa
 
+    from sframe_spark.operators.error_transport import error_transport
     from sframe_spark.operators.spark_columns import fit
-    from sframe_spark.operators.worker import guarded
 
-    facts = Facts(schema, Length.unknown())
+    facts, transport = Facts(schema, Length.unknown()), error_transport()
 
     def expand(batches: Any) -> Any:
         for batch in batches:
@@ -113,7 +114,7 @@ def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable
             columns = [fit(column, t.physical) for column, t in zip(batch.columns[:width], schema, strict=True)]
             for row in range(batch.num_rows):
                 chunk = Chunk(tuple(column.slice(row, 1) for column in columns), 1)
-                result = guarded(lambda chunk=chunk: operator.kernel([chunk], [facts]))  # type: ignore[misc]
+                result = transport.guarded(lambda chunk=chunk: operator.kernel([chunk], [facts]))  # type: ignore[misc]
                 carried = [scalar_array(batch.column(width + i)[row], result.rows) for i in range(hidden)]
                 arrays = [*result.columns, *carried, pa.array(range(result.rows), pa.int64())]
                 names = [f"c{i}" for i in range(len(result.columns))]

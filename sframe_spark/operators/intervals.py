@@ -141,15 +141,16 @@ class AssignIntervals(Operator):
         """The kernel's labels in an Arrow UDF, then a filter."""
         from pyspark.sql import functions as F
 
+        from sframe_spark.operators.error_transport import error_transport
         from sframe_spark.operators.spark_columns import fit, spark_type
 
         relation = inputs[0]
         schema, key = relation.schema, relation.schema[self.position]
 
-        def labels(values: pa.Array) -> pa.Array:
-            from sframe_spark.operators.worker import guarded
+        transport = error_transport()
 
-            return guarded(lambda: self.labels(fit(values, key.physical), schema))
+        def labels(values: pa.Array) -> pa.Array:
+            return transport.guarded(lambda: self.labels(fit(values, key.physical), schema))
 
         labels.__annotations__ = {}
         result = self.label_type(schema)

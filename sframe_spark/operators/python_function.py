@@ -2,14 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import pickle
-import sys
-import traceback
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
-from itertools import dropwhile
-from pathlib import Path
 from typing import Any
 
 import attrs
@@ -17,13 +11,11 @@ import pyarrow as pa
 
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.user_errors import error_like, shown, user_error
 from sframe_spark.operators.worker import load_function, pack_function
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
-
-LONGEST_SHOWN = 500
-OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
 @attrs.frozen
@@ -161,69 +153,3 @@ def describe_function(function: Any) -> str:
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", None) or type(function).__name__
     return f"{name} at {code.co_filename}:{code.co_firstlineno}" if code is not None else name
-
-
-def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
-    """The error a user sees when a function of theirs fails: their own traceback and the value it was given."""
-    frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(error.__traceback__))
-    text = "".join(traceback.format_list(frames)) + "".join(traceback.format_exception_only(error))
-    message = f"{description} failed with {type(error).__name__}: {error}"
-    return error_like(type(error), message, text, shown(value))
-
-
-def shown(value: Any) -> Any:
-    """A value as an error shows it: cut where it is long, and such that it can travel."""
-    text = repr(value)
-    return portable(value) if len(text) <= LONGEST_SHOWN else Excerpt(text[:LONGEST_SHOWN] + "...")
-
-
-class Excerpt(str):
-    """Text in place of a value; shown without quotes of its own.
-
-    Examples
-    --------
-    >>> Excerpt("[1, 2, ...")
-    [1, 2, ...
-    """
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return str(self)
-
-
-def error_like(cause: type[BaseException], message: str, text: str = "", row: Any = None) -> UserFunctionError:
-    """A :class:`UserFunctionError` that ``except`` clauses for the function's own error class catch too."""
-    combined: Callable[..., UserFunctionError] = _error_class(cause)  # type: ignore[arg-type]
-    return combined(message, text, row)
-
-
-@lru_cache(maxsize=128)
-def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
-    """A class that is both; the plain one where Python cannot combine them."""
-
-    def reduce(self: UserFunctionError) -> tuple[Any, ...]:
-        return _error_like_named, (cause.__module__, cause.__qualname__, self.message, self.traceback_text, self.row)
-
-    try:
-        return type(UserFunctionError.__name__, (UserFunctionError, cause), {"__reduce__": reduce, "__module__": __name__})
-    except TypeError:
-        return UserFunctionError
-
-
-def _error_like_named(module: str, name: str, message: str, text: str, row: Any) -> UserFunctionError:
-    """The error as it was in a worker, where the class of the user's was a copy; without that class if it cannot be found here."""
-    found: Any = sys.modules.get(module)
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    is_class = isinstance(found, type) and issubclass(found, BaseException)
-    return error_like(found, message, text, row) if is_class else UserFunctionError(message, text, row)
-
-
-def portable(value: Any) -> Any:
-    """The value if it pickles, else its text, so that an error can always travel from a worker to the driver."""
-    try:
-        pickle.dumps(value)
-    except Exception:
-        return Excerpt(repr(value))
-    return value

@@ -79,14 +79,14 @@ def kernel_column(function: Any, operands: Sequence[Column], types: Sequence[Col
     """A kernel as an Arrow UDF, marked nondeterministic so that Spark evaluates it once per row."""
     from pyspark.sql import functions as F
 
-    kernel = function.kernel
+    from sframe_spark.operators.error_transport import error_transport
+
+    kernel, transport = function.kernel, error_transport()
     physicals = [column_type.physical for column_type in types]
 
     def evaluate(*arrays: pa.Array) -> pa.Array:
-        from sframe_spark.operators.worker import guarded
-
         fitted = [fit(array, physical) for array, physical in zip(arrays, physicals, strict=False)]
-        return guarded(lambda: kernel(fitted, types, parameters, len(arrays[0])))
+        return transport.guarded(lambda: kernel(fitted, types, parameters, len(arrays[0])))
 
     evaluate.__annotations__ = {}
     arguments = list(operands) if operands else [F.lit(0)]

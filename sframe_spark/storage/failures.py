@@ -15,7 +15,13 @@ from sframe_spark.errors import StorageError
 
 # How Spark names a file that it cannot find or read.
 _UNREADABLE = re.compile(r"(?:Path does not exist: |Encountered error while reading file |FileNotFoundException: File )(\S+?)\.?(?:\s|$)")
+# What a message is about is told by its first condition, or by a traceback; words after those may quote data.
+_ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
+_ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
+_NO_SPACE_WORDS = "|".join(re.escape(os.strerror(number)) for number in NO_SPACE)
+_FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] )(?:{_NO_SPACE_WORDS})")
+READING = ("read", "open", "list")
 
 
 @contextlib.contextmanager
@@ -42,17 +48,19 @@ def telling(action: str, location: str) -> Iterator[None]:
     except StorageError:
         raise
     except (OSError, ArrowException) as error:
-        raise StorageError(f"cannot {action} {location}: {explanation(error, location)}") from error
+        raise StorageError(f"cannot {action} {location}: {explanation(error, location, action in READING)}") from error
 
 
-def explanation(error: Exception, location: str) -> str:
-    """Say in words why an operation failed and what helps."""
+def explanation(error: Exception, location: str, reading: bool) -> str:
+    """Say in words why an operation failed and what helps; ``reading``: it would not have changed anything."""
     number = getattr(error, "errno", None)
     if number in NO_SPACE:
         return full_disk(location)
     if isinstance(error, FileNotFoundError):
         parent = os.path.dirname(location)
         return f"there is no directory {parent}" if parent and not os.path.isdir(parent) else "it does not exist"
+    if isinstance(error, PermissionError) and reading:
+        return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
     if number is None and os.path.isfile(location):
@@ -82,8 +90,16 @@ def tells_of_full_disk(text: str) -> bool:
     --------
     >>> tells_of_full_disk("java.io.IOException: No space left on device")
     True
+    >>> tells_of_full_disk("[CAST_INVALID_INPUT] The value 'IOException: No space left on device' cannot be cast")
+    False
     """
-    return any(os.strerror(number) in text for number in NO_SPACE)
+    match = _FULL.search(text)
+    return match is not None and (match["java"] is None or _is_about_files(text[: match.start()]))
+
+
+def _is_about_files(before: str) -> bool:
+    """True if nothing before some words of a message says that it is about anything but files."""
+    return all(found.startswith(_ABOUT_FILES) for found in _ABOUT.findall(before))
 
 
 def damage_told_by(text: str) -> str | None:
@@ -93,9 +109,10 @@ def damage_told_by(text: str) -> str | None:
     --------
     >>> damage_told_by("[PATH_NOT_FOUND] Path does not exist: file:/no/segment-1.parquet. SQLSTATE: 42K03")
     '/no/segment-1.parquet is missing: the dataset was overwritten, moved or deleted since it was opened; load it again'
+    >>> damage_told_by("[CAST_INVALID_INPUT] The value 'Path does not exist: file:/etc/passwd' cannot be cast")
     """
     match = _UNREADABLE.search(text)
-    if match is None:
+    if match is None or not _is_about_files(text[: match.start()]):
         return None
     file = match.group(1).removeprefix("file:")
     file = "/" + file.lstrip("/") if file.startswith("/") else file

@@ -11,6 +11,9 @@ import re
 from typing import Any
 
 from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT
+from sframe_spark.values.text import MOST_LEVELS
+
+_MOST_DIGITS = len(str(LARGEST_INT))
 
 _SPACE = " \t\n\v\f\r"
 _INTEGER = re.compile(r"[+-]?[0-9]+\Z")
@@ -32,7 +35,11 @@ def parse_int(text: str) -> int | None:
     text = text.lstrip(_SPACE)
     if not _INTEGER.match(text):
         return None
-    number = int(text)
+    # Python takes no text of thousands of digits for a number.
+    digits = text.lstrip("+-").lstrip("0") or "0"
+    if len(digits) > _MOST_DIGITS:
+        return None
+    number = -int(digits) if text[0] == "-" else int(digits)
     return number if SMALLEST_INT <= number <= LARGEST_INT else None
 
 
@@ -46,7 +53,10 @@ def parse_float(text: str) -> float | None:
     """
     text = text.lstrip(_SPACE)
     if _HEX_FLOAT.match(text):
-        return float.fromhex(text)
+        try:
+            return float.fromhex(text)
+        except OverflowError:
+            return None
     if not _FLOAT.match(text):
         return None
     number = float(text)
@@ -102,7 +112,7 @@ def _parse(text: str, opening: str) -> Any:
         return None
     try:
         return reader.read_list() if opening == "[" else reader.read_dict()
-    except _MalformedError:
+    except (_MalformedError, RecursionError):
         return None
 
 
@@ -111,11 +121,12 @@ class _MalformedError(Exception):
 
 
 class _Reader:
-    """Recursive descent over one text."""
+    """Recursive descent over one text; what has more levels than a column holds breaks the grammar."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.position = 0
+        self.level = 0
 
     def peek(self) -> str:
         """Skip white space and return the next character, empty at the end."""
@@ -165,16 +176,23 @@ class _Reader:
     def read_value(self, stops: str) -> Any:
         """Read one value, which without quotes or brackets ends before any of the characters in ``stops``."""
         first = self.peek()
-        if first == "[":
-            return self.read_list()
-        if first == "{":
-            return self.read_dict()
+        if first and first in "[{":
+            return self.read_inner(first)
         if first and first in "\"'":
             return self.read_quoted(first)
         start = self.position
         while self.position < len(self.text) and self.text[self.position] not in stops:
             self.position += 1
         return _bare_value(self.text[start : self.position].strip(_SPACE))
+
+    def read_inner(self, opening: str) -> Any:
+        """Read a list or dict inside another."""
+        self.level += 1
+        if self.level >= MOST_LEVELS:
+            raise _MalformedError
+        value = self.read_list() if opening == "[" else self.read_dict()
+        self.level -= 1
+        return value
 
     def read_quoted(self, quote: str) -> str:
         """Read to the closing quote; a backslash takes the next character as it is or names a control character."""

@@ -17,6 +17,7 @@ import numpy as np
 from sframe_spark.errors import SchemaError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND
 from sframe_spark.values.temporal import to_datetime
+from sframe_spark.values.text import MOST_LEVELS, too_deep
 
 MISSING = "missing"
 NUMBERS = frozenset({INT_KIND, FLOAT_KIND})
@@ -106,14 +107,25 @@ def plain_array(values: Any) -> array.array:
     return array.array("d", [missing if value is None else float(plain_number(value)) for value in values])
 
 
-def plain_list(values: Any) -> list[Any]:
-    """Make a list of plain values of any sequence or set."""
-    return [plain(value) for value in values]
+def plain_list(values: Any, levels: int = MOST_LEVELS) -> list[Any]:
+    """Make a list of plain values of any sequence or set.
+
+    Raises
+    ------
+    SchemaError
+        If it has more levels than that, as a list has that holds itself.
+    """
+    if not levels:
+        raise too_deep()
+    try:
+        return [plain(value, levels - 1) for value in values]
+    except RecursionError:
+        raise too_deep() from None
 
 
-def plain_key(value: Any) -> Any:
+def plain_key(value: Any, levels: int = MOST_LEVELS) -> Any:
     """Make a hashable plain value for use as a dict key: arrays and lists become tuples."""
-    key = plain(value)
+    key = plain(value, levels)
     return _hashable(key) if isinstance(key, (list, array.array)) else key
 
 
@@ -123,12 +135,23 @@ def _hashable(value: Any) -> Any:
     return value
 
 
-def plain_dict(value: Any) -> dict[Any, Any]:
-    """Make a dict with plain keys and values of any mapping, in its order."""
-    return {plain_key(key): plain(item) for key, item in value.items()}
+def plain_dict(value: Any, levels: int = MOST_LEVELS) -> dict[Any, Any]:
+    """Make a dict with plain keys and values of any mapping, in its order.
+
+    Raises
+    ------
+    SchemaError
+        If it has more levels than that.
+    """
+    if not levels:
+        raise too_deep()
+    try:
+        return {plain_key(key, levels - 1): plain(item, levels - 1) for key, item in value.items()}
+    except RecursionError:
+        raise too_deep() from None
 
 
-def plain(value: Any) -> Any:
+def plain(value: Any, levels: int = MOST_LEVELS) -> Any:
     """Make the plain value of any value a cell may hold; a non-empty sequence of numbers becomes an array.
 
     Examples
@@ -146,8 +169,8 @@ def plain(value: Any) -> Any:
     if family == DATETIME_KIND:
         return to_datetime(value)
     if family == DICT_KIND:
-        return plain_dict(value)
-    return plain_array(value) if is_array_like(value, family) else plain_list(value)
+        return plain_dict(value, levels)
+    return plain_array(value) if is_array_like(value, family) else plain_list(value, levels)
 
 
 def is_array_like(value: Any, family: str) -> bool:

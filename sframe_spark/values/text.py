@@ -8,6 +8,8 @@ Tagged JSON keeps everything: JSON scalars stand for themselves, a JSON list is 
 ``{"$datetime": microseconds, "offset": minutes | null}``  a date-time (microseconds in UTC)
 ``{"$array": [...]}``                       an ``array.array('d')``
 ==========================================  =====================================================
+
+Values nest at most ``MOST_LEVELS`` deep: what is deeper is refused when it is written and when it is read.
 """
 
 from __future__ import annotations
@@ -16,36 +18,72 @@ import array
 import datetime
 import json
 import math
-from typing import Any
+import re
+from typing import Any, NoReturn
 
+from sframe_spark.errors import SchemaError, StorageError, travelling
 from sframe_spark.values.temporal import datetime_text, from_microseconds, to_microseconds
 
-_SEPARATORS = (",", ":")
+MOST_LEVELS = 200
+"""Lists and dicts inside each other: few enough for Python's own limit of calls inside each other, in tasks too."""
+
+_BRACKETS_OF_A_LEVEL = 3
+_BRACKETS = str.maketrans("{}", "[]")
+_TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
+
+
+@travelling
+class DamagedValueError(StorageError, ValueError):
+    """A stored text is not one of a value.
+
+    Raised when a row is read whose file was damaged or written by something else.
+    """
+
+
+def too_deep() -> SchemaError:
+    """The error about a value that has too many levels."""
+    return SchemaError(
+        f"a column cannot hold values with more than {MOST_LEVELS} lists and dicts inside each other: keep inner ones in columns of their own"
+    )
 
 
 def encode_value(value: Any) -> str:
     """Write a plain value as tagged JSON.
+
+    Raises
+    ------
+    SchemaError
+        If lists and dicts are nested too deep.
 
     Examples
     --------
     >>> encode_value({"a": [1, None]})
     '{"$dict":[["a",[1,null]]]}'
     """
-    return json.dumps(_tagged(value), separators=_SEPARATORS, ensure_ascii=False, allow_nan=False)
+    try:
+        return _ENCODER.encode(_tagged(value, MOST_LEVELS))
+    except RecursionError:
+        # Whoever calls is deep in calls already.
+        raise too_deep() from None
 
 
-def _tagged(value: Any) -> Any:
+def _tagged(value: Any, levels: int) -> Any:
+    """The JSON form of a value that may have so many levels."""
     if value is None or isinstance(value, (int, str)):
         return value
     if isinstance(value, float):
         return value if math.isfinite(value) else {"$float": repr(value)}
     if isinstance(value, array.array):
-        return {"$array": [_tagged(item) for item in value]}
+        return {"$array": [_tagged(item, 0) for item in value]}
     if isinstance(value, (list, tuple)):
-        return [_tagged(item) for item in value]
+        if not levels:
+            raise too_deep()
+        return [_tagged(item, levels - 1) for item in value]
     if isinstance(value, dict):
-        return {"$dict": [[_tagged(key), _tagged(item)] for key, item in value.items()]}
+        if not levels:
+            raise too_deep()
+        return {"$dict": [[_tagged(key, levels - 1), _tagged(item, levels - 1)] for key, item in value.items()]}
     microseconds, offset = to_microseconds(value)
     return {"$datetime": microseconds, "offset": offset}
 
@@ -53,22 +91,63 @@ def _tagged(value: Any) -> Any:
 def decode_value(text: str) -> Any:
     """Read a plain value back from tagged JSON.
 
+    Raises
+    ------
+    DamagedValueError
+        If the text is not one that :func:`encode_value` writes.
+
     Examples
     --------
     >>> decode_value('{"$dict":[["a",[1,null]]]}')
     {'a': [1, None]}
     """
-    return json.loads(text, object_hook=_untagged)
+    most = MOST_LEVELS * _BRACKETS_OF_A_LEVEL
+    if text.count("[") + text.count("{") > most and _levels(text) > most:
+        raise DamagedValueError(f"a stored value has more than {MOST_LEVELS} lists and dicts inside each other")
+    try:
+        return _DECODER.decode(text)
+    except DamagedValueError:
+        raise
+    except (ValueError, TypeError, KeyError, OverflowError, RecursionError) as error:
+        raise DamagedValueError(
+            f"a stored text is not one of a value ({type(error).__name__}: {error}): {text[:60]!r}; restore it from a copy"
+        ) from error
+
+
+def _levels(text: str) -> int:
+    """Most brackets that are open at one place of a JSON text."""
+    most = level = 0
+    for character in _TEXTS.sub("", text).translate(_BRACKETS):
+        if character == "[":
+            level += 1
+            most = max(most, level)
+        elif character == "]":
+            level -= 1
+    return most
 
 
 def _untagged(tagged: dict[str, Any]) -> Any:
-    if "$dict" in tagged:
-        return {_key(key): value for key, value in tagged["$dict"]}
-    if "$array" in tagged:
-        return array.array("d", tagged["$array"])
-    if "$float" in tagged:
-        return _SPECIAL_FLOATS[tagged["$float"]]
-    return from_microseconds(tagged["$datetime"], tagged["offset"])
+    if len(tagged) == 1:
+        ((tag, content),) = tagged.items()
+        if tag == "$dict" and type(content) is list:
+            return {_key(key): value for key, value in content}
+        if tag == "$array" and type(content) is list:
+            return array.array("d", content)
+        if tag == "$float":
+            return _SPECIAL_FLOATS[content]
+    elif tagged.keys() == {"$datetime", "offset"}:
+        microseconds, offset = tagged["$datetime"], tagged["offset"]
+        if type(microseconds) is int and (offset is None or type(offset) is int):
+            return from_microseconds(microseconds, offset)
+    raise ValueError(f"unknown form {str(tagged)[:60]}")
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is no number in JSON")
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+_DECODER = json.JSONDecoder(object_hook=_untagged, parse_constant=_no_number)
 
 
 def _key(value: Any) -> Any:

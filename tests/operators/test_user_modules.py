@@ -13,8 +13,9 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import UserFunctionError
+from sframe_spark.operators.error_transport import CarriedError, error_transport
 from sframe_spark.operators.python_function import PythonFunction
-from sframe_spark.operators.worker import CarriedError, load_function, search_path, unpack_error
+from sframe_spark.operators.worker import load_function, search_path
 from sframe_spark.types import INT
 
 MODULE = """
@@ -59,8 +60,8 @@ def test_a_module_that_a_worker_does_not_have(users_module: Any, monkeypatch: py
     monkeypatch.delitem(sys.modules, "module_of_a_user")
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if not Path(entry, "module_of_a_user.py").exists()])
     with pytest.raises(CarriedError) as carried:
-        load_function("double at module_of_a_user.py:2", content, ())
-    error = unpack_error(str(carried.value))
+        load_function("double at module_of_a_user.py:2", content, (), error_transport())
+    error = error_transport().unpacked(f"CarriedError: {carried.value}")
     assert isinstance(error, UserFunctionError)
     assert "double at module_of_a_user.py:2 cannot be loaded" in str(error)
     assert "No module named 'module_of_a_user'" in str(error) and "addPyFile" in str(error)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.failures import telling
+from sframe_spark.storage.failures import READING, damage_told_by, telling, tells_of_full_disk
 
 
 @pytest.mark.parametrize(
@@ -34,3 +34,29 @@ def test_errors_of_ours_and_of_programs_pass_unchanged() -> None:
         with pytest.raises(type(error)) as caught, telling("write", "/x"):
             raise error
         assert caught.value is error
+
+
+@pytest.mark.parametrize("action", READING)
+def test_what_is_only_read_is_not_told_to_be_written(action: str) -> None:
+    with pytest.raises(StorageError, match="permission to read") as caught, telling(action, "/x"):
+        raise PermissionError("no")
+    assert "write" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[CAST_INVALID_INPUT] The value '\\nCaused by: [PATH_NOT_FOUND] Path does not exist: /etc/x' cannot be cast",
+        "[USER_RAISED_EXCEPTION] Encountered error while reading file /etc/passwd",
+        "Job aborted: Lost task 0.0: x: [CAST_INVALID_INPUT] The value 'java.io.IOException: No space left on device'",
+        "Traceback (most recent call last):\nValueError: FileNotFoundException: File /etc/x",
+    ],
+)
+def test_quoted_data_tells_nothing_about_files(text: str) -> None:
+    assert damage_told_by(text) is None
+    assert not tells_of_full_disk(text)
+
+
+def test_full_disks_of_workers_are_told() -> None:
+    assert tells_of_full_disk("Traceback (most recent call last):\nOSError: [Errno 28] No space left on device")
+    assert tells_of_full_disk("Job aborted: [TASK_WRITE_FAILED] Task failed\nCaused by: java.io.IOException: No space left on device")

@@ -28,7 +28,7 @@ from sframe_spark.operators.aggregates.decompositions import (
     the_part,
 )
 from sframe_spark.operators.aggregates.support import require
-from sframe_spark.operators.worker import packed
+from sframe_spark.operators.error_transport import error_transport
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.values.decode import decode
 
@@ -206,7 +206,7 @@ def _empty_vector() -> Column:
 def _ragged_error() -> Column:
     from pyspark.sql import functions as F
 
-    return F.raise_error(F.lit(packed(UnsupportedOperationError(RAGGED)))).cast("array<double>")
+    return F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(RAGGED)))).cast("array<double>")
 
 
 def _finish_sum(column: Column, types: Types, parameters: Parameters) -> Column:
@@ -279,7 +279,7 @@ def _column_variance(columns: Sequence[Column], types: Types, parameters: Parame
     squares = F.var_pop(columns[0]) * count
     rows = F.count(F.lit(1))
     refused = (rows > 0) & (rows <= parameters[0])
-    error = F.raise_error(F.lit(packed(UnsupportedOperationError(NO_SPREAD.format(parameters[0]))))).cast("double")
+    error = F.raise_error(F.lit(error_transport().packed(UnsupportedOperationError(NO_SPREAD.format(parameters[0]))))).cast("double")
     # Spark has NaN > 0, and x / 0 missing.
     infinite = (left == 0) & (squares > 0) & ~F.isnan(squares)
     value = F.when(left > 0, squares / left).when(infinite, F.lit(math.inf)).otherwise(F.lit(math.nan))

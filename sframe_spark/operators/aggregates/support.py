@@ -69,15 +69,14 @@ class ReduceCollected:
     def __call__(self, column: Column, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         from pyspark.sql import functions as F
 
+        from sframe_spark.operators.error_transport import error_transport
         from sframe_spark.operators.spark_columns import spark_type
 
         result = self.infer(types, parameters)
-        reduce, kinds = self.reduce, list(types)
+        reduce, kinds, transport = self.reduce, list(types), error_transport()
 
         def finish(groups: pa.Array) -> pa.Array:
-            from sframe_spark.operators.worker import guarded
-
-            return guarded(lambda: reduce_groups(groups, reduce, kinds, parameters, result))
+            return transport.guarded(lambda: reduce_groups(groups, reduce, kinds, parameters, result))
 
         finish.__annotations__ = {}
         return F.arrow_udf(finish, spark_type(result))(column)
