@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Mapping
 from typing import Any
@@ -11,11 +10,11 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import StorageError
+from sframe_spark.storage.manifest_checks import check
+from sframe_spark.storage.manifest_text import damaged, sealed, unsealed
 from sframe_spark.storage.physical import file_column, type_from_json, type_to_json
 from sframe_spark.types import ColumnType
 
-FORMAT_NAME = "sframe_spark"
-FORMAT_VERSION = 1
 MANIFEST_FILE = "_manifest.json"
 SFRAME = "sframe"
 SARRAY = "sarray"
@@ -103,6 +102,10 @@ class SegmentEntry:
         Length of the file in bytes; None when unknown.
     first_position
         Position of its first row inside the segment; not zero only where a writer split a segment into several files.
+    tail
+        How many bytes at the end of the file are no pages, and their check sum; None when it was not computed.
+    pages
+        Check sum of the page headers of each column and of the key; pages carry check sums of their own. None when not computed.
     """
 
     file: str
@@ -113,6 +116,8 @@ class SegmentEntry:
     checksum: str | None = None
     size: int | None = None
     first_position: int = 0
+    tail: tuple[int, int] | None = attrs.field(default=None, eq=False)
+    pages: tuple[int, ...] | None = attrs.field(default=None, eq=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
@@ -125,13 +130,15 @@ class SegmentEntry:
         """Return the entry that :meth:`to_json` described."""
         columns = tuple(ColumnStatistics.from_json(statistics) for statistics in value.get("columns", ()))
         return cls(
-            file=str(value["file"]),
-            number=int(value["number"]),
-            rows=int(value["rows"]),
+            file=value["file"],
+            number=value["number"],
+            rows=value["rows"],
             columns=columns,
             checksum=value.get("checksum"),
             size=value.get("size"),
-            first_position=int(value.get("first_position", 0)),
+            first_position=value.get("first_position", 0),
+            tail=_optional_tuple(value.get("tail")),
+            pages=_optional_tuple(value.get("pages")),
         )
 
 
@@ -167,8 +174,8 @@ class RecordedOrder:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RecordedOrder:
         """Return the facts that :meth:`to_json` described."""
-        orderings = tuple(tuple((int(column), bool(up)) for column, up in items) for items in value.get("orderings", ()))
-        return cls(orderings, tuple(tuple(map(int, key)) for key in value.get("keys", ())))
+        orderings = tuple(tuple((column, _flag(up)) for column, up in items) for items in value.get("orderings", ()))
+        return cls(orderings, tuple(tuple(key) for key in value.get("keys", ())))
 
 
 NO_RECORDED_ORDER = RecordedOrder()
@@ -194,8 +201,6 @@ class Manifest:
         Whether the files carry the hidden key column.
     column_names_in_files
         What the columns are called inside the files; None for c0, c1 and so on.
-    version
-        Version of the format.
     order
         What is known of the row order.
 
@@ -214,15 +219,10 @@ class Manifest:
     kind: str = SFRAME
     has_key: bool = True
     column_names_in_files: tuple[str, ...] | None = None
-    version: int = FORMAT_VERSION
     order: RecordedOrder = NO_RECORDED_ORDER
 
     def __attrs_post_init__(self) -> None:
-        for names in (self.names, self.column_names_in_files):
-            if names is not None and len(names) != len(self.types):
-                raise StorageError(f"{len(names)} names for {len(self.types)} columns in the manifest of {self.directory}")
-        if self.kind not in (SFRAME, SARRAY):
-            raise StorageError(f"a dataset is an sframe or an sarray, not {self.kind!r}")
+        check(self)
 
     @property
     def rows(self) -> int:
@@ -265,8 +265,6 @@ class Manifest:
     def to_json(self) -> str:
         """Return the text of the manifest file."""
         content = {
-            "format": FORMAT_NAME,
-            "version": self.version,
             "kind": self.kind,
             "names": self.names,
             "types": [type_to_json(column_type) for column_type in self.types],
@@ -276,14 +274,14 @@ class Manifest:
             "order": self.order.to_json(),
             "segments": [entry.to_json() for entry in self.segments],
         }
-        return json.dumps(content, ensure_ascii=False, allow_nan=False)
+        return sealed(content)
 
     @classmethod
     def from_json(cls, text: str, directory: str) -> Manifest:
         """Return the manifest whose text is given; raises :class:`StorageError` when it is not one we can read."""
-        content = _checked_content(text, directory)
+        content = unsealed(text, directory)
         try:
-            return cls(
+            manifest = cls(
                 types=tuple(type_from_json(column_type) for column_type in content["types"]),
                 segments=tuple(SegmentEntry.from_json(entry) for entry in content["segments"]),
                 directory=directory,
@@ -291,32 +289,28 @@ class Manifest:
                 kind=content["kind"],
                 has_key=content["has_key"],
                 column_names_in_files=_optional_tuple(content["column_names_in_files"]),
-                version=content["version"],
                 order=RecordedOrder.from_json(content.get("order", {})),
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise StorageError(f"the manifest of {directory} is damaged: {error!r}; save the frame again") from error
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise damaged(directory, repr(error)[:200]) from error
+        if content["rows"] != manifest.rows:
+            raise damaged(directory, "its segments have another number of rows than it says")
+        return manifest
 
 
-def _checked_content(text: str, directory: str) -> dict[str, Any]:
-    """Parse the text of a manifest and check that it is one, of a version that this package reads."""
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise StorageError(f"the manifest of {directory} is damaged: {error}; save the frame again") from error
-    if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
-        raise StorageError(f"{directory}/{MANIFEST_FILE} was not written by {FORMAT_NAME}: this is not a saved frame")
-    version = content.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise StorageError(
-            f"{directory} was saved in format version {version}, but this version of {FORMAT_NAME} reads up to "
-            f"{FORMAT_VERSION}; install a newer one (pip install --upgrade {FORMAT_NAME})"
-        )
-    return content
+def _optional_tuple(items: Any) -> tuple[Any, ...] | None:
+    """Return the items of a JSON list; a text is no list of letters."""
+    if items is None:
+        return None
+    if not isinstance(items, list):
+        raise TypeError(f"{items!r:.80} is no list")
+    return tuple(items)
 
 
-def _optional_tuple(names: list[str] | None) -> tuple[str, ...] | None:
-    return None if names is None else tuple(names)
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r:.80} is neither true nor false")
+    return value
 
 
 def _scalar_to_json(value: Any) -> Any:
@@ -326,4 +320,4 @@ def _scalar_to_json(value: Any) -> Any:
 
 def _scalar_from_json(value: Any) -> Any:
     """Undo :func:`_scalar_to_json`."""
-    return float(value["float"]) if isinstance(value, dict) else value
+    return float(str(value["float"])) if isinstance(value, dict) else value
