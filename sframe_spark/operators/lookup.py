@@ -16,9 +16,8 @@ from sframe_spark.operators.lookup_keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources import MemorySource, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
-from sframe_spark.storage.footers import column_chunks, footer_of
+from sframe_spark.storage.footers import column_chunks, segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 
 # Rows of a block of a source that is not stored in row groups.
@@ -288,7 +287,7 @@ def entries(source: SegmentSource) -> Iterator[tuple[SegmentEntry, int]]:
 
 def group_starts(manifest: Manifest, entry: SegmentEntry, offset: int) -> list[int]:
     """Number of the first row of each row group of a segment, in the dataset."""
-    footer = footer_of(join(manifest.directory, entry.file), entry.size)
+    footer = segment_footer(manifest, entry)
     return [offset + start for start in footer.starts[:-1]]
 
 
@@ -311,7 +310,7 @@ def group_firsts(manifest: Manifest, entry: SegmentEntry, position: int) -> list
     if manifest.column_names_in_files is not None:
         # Files of others may hold the column in another type, and their bounds may be cut short.
         return [(False, None)] * (len(group_starts(manifest, entry, 0)))
-    footer = footer_of(join(manifest.directory, entry.file), entry.size)
+    footer = segment_footer(manifest, entry)
     found: list[tuple[bool, Any]] = []
     for statistics in column_chunks(footer.metadata, order_column(manifest.file_name(position), manifest.types[position])):
         if statistics is None or not statistics.has_null_count:

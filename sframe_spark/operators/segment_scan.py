@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.storage.footers import check_pages, segment_footer
 from sframe_spark.storage.paths import AS_NAMED, join, spark_path
+from sframe_spark.storage.reader import page_checksums
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -16,6 +18,8 @@ if TYPE_CHECKING:
     from sframe_spark.operators.sources import SegmentSource
     from sframe_spark.storage.manifest import SegmentEntry
 
+# Pages are compared with the check sums that they carry.
+CHECKED = {"parquet.page.verify-checksum.enabled": "true"}
 KEY_BITS = 33
 KEY_MASK = (1 << KEY_BITS) - 1
 
@@ -50,8 +54,13 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     if not chosen:
         empty = context.spark.createDataFrame([], schema=ddl)
         return _relation(empty, names, schema, F.col("_key"), F.col("_key"), not_missing)
+    for _, entry in chosen:
+        # Spark takes what footers and page headers say for true.
+        check_pages(
+            segment_footer(manifest, entry), join(manifest.directory, entry.file), page_checksums(manifest, entry, source.positions, with_key=True)
+        )
     paths = [spark_path(join(manifest.directory, entry.file)) for _, entry in chosen]
-    df = context.spark.read.options(**AS_NAMED).schema(ddl).parquet(*paths)
+    df = context.spark.read.options(**AS_NAMED, **CHECKED).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
     if first_offset < source.start:

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.storage.checksums import with_checksums
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.listing import files_below, sizes_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, RecordedOrder, SegmentEntry
@@ -69,6 +70,7 @@ def publish(
         os.makedirs(location, exist_ok=True)
     check_files(manifest, sizes_below(location))
     if durable:
+        manifest = with_checksums(manifest)
         flush_files(manifest)
     write_manifest(manifest, durable)
     remove_unnamed(manifest)

@@ -6,7 +6,9 @@ import contextlib
 import functools
 import itertools
 import os
-from collections.abc import Iterator
+import stat
+import zlib
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -15,7 +17,9 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import missing, telling
-from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.pages import BrokenPages, header_checksums
+from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 from sframe_spark.types import ColumnType
 
@@ -36,12 +40,15 @@ class Footer:
         Length of the file in bytes.
     measured
         What was found out about rows of the file; it follows from the file, as the footer does.
+    sound
+        Names of columns whose page headers, and row groups with names whose pages, were compared with their check sums.
     """
 
     metadata: pq.FileMetaData
     starts: tuple[int, ...]
     size: int
     measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
+    sound: set[str | tuple[int, str]] = attrs.field(factory=set, repr=False)
 
     @property
     def schema(self) -> pa.Schema:
@@ -54,7 +61,22 @@ class Footer:
         return self.starts[-1]
 
 
-def footer_of(location: str, size: int | None = None) -> Footer:
+def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
+    """Return the footer of a segment's file, which is the one that the manifest means.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, damaged or another one.
+    """
+    location = join(manifest.directory, entry.file)
+    footer = footer_of(location, entry.size, entry.tail)
+    if footer.rows != entry.rows:
+        raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; restore it from a copy or save the frame again")
+    return footer
+
+
+def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | None = None) -> Footer:
     """Return the footer of a file, from memory if the file has not changed since.
 
     Parameters
@@ -63,6 +85,8 @@ def footer_of(location: str, size: int | None = None) -> Footer:
         Path of the file.
     size
         Length that the file should have, as the manifest says; None when unknown.
+    tail
+        How many bytes at its end are no pages, and their check sum; None when unknown.
     """
     with telling("read", location):
         try:
@@ -74,20 +98,32 @@ def footer_of(location: str, size: int | None = None) -> Footer:
                 f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {size}; "
                 "restore it from a copy or save the frame again"
             )
-        return _load(location, found, modified)
+        return _load(location, found, modified, tail)
 
 
 def _identity(location: str) -> tuple[int, int]:
     """Return size and time of change, which tell one content of a path from another."""
-    status = os.stat(location)
+    status = os.lstat(location)
+    if not stat.S_ISREG(status.st_mode):
+        status = _linked_file(location)
     return status.st_size, status.st_mtime_ns
 
 
+def _linked_file(location: str) -> os.stat_result:
+    """Return the status of the file that a link leads to; anything else, a named pipe for instance, is not opened."""
+    status = os.stat(location)
+    if not stat.S_ISREG(status.st_mode):
+        raise StorageError(f"{location} is no regular file; restore it from a copy")
+    return status
+
+
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
-def _load(location: str, size: int, modified: int) -> Footer:
+def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None) -> Footer:
     """Read a footer; the time of change is only there to be part of the key."""
     try:
         with pa.memory_map(location) as source:
+            if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
+                raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
             metadata = pq.read_metadata(source)
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
@@ -95,10 +131,49 @@ def _load(location: str, size: int, modified: int) -> Footer:
     return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), size)
 
 
+def tail_checksum(source: pa.NativeFile, length: int) -> int:
+    """Return the check sum of the last bytes of a file."""
+    return zlib.crc32(source.read_at(length, max(source.size() - length, 0)))
+
+
+def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
+    """Make sure that the page headers of some columns are as they were written; looked at once per process and file.
+
+    Parameters
+    ----------
+    footer
+        Footer of the file.
+    location
+        The file.
+    sums
+        Check sum for each column, by its name in the file.
+
+    Raises
+    ------
+    StorageError
+        If they are not.
+    """
+    wanted = {name for name in sums if name not in footer.sound}
+    if not wanted:
+        return
+    with telling("read", location), pa.memory_map(location) as source:
+        try:
+            found = header_checksums(memoryview(source.read_buffer()), footer.metadata, wanted)
+        except BrokenPages as error:
+            raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    for name in wanted:
+        if found.get(name) != sums[name]:
+            raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
+    footer.sound.update(wanted)
+
+
 @contextlib.contextmanager
-def opened(location: str, footer: Footer) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file whose footer is known, mapped into memory."""
-    with pa.memory_map(location) as source, pq.ParquetFile(source, metadata=footer.metadata, pre_buffer=False) as file:
+def opened(location: str, footer: Footer, verify: bool = True) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file whose footer is known, mapped into memory; pages are compared with the check sums that they carry, if wanted."""
+    with (
+        pa.memory_map(location) as source,
+        pq.ParquetFile(source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify) as file,
+    ):
         yield file
 
 

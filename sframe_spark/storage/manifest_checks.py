@@ -89,7 +89,9 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
         _check_file_name(entry.file, is_ours)
     if entry.checksum is not None and not (type(entry.checksum) is str and _CHECKSUM.fullmatch(entry.checksum)):
         raise _Wrong(f"{entry.checksum!r:.30} is no check sum")
-    if entry.tail is not None and not (len(entry.tail) == 2 and _is_number(entry.tail[0], (entry.size or 0) + 1) and _is_number(entry.tail[1], 1 << 32)):
+    if entry.tail is not None and not (
+        len(entry.tail) == 2 and _is_number(entry.tail[0], (entry.size or 0) + 1) and _is_number(entry.tail[1], 1 << 32)
+    ):
         raise _Wrong("the check sum of a footer is none")
     if entry.pages is not None and not all(_is_number(value, 1 << 32) for value in entry.pages):
         raise _Wrong("the check sum of a column is none")
@@ -112,16 +114,17 @@ def _check_facts(facts: ColumnStatistics, kind: type | None) -> None:
     if facts.edges_known:
         _check_scalars((facts.first, facts.last), kind)
     if facts.bounds_known:
-        low, high = facts.minimum, facts.maximum
-        _check_scalars((low, high), kind)
+        bounds: tuple[Any, Any] = (facts.minimum, facts.maximum)
+        _check_scalars(bounds, kind)
+        low, high = bounds
         # NaN is no bound of anything.
-        if (low is None) != (high is None) or (low is not None and not low <= high):  # type: ignore[operator]  # both are of one class
+        if (low is None) != (high is None) or (low is not None and not low <= high):
             raise _Wrong(f"no values lie between {low!r:.30} and {high!r:.30}")
 
 
 def _check_scalars(values: Iterable[Any], kind: type | None) -> None:
     for value in values:
-        if value is not None and (type(value) is not kind or (kind is int and not -_LARGEST - 1 <= value <= _LARGEST)):
+        if value is not None and (type(value) is not kind or (isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST)):
             raise _Wrong(f"{value!r:.30} is no value of its column")
 
 

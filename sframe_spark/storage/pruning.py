@@ -11,9 +11,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sframe_spark.storage.footers import column_chunks, footer_of
+from sframe_spark.storage.footers import column_chunks, segment_footer
 from sframe_spark.storage.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
-from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 
 Bounds = tuple[Scalar, Scalar]
@@ -180,8 +179,8 @@ def _row_groups(manifest: Manifest, column: int, wanted: Sequence[Bounds], entry
     """
     if len(entry.columns) <= column or not entry.columns[column].bounds_known or _all_wanted(entry.columns[column], wanted):
         return [(0, entry.rows, None)]
-    footer = footer_of(join(manifest.directory, entry.file), entry.size)
-    if len(footer.starts) <= 2 or footer.rows != entry.rows:
+    footer = segment_footer(manifest, entry)
+    if len(footer.starts) <= 2:
         return [(0, entry.rows, None)]
     physical = manifest.types[column].physical
     name = manifest.file_name(column)

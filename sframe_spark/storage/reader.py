@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.footers import Footer, footer_of, opened
+from sframe_spark.storage.footers import Footer, check_pages, opened, segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
@@ -114,9 +114,8 @@ def _segment_batches(
 ) -> Iterator[list[pa.Array]]:
     """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us."""
     location = join(manifest.directory, entry.file)
-    footer = footer_of(location, entry.size)
-    if footer.rows != entry.rows:
-        raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; save the frame again")
+    footer = segment_footer(manifest, entry)
+    check_pages(footer, location, page_checksums(manifest, entry, columns))
     convert = conform if manifest.column_names_in_files is None else convert_foreign
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
@@ -128,6 +127,14 @@ def _segment_batches(
         yield arrays
 
 
+def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
+    """Return the check sums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
+    if entry.pages is None:
+        return {}
+    found = {manifest.file_name(column): entry.pages[column] for column in columns}
+    return {**found, KEY_NAME: entry.pages[-1]} if with_key else found
+
+
 def _file_batches(location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first = bisect.bisect_right(footer.starts, low) - 1
@@ -137,10 +144,13 @@ def _file_batches(location: str, footer: Footer, names: Sequence[str], low: int,
     step = size or min(high - position, DEFAULT_BATCH_ROWS)
     threads = size is None and step > FEW_ROWS and len(names) > 1
     distinct = list(dict.fromkeys(names))
-    with telling("read", location), opened(location, footer) as file:
+    pages = {(group, name) for group in range(first, last) for name in distinct}
+    with telling("read", location), opened(location, footer, verify=not pages <= footer.sound) as file:
         for batch in _batches(file, list(range(first, last)), distinct, step, threads):
             begin, end = max(low - position, 0), min(high - position, batch.num_rows)
             position += batch.num_rows
+            if position == footer.starts[last]:
+                footer.sound.update(pages)
             if begin < end:
                 yield batch.slice(begin, end - begin).select(list(names)) if names else batch.slice(begin, end - begin)
             if position >= high:

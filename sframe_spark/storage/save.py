@@ -14,7 +14,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import own_directory_beside, remove_own
-from sframe_spark.storage.checksums import checksum_of, copy_with_checksum
+from sframe_spark.storage.checksums import copy_with_checksum, with_checksums
 from sframe_spark.storage.commit import check_files, flush_directory, flush_files, write_manifest
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.listing import files_below, sizes_below
@@ -75,6 +75,7 @@ def save_dataset(
         entries = _gather(sources, staging)
         complete = attrs.evolve(planned, segments=tuple(entries), directory=staging)
         check_files(complete, sizes_below(staging))
+        complete = with_checksums(complete)
         flush_files(complete)
         write_manifest(complete, durable=True)
     return attrs.evolve(complete, directory=planned.directory)
@@ -140,7 +141,10 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
     """Link a file into a directory, or copy it where links are not to be had."""
     file = segment_file_name(entry.number)
     origin, place = join(source.directory, entry.file), join(directory, file)
-    checksum = entry.checksum or checksum_of(origin) if _linked(origin, place) else copy_with_checksum(origin, place)
+    if _linked(origin, place):
+        # The same file: what is known of it is known of the link.
+        return attrs.evolve(entry, file=file)
+    checksum = copy_with_checksum(origin, place)
     if entry.checksum not in (None, checksum):
         raise StorageError(f"{origin} is damaged: check sum {checksum}, not {entry.checksum}; restore it from a copy")
     return attrs.evolve(entry, file=file, checksum=checksum)
@@ -158,8 +162,7 @@ def _linked(origin: str, place: str) -> bool:
 
 def _rewrite(source: Manifest, offset: int, rows: int, directory: str, number: int) -> SegmentEntry:
     """Write rows of a source as a new segment with keys of its own."""
-    entry = write_segment(directory, number, source.types, iterate_rows(source, range(len(source.types)), offset, offset + rows))
-    return attrs.evolve(entry, checksum=checksum_of(join(directory, entry.file)))
+    return write_segment(directory, number, source.types, iterate_rows(source, range(len(source.types)), offset, offset + rows))
 
 
 def swap_into_place(staging: str, target: str) -> None:

@@ -9,6 +9,7 @@ dictionary for texts that repeat.
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import uuid
 from collections.abc import Iterable, Sequence
@@ -22,6 +23,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.storage.checksums import ChecksummedFile, sealed
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import bounds_in_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, SegmentEntry
@@ -34,6 +36,8 @@ ROWS_PER_GROUP = 131_072
 # Rows with long texts or lists fill a row group early, so that a writer's memory stays bounded.
 BYTES_PER_GROUP = 64 * 1024 * 1024
 DICTIONARY_SAMPLE = 16_384
+# A page for every 20,000 rows, as usual, costs more than it gives: row groups are read from their start. Older versions of pyarrow cannot choose.
+PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
 DICTIONARY_SHARE = 0.5
 
 
@@ -142,8 +146,9 @@ class SegmentWriter:
         """Return the Parquet writer, created with the first rows because the encodings depend on them."""
         if self._parquet is None:
             os.makedirs(self._directory, exist_ok=True)
-            self._sink = pa.OSFile(self._location, "wb")
-            self._parquet = pq.ParquetWriter(self._sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample))
+            self._sink = ChecksummedFile(self._location)
+            sink = pa.PythonFile(self._sink, mode="w")
+            self._parquet = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample))
         return self._parquet
 
     def close(self) -> SegmentEntry:
@@ -158,12 +163,12 @@ class SegmentWriter:
         try:
             with telling("write segment", self._location):
                 self._parquet.close()
-                size = int(self._sink.tell())
                 self._sink.close()
+                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics(), self._sink.checksum, self._sink.tell())
+                return sealed(entry, self._location, len(self._types), self._footers[0])
         except BaseException:
             self.abort()
             raise
-        return SegmentEntry(self.file, self._number, self._rows, self._statistics(), size=size)
 
     def _statistics(self) -> tuple[ColumnStatistics, ...]:
         if not self._collect_statistics:
@@ -264,6 +269,8 @@ def encodings(types: Sequence[ColumnType], sample: pa.Table) -> dict[str, Any]:
         "column_encoding": packed,
         "data_page_version": "1.0",
         "version": "2.6",
+        "write_page_checksum": True,
+        **PAGES,
     }
 
 

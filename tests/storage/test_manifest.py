@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import pickle
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -14,6 +13,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest import ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.manifest_text import sealed, unsealed
 from sframe_spark.storage.physical import PHYSICAL_TYPES
 from sframe_spark.types import (
     ARRAY,
@@ -36,11 +36,23 @@ ALL_TYPES = [
 ]  # fmt: skip
 
 FLAGS = st.none() | st.booleans()
-SCALARS = st.none() | st.integers(-(2**63), 2**63 - 1) | st.floats() | st.text()
-STATISTICS = st.builds(
-    ColumnStatistics, FLAGS, FLAGS, FLAGS, FLAGS, FLAGS, FLAGS, FLAGS,
-    st.booleans(), SCALARS, SCALARS, st.booleans(), SCALARS, SCALARS,
-)  # fmt: skip
+INTEGERS, TEXTS = st.integers(-(2**63), 2**63 - 1), st.text(max_size=20)
+VALUES = {INT: INTEGERS, DATETIME: INTEGERS, ZONED_DATETIME: INTEGERS, STR: TEXTS, FLOAT: st.floats()}
+
+
+def statistics_of(column_type: ColumnType) -> st.SearchStrategy[ColumnStatistics]:
+    """Facts that can be recorded of a column."""
+    values = VALUES.get(column_type, st.nothing())
+    edges = st.tuples(st.just(True), st.none() | values, st.none() | values)
+    pairs = st.tuples(values, values).filter(lambda pair: all(value == value for value in pair)).map(sorted)
+    bounds = st.just((True, None, None)) | pairs.map(lambda pair: (True, *pair))
+    unknown = st.just((False, None, None))
+    return st.builds(
+        lambda flags, edges, bounds: ColumnStatistics(*flags, *edges, *bounds), st.tuples(*[FLAGS] * 7), unknown | edges, unknown | bounds
+    )
+
+
+COLUMNS = st.lists(st.sampled_from(ALL_TYPES).flatmap(lambda kind: st.tuples(st.just(kind), statistics_of(kind))), max_size=4)
 
 
 def same(left: ColumnStatistics, right: ColumnStatistics) -> bool:
@@ -48,16 +60,18 @@ def same(left: ColumnStatistics, right: ColumnStatistics) -> bool:
     return repr(left) == repr(right)
 
 
-@given(st.lists(st.sampled_from(ALL_TYPES), max_size=4), st.lists(STATISTICS, max_size=3), st.booleans())
-def test_a_manifest_survives_json_and_pickle(types: Sequence[ColumnType], statistics: list[ColumnStatistics], named: bool) -> None:
-    entries = tuple(SegmentEntry(f"s{number}", number, number + 1, tuple(statistics), "crc32:00000000", 7, 0) for number in range(3))
+@given(COLUMNS, st.booleans())
+def test_a_manifest_survives_json_and_pickle(columns: list[tuple[ColumnType, ColumnStatistics]], named: bool) -> None:
+    types, facts = [kind for kind, _ in columns], tuple(known for _, known in columns)
+    pages = tuple(range(len(columns) + 1))
+    entries = tuple(SegmentEntry(f"s{number}", number, number + 1, facts, "crc32:00000000", 7, 0, (5, 6), pages) for number in range(3))
     names = tuple(f"na\u00efve \u201c{position}" for position in range(len(types))) if named else None
     manifest = Manifest(tuple(types), entries, "/data", names, "sarray", named, names)
-    text = json.dumps(json.loads(manifest.to_json()))
-    for copy in (Manifest.from_json(text, "/data"), pickle.loads(pickle.dumps(manifest))):
+    for copy in (Manifest.from_json(manifest.to_json(), "/data"), pickle.loads(pickle.dumps(manifest))):
         assert copy == manifest
         assert hash(copy) == hash(manifest)
         for before, after in zip(manifest.segments, copy.segments, strict=True):
+            assert (before.tail, before.pages) == (after.tail, after.pages)
             assert all(map(same, before.columns, after.columns)) and len(before.columns) == len(after.columns)
 
 
@@ -66,7 +80,7 @@ def test_every_physical_type_has_a_name() -> None:
 
 
 def test_a_manifest_is_strict_json() -> None:
-    facts = ColumnStatistics(first=math.nan, minimum=-math.inf)
+    facts = ColumnStatistics(edges_known=True, first=math.nan, bounds_known=True, minimum=-math.inf, maximum=math.inf)
     text = Manifest((FLOAT,), (SegmentEntry("a", 0, 1, (facts,)),), "/").to_json()
     json.loads(text, parse_constant=lambda name: pytest.fail(f"{name} is not JSON"))
 
@@ -85,9 +99,31 @@ def test_rows_and_offsets_skip_nothing() -> None:
     assert Manifest((INT,), (), "/").offsets == ()
 
 
+FACTS = ColumnStatistics(ascending=True, edges_known=True, first=1, last=3, bounds_known=True, minimum=1, maximum=3)
+GOOD = Manifest((INT, STR), (SegmentEntry("a", 0, 3, (FACTS, ColumnStatistics()), size=9), SegmentEntry("b", 1, 2)), "/x", ("n", "m"))
+
+
+def content() -> dict[str, Any]:
+    """A new copy of what a good manifest says."""
+    found: dict[str, Any] = unsealed(GOOD.to_json(), "/x")
+    return found
+
+
 def change(**changes: Any) -> str:
-    content = json.loads(Manifest((INT,), (SegmentEntry("a", 0, 1),), "/x", ("n",)).to_json())
-    return json.dumps({**content, **changes})
+    return sealed({**content(), **changes})
+
+
+def change_segment(**changes: Any) -> str:
+    segments = content()["segments"]
+    return change(segments=[{**segments[0], **changes}, segments[1]], rows=changes.get("rows", 3) + 2)
+
+
+def change_facts(**changes: Any) -> str:
+    return change_segment(columns=[{**content()["segments"][0]["columns"][0], **changes}, {}])
+
+
+def test_the_good_one_is_good() -> None:
+    assert Manifest.from_json(change_facts(), "/x") == Manifest.from_json(sealed(content()), "/x") == GOOD
 
 
 @pytest.mark.parametrize(
@@ -96,19 +132,91 @@ def change(**changes: Any) -> str:
         ("{", "damaged"),
         ("[]", "not a saved frame"),
         ('{"format": "other"}', "not a saved frame"),
-        (change(version=99), "install a newer one"),
-        (change(version=None), "version"),
+        ('{"format": "sframe_spark", "version": 99}', "install a newer one"),
+        ('{"format": "sframe_spark"}', "version"),
+        ('{"format": "sframe_spark", "version": true}', "version"),
+        ('{"format": "sframe_spark", "version": 1}', "damaged"),
+        ('{"format": "sframe_spark", "version": 2, "content": {}}', "check sum"),
+        ('{"format": "sframe_spark", "version": 1' + "0" * 5000 + "}", "damaged"),
+        ("[" * 100_000, "damaged"),
+        ('{"a":' * 100_000, "damaged"),
+        (GOOD.to_json().replace('"rows": 2', '"rows": 4'), "check sum"),
+        (GOOD.to_json()[:-1], "check sum"),
+        (GOOD.to_json() + " ", "check sum"),
+        (GOOD.to_json().replace(', "checksum"', ',  "checksum"', 1), "check sum"),
         (change(types=None), "damaged"),
         (change(types=[{"kind": "int"}]), "unknown column type"),
-        (change(types=[{"kind": "colour", "physical": "int64"}]), "unknown column kind"),
+        (change(types=[{"kind": "colour", "physical": "int64"}] * 2), "unknown column kind"),
         (change(segments=[{}]), "damaged"),
-        (change(names=["a", "b"]), "2 names for 1 columns"),
+        (change(segments=None), "damaged"),
+        (change(names=["a", "b", "c"]), "3 names for 2 columns"),
+        (change(names=["a", "a"]), "one name"),
+        (change(names=["a", 1]), "no text"),
+        (change(names="ab"), "no list"),
         (change(kind="table"), "an sframe or an sarray"),
+        (change(kind=["sframe"]), "an sframe or an sarray"),
+        (change(has_key=1), "has_key"),
+        (change(rows=6), "number of rows"),
+        (change(order={"orderings": [[[2, True]]], "keys": []}), "there are 2"),
+        (change(order={"orderings": [[[0, 1]]], "keys": []}), "neither true nor false"),
+        (change(order={"orderings": [], "keys": [[-1]]}), "there are 2"),
+        (change(order={"orderings": [], "keys": [[True]]}), "there are 2"),
+        (change(order=[]), "damaged"),
+        (change(segments=content()["segments"][:1] * 2, rows=6), "twice"),
+        (change(segments=content()["segments"][::-1]), "out of order"),
+        (change_segment(file="b"), "twice"),
+        (change_segment(number=1), "twice, or out of order"),
+        (change_segment(number=2**70), "no segment"),
+        (change_segment(number=-1), "no segment"),
+        (change_segment(number=True), "no segment"),
+        (change_segment(number="0"), "no segment"),
+        (change_segment(first_position=-1), "no segment"),
+        (change_segment(first_position=2**33), "no segment"),
+        (change_segment(rows=-3), "no segment has"),
+        (change_segment(rows=2**33 + 1), "no segment has"),
+        (change_segment(rows=3.0), "no segment has"),
+        (change_segment(size=-1), "bytes"),
+        (change_segment(size="9"), "bytes"),
+        (change_segment(tail=[10, 1]), "footer"),
+        (change_segment(tail=[9]), "footer"),
+        (change_segment(pages=[1, 2]), "check sums of 2"),
+        (change_segment(pages=[1, 2, 2**32]), "check sum"),
+        (change_segment(checksum="md5:1"), "check sum"),
+        (change_segment(columns=[{}]), "1 columns of 2"),
+        (change_segment(columns=[{}] * 3), "3 columns of 2"),
+        (change_facts(ascending=1), "neither true nor false"),
+        (change_facts(edges_known=1), "neither true nor false"),
+        (change_facts(first="1"), "no value"),
+        (change_facts(minimum=1.0), "no value"),
+        (change_facts(maximum=2**63), "no value"),
+        (change_facts(minimum=True), "no value"),
+        (change_facts(minimum=4), "no values lie between"),
+        (change_facts(minimum=None), "no values lie between"),
+        (change_facts(minimum={"float": "x"}), "damaged"),
+        (change_facts(minimum={}), "damaged"),
+        *(
+            (change_segment(file=name), "not the name of a file")
+            for name in ("/etc/passwd", "../x", "x/../../y", "", ".", "a//b", "a\\..\\b", "a\0", 7)
+        ),
     ],
 )
 def test_unreadable_manifests_are_refused_with_the_path(text: str, words: str) -> None:
-    with pytest.raises(StorageError, match=words):
+    with pytest.raises(StorageError, match=words) as caught:
         Manifest.from_json(text, "/some/frame")
+    assert "/some/frame" in str(caught.value) or "unknown column" in words
+
+
+def test_version_1_had_no_checksum() -> None:
+    text = json.dumps({"format": "sframe_spark", "version": 1, **content()})
+    assert Manifest.from_json(text, "/x") == GOOD
+
+
+def test_every_changed_byte_of_the_text_is_noticed() -> None:
+    text = GOOD.to_json().encode()
+    for at in range(len(text)):
+        changed = text[:at] + bytes([text[at] ^ 1]) + text[at + 1 :]
+        with pytest.raises(StorageError):
+            Manifest.from_json(changed.decode(), "/x")
 
 
 def test_facts_of_a_later_version_are_left_out() -> None:
