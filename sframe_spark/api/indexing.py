@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import numbers
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -11,6 +12,9 @@ import numpy as np
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.planner.node import PlannerNode
+
+MOST_ROWS = 2**62
+"""More rows than any frame has, with room for adding."""
 
 
 class RowNotFoundError(SFrameError, IndexError, OverflowError):
@@ -79,16 +83,20 @@ def check_callable(fn: Any, what: str) -> None:
 
 
 def whole(value: Any, what: str) -> int:
-    """A whole number; floats are cut, as in the reference.
+    """A whole number of rows; floats are cut, as in the reference, and what is beyond the rows of any frame to the most.
 
     Raises
     ------
     SchemaError
         If the value is not a number.
+    InvalidArgumentError
+        If it is infinite or NaN.
     """
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise SchemaError(f"{what} is a whole number, got {value!r}")
-    return int(value)
+    if isinstance(value, (float, np.floating)) and not math.isfinite(value):
+        raise InvalidArgumentError(f"{what} is a whole number, got {value!r}")
+    return max(-MOST_ROWS, min(int(value), MOST_ROWS))
 
 
 def row_number(index: Any, rows: int, what: str) -> int:

@@ -23,7 +23,7 @@ from sframe_spark.operators.sources import range_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
-from sframe_spark.values.durations import parse_positive_duration
+from sframe_spark.values.durations import LONGEST, parse_positive_duration
 from sframe_spark.values.temporal import to_microseconds
 
 if TYPE_CHECKING:
@@ -193,6 +193,10 @@ class Intervals(Cycles):
             if value not in SIDES:
                 raise InvalidArgumentError(f"{what} must be 'left' or 'right', got {value!r}")
         length = None if every is None else parse_positive_duration(every, self._node.schema[position], "every")
+        if isinstance(length, int) and length > LONGEST:
+            raise InvalidArgumentError(
+                f"every: intervals of {length} are longer than 64 bits: convert {self._names[position]!r} to float, or choose less"
+            )
         return Grid(length, closed, label)
 
 
@@ -225,6 +229,8 @@ def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
         raise InvalidArgumentError(f"the clock stops at {stop!r} before it starts at {start!r}")
     is_float = first_type.is_numeric and any(isinstance(value, float) for value in (first, last, length))
     count = tick_count(first, last, length)
+    if count > LONGEST:
+        raise InvalidArgumentError(f"a clock from {start!r} to {stop!r} every {every!r} has {count} ticks: more than any frame has rows")
     name = "float" if is_float else "zoned datetime" if first_type.is_zoned else first_type.kind
     offset = start.utcoffset() // datetime.timedelta(minutes=1) if first_type.is_zoned else None
     if name == "int":
@@ -262,6 +268,8 @@ def clock_bound(value: Any, what: str) -> tuple[Any, ColumnType]:
         return microseconds, DATETIME if offset is None else ZONED_DATETIME
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         raise SchemaError(f"{what} is a number or a datetime, got {value!r} of type {type(value).__name__}")
+    if isinstance(value, int) and not -LONGEST <= value <= LONGEST:
+        raise InvalidArgumentError(f"{what}: a number of {value.bit_length()} bits is no time of a clock: 64 bits hold them")
     if not math.isfinite(value):
         raise InvalidArgumentError(f"{what}: a finite number is needed, got {value!r}")
     return value, FLOAT if isinstance(value, float) else INT

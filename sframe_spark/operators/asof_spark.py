@@ -8,7 +8,7 @@ from operator import and_
 from typing import TYPE_CHECKING
 
 from sframe_spark.operators.equal_keys import comparable_column
-from sframe_spark.operators.lookup_keys import key_column
+from sframe_spark.operators.lookup_keys import WIDE, distance_column, key_column
 from sframe_spark.planner.relation import Relation
 from sframe_spark.types import FLOAT_KIND
 
@@ -71,7 +71,7 @@ def matched(both: DataFrame, names: Sequence[str], join: AsofJoin, is_float: boo
         allowed &= F.col(name).isNotNull()
     if join.tolerance is not None:
         gap = F.abs(distance(F.col("at"), F.col("found.at"), is_float))
-        allowed &= gap <= F.lit(join.tolerance)
+        allowed &= gap <= distance_column(join.tolerance, "double" if is_float else WIDE)
     return both.withColumn("found", F.when(allowed, F.col("found")))
 
 
@@ -92,7 +92,7 @@ def distance(above: Column, below: Column, is_float: bool) -> Column:
     """How far one key is above another, without overflow of ints; zero for equal infinities."""
     from pyspark.sql import functions as F
 
-    difference = above - below if is_float else above.cast("decimal(38,0)") - below.cast("decimal(38,0)")
+    difference = above - below if is_float else above.cast(WIDE) - below.cast(WIDE)
     return F.when(above == below, F.lit(0)).otherwise(difference)
 
 

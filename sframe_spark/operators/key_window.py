@@ -183,33 +183,38 @@ class KeyWindow(Operator):
 
 
 def lowered(keys: Numbers, distance: int | float) -> Numbers:
-    """Keys minus a distance, not below the least int.
+    """Keys minus a distance; ints not below the least int, which is exact: there is no key below it.
 
     Examples
     --------
     >>> lowered(np.array([5, -(2**63) + 1]), 2).tolist() == [3, -(2**63)]
     True
+    >>> lowered(np.array([2**63 - 1]), 2**63).tolist(), lowered(np.array([2**63 - 1]), 2**70).tolist() == [-(2**63)]
+    ([-1], True)
     """
-    if keys.dtype.kind == "f":
-        return keys - distance
-    least, greatest = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
-    distance = min(int(distance), greatest)
-    return np.where(keys < least + distance, least, keys - distance)
+    return keys - distance if keys.dtype.kind == "f" else moved_down(keys, int(distance))
 
 
 def raised(keys: Numbers, distance: int | float) -> Numbers:
-    """Keys plus a distance, not above the greatest int.
+    """Keys plus a distance; ints not above the greatest int, which is exact: there is no key above it.
 
     Examples
     --------
     >>> raised(np.array([5, 2**63 - 2]), 2).tolist() == [7, 2**63 - 1]
     True
     """
-    if keys.dtype.kind == "f":
-        return keys + distance
-    greatest = int(np.iinfo(np.int64).max)
-    distance = min(int(distance), greatest)
-    return np.where(keys > greatest - distance, greatest, keys + distance)
+    # The complement turns the order of ints round, and both ends have one.
+    return keys + distance if keys.dtype.kind == "f" else ~moved_down(~keys, int(distance))
+
+
+def moved_down(keys: Numbers, distance: int) -> Numbers:
+    """Ints minus a distance of any size."""
+    least, greatest = int(np.iinfo(np.int64).min), int(np.iinfo(np.int64).max)
+    if distance > greatest - least:
+        return np.full_like(keys, least)
+    # As unsigned numbers, which a distance of 64 bits fits; where nothing wraps around the bits are those of the difference.
+    moved = (keys.view(np.uint64) - np.uint64(distance)).view(np.int64)
+    return np.where(keys < least + distance, least, moved)
 
 
 def stretches(reach: Reach, lookup: Lookup, on: int) -> list[tuple[Reach, int, int]]:

@@ -10,7 +10,7 @@ import attrs
 
 from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
-from sframe_spark.operators.lookup_keys import key_column
+from sframe_spark.operators.lookup_keys import WIDE, distance_column, key_column
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.relation import Relation
 from sframe_spark.types import FLOAT_KIND
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from sframe_spark.operators.key_window import KeyWindow
-
-# Wide enough for any sum of two 64-bit numbers.
-WIDE = "decimal(38,0)"
 
 
 def window_relation(left: Relation, right: Relation, window: KeyWindow) -> Relation:
@@ -52,7 +49,8 @@ def in_window(schema: Schema, window: KeyWindow) -> Column:
     kind = schema[window.on]
     wide = "double" if kind.kind == FLOAT_KIND else WIDE
     key, asked = (key_column(F.col(f"{name}{window.on}"), kind).cast(wide) for name in ("c", "asked"))
-    low, high = asked - F.lit(window.before).cast(wide), asked + F.lit(window.after).cast(wide)
+    before, after = (distance_column(distance, wide) for distance in (window.before, window.after))
+    low, high = asked - before, asked + after
     groups = [comparable_column(F.col(f"c{p}"), schema[p]).eqNullSafe(comparable_column(F.col(f"asked{p}"), schema[p])) for p in window.by]
     return reduce(and_, [key >= low, key <= high, *groups])
 

@@ -25,6 +25,8 @@ Positions = npt.NDArray[np.int64]
 
 # Codes of two columns are packed into one 64-bit number.
 CODE_BITS = 31
+# Wide enough for any sum of two 64-bit numbers.
+WIDE = "decimal(38,0)"
 KEY_KINDS = ("int", "float", "datetime")
 
 
@@ -59,6 +61,13 @@ def key_column(column: Column, column_type: ColumnType, as_float: bool = False) 
         return microseconds_column(column, column_type)
     number = F.when(~F.isnan(column), column) if column_type.kind == FLOAT_KIND else column
     return number.cast("double") if as_float else number
+
+
+def distance_column(distance: int | float, spark_type: str) -> Column:
+    """Return a constant Spark column of a distance between keys: no two ints are further apart than ``2**64``."""
+    from pyspark.sql import functions as F
+
+    return F.lit(float(distance) if spark_type == "double" else str(min(int(distance), 2**64))).cast(spark_type)
 
 
 def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:

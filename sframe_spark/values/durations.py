@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.types import DATETIME_KIND, ColumnType
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.temporal import DAY, MICROSECOND, MINUTE, SECOND
 
 UNITS: dict[str, int] = {
@@ -52,7 +52,8 @@ def parse_duration(value: Any, column_type: ColumnType, what: str = "duration") 
     TypeError
         If the value is of a type that does not go with the column, or the column has no durations.
     ValueError
-        If a text is not a duration, names a unit of the calendar (months and years differ in length), or a number is not finite.
+        If a text is not a duration, names a unit of the calendar (months and years differ in length), or a number is not finite or longer than
+        any float.
 
     Examples
     --------
@@ -69,9 +70,13 @@ def parse_duration(value: Any, column_type: ColumnType, what: str = "duration") 
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
         raise SchemaError(f"{what}: a key of type {column_type.kind} takes a number, got {value!r} of type {type(value).__name__}")
     number = value.item() if isinstance(value, np.generic) else value
-    if not math.isfinite(number):
+    try:
+        as_float = float(number)
+    except OverflowError:
+        raise InvalidArgumentError(f"{what}: a number of {int(number).bit_length()} bits is longer than any float") from None
+    if not math.isfinite(as_float):
         raise InvalidArgumentError(f"{what}: a finite number is needed, got {value!r}")
-    return number
+    return as_float if column_type.kind == FLOAT_KIND and abs(number) > LONGEST else number
 
 
 def parse_positive_duration(value: Any, column_type: ColumnType, what: str = "duration") -> int | float:
