@@ -206,6 +206,33 @@ class ConversionError(ExecutionError):
 
 
 @travelling
+class DateTimeRangeError(ExecutionError, OverflowError):
+    """A date-time lies outside the years 1 to 9999, which is all that Python's ``datetime`` can show.
+
+    Raised where such a value is shown or would be made as the end of an interval or a tick of a clock. Columns hold date-times of 292,000 years
+    before and after 1970, which may be compared, filtered, moved and cast to int.
+
+    Parameters
+    ----------
+    message
+        The value and what to do.
+    row
+        Row number among the rows that were decoded; None when it is not known.
+    """
+
+    def __init__(self, message: str, row: int | None = None) -> None:
+        self.message = message
+        self.row = row
+        super().__init__(message)
+
+    def located(self, column: str | None, first_row: int | None) -> DateTimeRangeError:
+        """Return the error with the name of the column and the row counted from the frame's first, as far as they are known."""
+        row = f"row {first_row + self.row}" if first_row is not None and self.row is not None else ""
+        place = ", ".join(filter(None, [f"column {column!r}" if column is not None else "", row]))
+        return DateTimeRangeError(f"{place}: {self.message}" if place else self.message)
+
+
+@travelling
 class RunTooLongError(ExecutionError):
     """More rows are equal than a shortcut takes.
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.api.nodes import python_columns
 from sframe_spark.api.persistence import path_text
 from sframe_spark.engine.materialize import iterate
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
@@ -22,7 +23,6 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import own_file_beside, remove_own
 from sframe_spark.storage.failures import telling
-from sframe_spark.values.decode import decode
 from sframe_spark.values.temporal import datetime_text
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
@@ -194,8 +194,11 @@ def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Itera
     if form.header and names:
         yield form.delimiter.join(map(form.field, names)) + end
     writers = [form.writer_of(kind.kind, is_alone=len(names) == 1) for kind in node.schema]
+    first_row = 0
     for chunk in iterate(node) if names else ():
-        columns = [map(write, decode(column, kind)) for write, column, kind in zip(writers, chunk.columns, node.schema, strict=True)]
+        lists = python_columns(chunk, node.schema, first_row, names)
+        first_row += chunk.rows
+        columns = [map(write, values) for write, values in zip(writers, lists, strict=True)]
         yield "".join([form.line_prefix + form.delimiter.join(row) + end for row in zip(*columns, strict=True)])
     if form.file_footer:
         yield form.file_footer + end

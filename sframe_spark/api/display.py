@@ -109,7 +109,7 @@ def frame_tables(
     if not names:
         return table_text([], [])
     shown_names = list(names[:most_columns])
-    rows: list[Sequence[Any]] = list(row_tuples(project(node, list(range(len(shown_names)))), 0, shown))
+    rows: list[Sequence[Any]] = list(row_tuples(project(node, list(range(len(shown_names)))), 0, shown, shown_names))
     if len(shown_names) < len(names):
         shown_names.append(LEFT_OUT)
         rows = [(*row, LEFT_OUT) for row in rows]
@@ -152,7 +152,7 @@ def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
 
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     """A frame as an HTML table."""
-    rows = row_tuples(node, 0, SHOWN_ROWS) if names else []
+    rows = row_tuples(node, 0, SHOWN_ROWS, names) if names else []
     head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell_text(value))}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(footer(node, names) if names else '')}</p>"

@@ -10,12 +10,14 @@ import pyarrow as pa
 
 from sframe_spark.engine.collecting import require_room
 from sframe_spark.engine.materialize import compute, iterate, materialize
+from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, reduce_columns
 from sframe_spark.operators.program import Literal
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.operators.sources import memory_source, source_of
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
@@ -64,13 +66,29 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
 
 def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:
     """Python values of a one-column node."""
-    return decode(rows_of(node, start, stop, as_objects=True).columns[0], node.schema[0])
+    return python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, None)[0]
 
 
-def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[tuple[Any, ...]]:
-    """Rows as tuples of Python values."""
-    chunk = rows_of(node, start, stop, as_objects=True)
-    return list(zip(*[decode(column, kind) for column, kind in zip(chunk.columns, node.schema, strict=True)], strict=True))
+def python_columns(chunk: Chunk, schema: Schema, first_row: int, names: Sequence[str] | None) -> list[list[Any]]:
+    """Python values of each column of some rows, the first of which has that number.
+
+    Raises
+    ------
+    DateTimeRangeError
+        If a date-time is outside the years of Python's; it names the column and the row.
+    """
+    lists = []
+    for position, (column, kind) in enumerate(zip(chunk.columns, schema, strict=True)):
+        try:
+            lists.append(decode(column, kind))
+        except DateTimeRangeError as error:
+            raise error.located(names[position] if names else None, first_row) from error.__cause__
+    return lists
+
+
+def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
+    """Rows as tuples of Python values; errors name columns by ``names``."""
+    return list(zip(*python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, names), strict=True))
 
 
 def numpy_column(node: PlannerNode) -> np.ndarray:
@@ -87,11 +105,12 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
     return np.asarray([value for (value,) in iterate_tuples(node)])
 
 
-def iterate_tuples(node: PlannerNode) -> Iterator[tuple[Any, ...]]:
-    """Rows as tuples, batch by batch, with bounded memory."""
+def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
+    """Rows as tuples, batch by batch, with bounded memory; errors name columns by ``names``."""
+    first_row = 0
     for chunk in iterate(node):
-        lists = [decode(column, kind) for column, kind in zip(chunk.columns, node.schema, strict=True)]
-        yield from zip(*lists, strict=True)
+        yield from zip(*python_columns(chunk, node.schema, first_row, names), strict=True)
+        first_row += chunk.rows
 
 
 def reduce_values(node: PlannerNode, aggregations: Sequence[Aggregation]) -> tuple[Any, ...]:

@@ -127,6 +127,8 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         if stop is None and start < 0:
             raise NegativeSizeError(f"a sequence cannot have {start} rows: give the first number and the one after the last")
         first, last = (0, int(start)) if stop is None else (int(start), int(stop))
+        if last > first and not (first >= -(2**63) and last <= 2**63):
+            raise InvalidArgumentError(f"a sequence from {first} to {last} holds numbers that need more than 64 bits")
         return cls(_node=range_source(first, max(0, last - first)))
 
     @staticmethod

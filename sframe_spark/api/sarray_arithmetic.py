@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.nodes import equal_length, literal_of
 from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.types import INT, ColumnType
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -14,6 +16,7 @@ if TYPE_CHECKING:
 
 
 LOGICAL = ("and_", "or_", "xor")
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
 class Arithmetic:
@@ -35,7 +38,7 @@ class Arithmetic:
                 raise SchemaError("& | ^ combine two SArrays: compare with == or != first, or use apply()")
             if other is None and function not in ("equal", "not_equal"):
                 raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
-            operand = literal_of(other)
+            operand = literal_of(beyond_ints(other, self._node.schema[0]) if function in COMPARISONS else other)
             if function == "floor_divide" and reverse:
                 return SArray(_node=self._divided_into(operand))
         operands = (operand, self._node) if reverse else (self._node, operand)
@@ -137,3 +140,18 @@ class Arithmetic:
     def abs(self) -> SArray:
         """Absolute value of every row."""
         return self._unary("absolute")
+
+
+def beyond_ints(value: Any, column_type: ColumnType) -> Any:
+    """What an int column is compared with: an int that needs more than 64 bits is above (or below) all of its values, as infinity is.
+
+    As a float it would be rounded to a number that some int equals.
+
+    Examples
+    --------
+    >>> beyond_ints(2**63, INT), beyond_ints(-(2**70), INT), beyond_ints(5, INT)
+    (inf, -inf, 5)
+    """
+    if column_type != INT or not isinstance(value, int) or -(2**63) <= value < 2**63:
+        return value
+    return math.inf if value > 0 else -math.inf

@@ -83,7 +83,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Rows in order, as dicts, read in batches."""
         names = self._names
-        return (dict(zip(names, row, strict=True)) for row in iterate_tuples(self._node))
+        return (dict(zip(names, row, strict=True)) for row in iterate_tuples(self._node, names))
 
     def __getitem__(self, key: Any) -> Any:
         """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray is true."""
@@ -97,7 +97,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
             return self.select_columns([key])
         if is_row_index(key):
             index = row_number(key, len(self), "this SFrame")
-            return dict(zip(self._names, row_tuples(self._node, index, index + 1)[0], strict=True))
+            return dict(zip(self._names, row_tuples(self._node, index, index + 1, self._names)[0], strict=True))
         if isinstance(key, slice):
             return SFrame(_node=sliced(self._node, key, self.__len__), _names=self._names)
         if isinstance(key, Sequence) or hasattr(key, "__iter__"):
@@ -127,7 +127,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         return SArray(_node=apply_lambda(self._node, fn, result, self._names))
 
     def _first_dicts(self, count: int) -> list[dict[str, Any]]:
-        return [dict(zip(self._names, row, strict=True)) for row in row_tuples(self._node, 0, count)]
+        return [dict(zip(self._names, row, strict=True)) for row in row_tuples(self._node, 0, count, self._names)]
 
     def flat_map(
         self,
@@ -327,7 +327,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         """
         import pandas
 
-        rows = row_tuples(self._node) if self._names else []
+        rows = row_tuples(self._node, names=self._names) if self._names else []
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
         kinds = [column_type.kind for column_type in self._node.schema]
         # A column of rows takes the type of its values, except that text stays a column of Python objects, where None is None.
@@ -353,7 +353,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         TooLargeError
             If there is no room for them: it says how much they need.
         """
-        return np.array(row_tuples(self._node)).reshape(-1, len(self._names)) if self._names else np.empty(0)
+        return np.array(row_tuples(self._node, names=self._names)).reshape(-1, len(self._names)) if self._names else np.empty(0)
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame, in row order, with this frame's column names.

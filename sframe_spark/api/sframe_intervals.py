@@ -13,7 +13,7 @@ from sframe_spark.api.nodes import rows_of
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_cycles import Cycles
 from sframe_spark.api.sframe_relational import Relational
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.operators.intervals import SIDES, AssignIntervals, Grid, group_by_intervals
@@ -24,7 +24,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType
 from sframe_spark.values.durations import LONGEST, parse_positive_duration
-from sframe_spark.values.temporal import to_microseconds
+from sframe_spark.values.temporal import is_shown, moment_text, to_microseconds
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -233,6 +233,9 @@ def uniform_clock(start: Any, stop: Any, every: Any) -> SFrame:
         raise InvalidArgumentError(f"a clock from {start!r} to {stop!r} every {every!r} has {count} ticks: more than any frame has rows")
     name = "float" if is_float else "zoned datetime" if first_type.is_zoned else first_type.kind
     offset = start.utcoffset() // datetime.timedelta(minutes=1) if first_type.is_zoned else None
+    if first_type.kind == DATETIME_KIND and not is_shown(tick := first + (count - 1) * int(length), offset):
+        clock = f"a clock from {start!r} to {stop!r}"
+        raise DateTimeRangeError(f"{clock} has ticks with the offset of its start, of which {moment_text(tick)} UTC lies outside the years 1 to 9999")
     if name == "int":
         return SFrame(_node=range_source(first, count, int(length)), _names=[TIME])
     begin, step = (float(first), float(length)) if is_float else (first, int(length))

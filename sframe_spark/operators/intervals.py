@@ -10,9 +10,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import ExecutionError
+from sframe_spark.errors import DateTimeRangeError, ExecutionError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.equal_keys import comparable
+from sframe_spark.operators.functions.datetimes import wall_microseconds
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.runs import plain_numbers
 from sframe_spark.operators.sort import sort_rows
@@ -26,6 +27,7 @@ from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
+from sframe_spark.values.temporal import MINUTE, is_shown, moment_text
 
 SIDES = ("left", "right")
 
@@ -132,10 +134,32 @@ class AssignIntervals(Operator):
         labels = pa.array(found, mask=~inside)
         if key.is_numeric:
             return labels
+        self._check_shown(numbers, labels, column, key)
         labels = labels.cast(pa.timestamp("us"))
         if not key.is_zoned:
             return labels
         return pa.StructArray.from_arrays([labels, pc.struct_field(column, "offset")], fields=list(ZONED_PHYSICAL), mask=pa.array(~inside))
+
+    def _check_shown(self, instants: np.ndarray, labels: pa.Array, column: pa.Array, key: ColumnType) -> None:
+        """Refuse labels that no date-time shows.
+
+        Raises
+        ------
+        DateTimeRangeError
+            If there is one.
+        """
+        wall = wall_microseconds(labels, column, key)
+        limits = pc.min_max(wall).as_py()
+        if limits["min"] is None or (is_shown(limits["min"]) and is_shown(limits["max"])):
+            return
+        row = int(np.argmax([label is not None and not is_shown(label) for label in wall.to_pylist()]))
+        side = "start" if self.grid.label == "left" else "end"
+        offset = pc.struct_field(column, "offset")[row].as_py() if key.is_zoned else None
+        time = moment_text(int(instants[row]) + (offset or 0) * MINUTE)
+        raise DateTimeRangeError(
+            f"the {side} of the interval of {self.grid.every} microseconds that holds {time} is {moment_text(wall[row].as_py())}, which lies outside "
+            "the years 1 to 9999: take shorter intervals, the other label, or leave such rows out"
+        )
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The kernel's labels in an Arrow UDF, then a filter."""

@@ -10,8 +10,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, ColumnType
-from sframe_spark.values.temporal import from_microseconds
+from sframe_spark.errors import DateTimeRangeError
+from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
+from sframe_spark.values.temporal import from_microseconds, is_shown, moment_text
 from sframe_spark.values.text import decode_value
 
 
@@ -23,9 +24,24 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
     >>> from sframe_spark.types import ARRAY
     >>> decode(pa.array([[1.0], None], ARRAY.physical), ARRAY)
     [array('d', [1.0]), None]
+
+    Raises
+    ------
+    DateTimeRangeError
+        If a date-time is outside the years of Python's.
     """
     if isinstance(values, pa.ChunkedArray):
-        return [value for chunk in values.chunks for value in decode(chunk, column_type)]
+        values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
+    try:
+        return _decoded(values, column_type)
+    except (OverflowError, ValueError) as error:
+        found = _not_shown(values, column_type)
+        if found is None:
+            raise
+        raise found from error
+
+
+def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
     if column_type.kind in (INT_KIND, FLOAT_KIND):
         return _numbers(values)
     if column_type.kind == ARRAY_KIND:
@@ -38,6 +54,22 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
     if column_type.kind == DICT_KIND:
         return [None if cell is None else dict(cell) for cell in cells]
     return cells
+
+
+def _not_shown(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError | None:
+    """The error about the first date-time that Python cannot show; None when all can be."""
+    if column_type.kind == LIST_KIND and not column_type.is_encoded and pa.types.is_timestamp(values.type.value_type):
+        found = _not_shown(values.flatten(), DATETIME)
+        return None if found is None else DateTimeRangeError(f"in a list, {found.message}")
+    if column_type.kind != DATETIME_KIND:
+        return None
+    instants, offsets = values.flatten() if column_type.is_zoned else (values, pa.nulls(len(values), pa.int32()))
+    for row, (instant, offset) in enumerate(zip(instants.cast(pa.int64()).to_pylist(), offsets.to_pylist(), strict=True)):
+        if instant is not None and not is_shown(instant, offset):
+            what = moment_text(instant) + (" UTC" if offset is not None else "")
+            advice = "leave such rows out, move them with +, or cast the column to int, which counts seconds"
+            return DateTimeRangeError(f"the date-time {what} lies outside the years 1 to 9999, which is all that Python shows: {advice}", row)
+    return None
 
 
 def decode_scalar(value: pa.Scalar, column_type: ColumnType) -> Any:

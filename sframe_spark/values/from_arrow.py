@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import DateTimeRangeError, SchemaError
 from sframe_spark.types import (
     ARRAY,
     DATETIME,
@@ -149,11 +149,32 @@ def _text_values(values: pa.Array) -> pa.Array:
 
 
 def _datetime_values(values: pa.Array) -> pa.Array:
+    _check_microseconds(values)
     return values.cast(DATETIME.physical, safe=False)
+
+
+def _check_microseconds(values: pa.Array) -> None:
+    """Refuse seconds and milliseconds whose microseconds do not fit 64 bits: the cast would let them wrap around.
+
+    Raises
+    ------
+    DateTimeRangeError
+        If there are some.
+    """
+    factor = SECOND // _TICKS_PER_SECOND.get(getattr(values.type, "unit", ""), SECOND)
+    if factor <= 1 or not pa.types.is_timestamp(values.type):
+        return
+    limits = pc.min_max(values.cast(pa.int64())).as_py()
+    for ticks in limits.values():
+        if ticks is not None and not -(2**63) <= ticks * factor < 2**63:
+            raise DateTimeRangeError(
+                f"a time stamp of {ticks} {values.type.unit} since 1970 is no date-time of a column: its microseconds need more than 64 bits"
+            )
 
 
 def _zoned_values(values: pa.Array) -> pa.Array:
     """Give each time stamp the offset its zone had at that moment."""
+    _check_microseconds(values)
     instant = values.cast(pa.timestamp("us", values.type.tz), safe=False)
     wall = pc.local_timestamp(instant).cast(pa.int64())
     utc = instant.cast(pa.int64())
@@ -188,7 +209,12 @@ def list_from_lengths(lengths: pa.Array, elements: pa.Array, data_type: pa.DataT
 def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array:
     """Go through Python values: nested types without a layout in common with ours."""
     read = _reader(values.type)
-    cells = [None if cell is None else read(cell) for cell in values.to_pylist()]
+    try:
+        cells = [None if cell is None else read(cell) for cell in values.to_pylist()]
+    except OverflowError as error:
+        raise DateTimeRangeError(
+            f"in a list or dict, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}"
+        ) from None
     if not column_type.is_encoded:
         items = [None if cell is None else list(plain_dict(cell).items()) for cell in cells]
         return pa.array(items, column_type.physical)

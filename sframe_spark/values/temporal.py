@@ -10,6 +10,8 @@ import datetime
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
@@ -55,6 +57,29 @@ def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:
     if offset is None:
         return microseconds, None
     return microseconds - offset // MICROSECOND, offset // datetime.timedelta(minutes=1)
+
+
+def is_shown(microseconds: int, offset: int | None = None) -> bool:
+    """Whether the wall clock of a date-time lies in the years 1 to 9999.
+
+    Examples
+    --------
+    >>> is_shown(LAST_MICROSECOND), is_shown(LAST_MICROSECOND, 60), is_shown(LAST_MICROSECOND + 1, -60)
+    (True, False, True)
+    """
+    return FIRST_MICROSECOND <= microseconds + (offset or 0) * MINUTE <= LAST_MICROSECOND
+
+
+def moment_text(microseconds: int) -> str:
+    """Write any number of microseconds since 1970 as a date and a time, whatever the year.
+
+    Examples
+    --------
+    >>> moment_text(LAST_MICROSECOND + 1), moment_text(FIRST_MICROSECOND - 1)
+    ('10000-01-01T00:00:00.000000', '0000-12-31T23:59:59.999999')
+    """
+    # Numpy keeps one number for "not a time", the least.
+    return str(np.datetime64(max(microseconds, 1 - 2**63), "us"))
 
 
 @cache

@@ -14,7 +14,7 @@ from sframe_spark.operators.aggregates.base import AggregateFunction, register_a
 from sframe_spark.operators.aggregates.decompositions import of_extremes
 from sframe_spark.operators.aggregates.support import require
 from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
-from sframe_spark.values.decode import decode
+from sframe_spark.values.decode import decode, decode_scalar
 from sframe_spark.values.temporal import to_microseconds
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             if len(numbers) < len(values) and not (skip_nan and len(numbers)):
                 return math.nan
             values = numbers
-        return pc.min_max(values)["max" if largest else "min"].as_py()
+        return decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0])
 
     register_aggregate(AggregateFunction(name, _infer_first, column, reduce, decomposition=of_extremes(reduce)))
 

@@ -7,17 +7,20 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.errors import ExecutionError, SFrameError
+from sframe_spark.operators.error_transport import error_transport
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of
 from sframe_spark.types import DATETIME, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.cast import microseconds_of, seconds_to_microseconds
-from sframe_spark.values.temporal import SECOND
+from sframe_spark.values.temporal import MINUTE, SECOND
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
 # Beyond this many seconds (286,000 years) microseconds do not fit 64 bits. Such seconds, and NaN, move nothing.
 _MOST_SECONDS = 9.0e12
+BEYOND_BITS = "seconds move a date-time beyond the 292,000 years before and after 1970 that 64 bits of microseconds count: add fewer"
 
 
 def shift(moments: Argument, seconds: Argument, column_type: ColumnType, sign: int, rows: int) -> pa.Array:
@@ -26,7 +29,10 @@ def shift(moments: Argument, seconds: Argument, column_type: ColumnType, sign: i
     floats = seconds.cast(pa.float64(), safe=False)
     within = pc.less(pc.abs(floats), _MOST_SECONDS)
     moved = seconds_to_microseconds(pc.if_else(within, floats, 0.0))
-    instants = pc.add(microseconds_of(moments, column_type), pc.multiply(moved, sign)).cast(DATETIME.physical)
+    try:
+        instants = pc.add_checked(microseconds_of(moments, column_type), pc.multiply(moved, sign)).cast(DATETIME.physical)
+    except pa.ArrowInvalid:
+        raise ExecutionError(BEYOND_BITS) from None
     if not column_type.is_zoned:
         return instants
     offsets = pc.struct_field(moments, "offset")
@@ -37,6 +43,21 @@ def difference(left: Argument, right: Argument, types: tuple[ColumnType, ColumnT
     """Seconds from the right date-times to the left ones."""
     microseconds = pc.subtract(microseconds_of(left, types[0]), microseconds_of(right, types[1]))
     return pc.divide(microseconds.cast(pa.float64(), safe=False), float(SECOND))
+
+
+def wall_microseconds(microseconds: pa.Array, moments: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Microseconds as the clock on the wall counts them, where the offsets are those of ``moments``."""
+    if not column_type.is_zoned:
+        return microseconds
+    offsets = pc.fill_null(pc.struct_field(moments, "offset"), 0).cast(pa.int64())
+    return pc.add(microseconds, pc.multiply(offsets, MINUTE))
+
+
+def raised(error: SFrameError, spark_type: str = "bigint") -> Column:
+    """Spark column that raises an error."""
+    from pyspark.sql import functions as F
+
+    return F.raise_error(F.lit(error_transport().packed(error))).cast(spark_type)
 
 
 def microseconds_column(column: Column, column_type: ColumnType) -> Column:
@@ -66,7 +87,11 @@ def shift_column(moments: Column, seconds: Column, column_type: ColumnType, sign
     whole = F.floor(floats)
     fraction = ((floats - whole.cast("double")) * float(SECOND)).cast("bigint")
     moved = F.when(F.abs(floats) < _MOST_SECONDS, whole * SECOND + fraction).when(floats.isNotNull(), F.lit(0))
-    return moment_column(microseconds_column(moments, column_type) + moved * sign, moments, column_type)
+    start = microseconds_column(moments, column_type)
+    total = start + moved * sign
+    # 64 bits wrap around: then the sum lies on the wrong side of the date-time.
+    wrapped = (total < start) != (moved * sign < 0)
+    return moment_column(F.when(wrapped, raised(ExecutionError(BEYOND_BITS))).otherwise(total), moments, column_type)
 
 
 def difference_column(left: Column, right: Column, types: tuple[ColumnType, ColumnType]) -> Column:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.datetimes import microseconds_column, moment_column
+from sframe_spark.operators.functions.datetimes import microseconds_column, moment_column, raised, wall_microseconds
 from sframe_spark.operators.functions.support import (
     INCREASING,
     STRICTLY_INCREASING,
@@ -23,7 +23,7 @@ from sframe_spark.operators.functions.support import (
 )
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.cast import microseconds_of
-from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND
+from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -53,7 +53,8 @@ def _compute(arguments: Sequence[Argument], types: Sequence[ColumnType], paramet
 
 def _moved(moments: pa.Array, duration: pa.Scalar, column_type: ColumnType) -> pa.Array:
     microseconds = _added(microseconds_of(moments, column_type), duration, BEYOND_YEARS)
-    limits = pc.min_max(microseconds)
+    # What counts is the clock on the wall, which is all that Python shows: the instant may lie some hours outside.
+    limits = pc.min_max(wall_microseconds(microseconds, moments, column_type))
     if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
         raise ExecutionError(BEYOND_YEARS)
     instants = microseconds.cast(DATETIME.physical)
@@ -76,15 +77,15 @@ def _build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: t
     key, duration = columns
     if types[0].kind == DATETIME_KIND:
         total = microseconds_column(key, types[0]) + duration
-        beyond = (total < FIRST_MICROSECOND) | (total > LAST_MICROSECOND)
-        error = F.raise_error(F.lit(BEYOND_YEARS)).cast("bigint")
-        return moment_column(F.when(beyond, error).otherwise(total), key, types[0])
+        wall = total + F.coalesce(key["offset"], F.lit(0)).cast("bigint") * MINUTE if types[0].is_zoned else total
+        beyond = (wall < FIRST_MICROSECOND) | (wall > LAST_MICROSECOND)
+        return moment_column(F.when(beyond, raised(ExecutionError(BEYOND_YEARS))).otherwise(total), key, types[0])
     if _infer(types, parameters) == FLOAT:
         return key.cast("double") + duration.cast("double")
     total = key + duration
     # 64 bits wrap around: then the sum lies on the wrong side of the key.
     wrapped = (total < key) != (duration < 0)
-    return F.when(wrapped, F.raise_error(F.lit(BEYOND_INTS)).cast("bigint")).otherwise(total)
+    return F.when(wrapped, raised(ExecutionError(BEYOND_INTS))).otherwise(total)
 
 
 def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:

@@ -35,6 +35,20 @@ def _bound(value: Any) -> int | float | None:
     return int(value) if isinstance(value, bool) else value
 
 
+def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
+    """Both bounds of ints; one that all ints keep is no limit.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If no int keeps one.
+    """
+    lower, upper = _bounds(parameters)
+    if (lower is not None and lower >= 2**63) or (upper is not None and upper < -(2**63)):
+        raise UnsupportedOperationError(f"no int of 64 bits lies between the limits {lower} and {upper}: convert the column to float first")
+    return (None if lower is None or lower < -(2**63) else int(lower), None if upper is None or upper >= 2**63 else int(upper))
+
+
 def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Int stays int unless a limit is a float, NaN included."""
     _bounds(parameters)
@@ -42,7 +56,10 @@ def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
         return types[0]
     if not types[0].is_numeric:
         raise unsupported("clip", types)
-    return INT if types[0] == INT and not any(isinstance(value, float) for value in parameters) else FLOAT
+    if types[0] != INT or any(isinstance(value, float) for value in parameters):
+        return FLOAT
+    _int_bounds(parameters)
+    return INT
 
 
 def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
@@ -50,6 +67,7 @@ def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     if types[0].kind == ARRAY_KIND:
         return map_array(array_of(arguments[0], rows), lambda elements: _clip_elements(elements, lower, upper))
     result = _infer_clip(types, parameters)
+    lower, upper = _int_bounds(parameters) if result == INT else (lower, upper)
     values = array_of(arguments[0], rows)
     values = float_of(values) if result == FLOAT else values
     # Comparisons with NaN are false, so it stays.
@@ -75,6 +93,7 @@ def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], paramete
         return None
     lower, upper = _bounds(parameters)
     spark_type = "bigint" if _infer_clip(types, parameters) == INT else "double"
+    lower, upper = _int_bounds(parameters) if spark_type == "bigint" else (lower, upper)
     column = columns[0].cast(spark_type)
     if lower is not None:
         limit = F.lit(lower).cast(spark_type)
