@@ -128,8 +128,14 @@ class Configuration:
     small_rows = Option(
         262_144,
         whole_number(0),
-        "Row by row work over at most this many rows (of up to 64 columns) runs on the driver; 0 sends everything to Spark.",
+        "Row by row work over at most this many rows runs on the driver if they fit the memory budget; 0 sends everything to Spark.",
         "SFRAME_SPARK_SMALL_ROWS",
+    )
+    memory_budget = Option(
+        128 << 20,
+        whole_number(0),
+        "Bytes of rows that the driver works on, gathers and keeps for one result; more go through Spark, or to disk a batch at a time.",
+        "SFRAME_SPARK_MEMORY_BUDGET",
     )
     single_task_rows = Option(
         20_000,
@@ -166,6 +172,12 @@ class Configuration:
         whole_number(1),
         "Rows that a kernel sees at a time.",
         "SFRAME_SPARK_BATCH_ROWS",
+    )
+    batch_bytes = Option(
+        32 << 20,
+        whole_number(1),
+        "Bytes of rows, about, that a kernel sees at a time; batches of long rows have fewer than batch_rows.",
+        "SFRAME_SPARK_BATCH_BYTES",
     )
     default_segments: Option[int | None] = Option(
         None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.config import config
-from sframe_spark.engine.placement import largest_row_count
+from sframe_spark.engine.placement import is_small
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.planner.graph import consumers, postorder
@@ -23,8 +23,7 @@ def called_again(root: PlannerNode) -> set[int]:
     nodes = list(postorder([root]))
     if not any(calls_python(node) for node in nodes):
         return set()
-    rows = largest_row_count(root)
-    one_pass = rows is not None and rows <= min(config.small_rows, config.batch_rows)
+    one_pass = is_small(root) and all(node.length.at_most is None or node.length.at_most <= config.batch_rows for node in nodes)
     readers = consumers([root])
     again: set[int] = set()
     for node in reversed(nodes):
@@ -33,6 +32,14 @@ def called_again(root: PlannerNode) -> set[int]:
         if not all(_reads_once(reader, node, alone, one_pass) and _once_itself(reader, again) for reader in found.values()):
             again.add(id(node))
     return {id(node) for node in nodes if id(node) in again and calls_python(node)}
+
+
+def needs_one_batch(root: PlannerNode) -> bool:
+    """True when a plan that is run in one pass reads results of a user's function beside those of other batches: all rows are then one batch."""
+    nodes = list(postorder([root]))
+    if not any(map(calls_python, nodes)):
+        return False
+    return not all(node.operator.is_source or node.operator.row_wise or node.operator.name in STREAMING for node in nodes)
 
 
 def _once_itself(reader: PlannerNode, again: set[int]) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
@@ -76,6 +76,13 @@ def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
         entries = adopt(dataset.directory, node.schema)
         require_all_rows(entries, counted, node.length.rows, dataset.directory)
         manifest = dataset.publish(entries)
+    return segment_source(manifest, dataset.handle)
+
+
+def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+    """Rows that come a chunk at a time as a dataset of one segment."""
+    with new_dataset(types, options, order) as dataset:
+        manifest = dataset.publish([write_segment(dataset.directory, 0, types, (chunk.columns for chunk in chunks if chunk.rows))])
     return segment_source(manifest, dataset.handle)
 
 

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any, TypeVar
 
 import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine import query
-from sframe_spark.engine.calls import called_again
+from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, fits_driver, rows_fit
+from sframe_spark.engine.calls import called_again, needs_one_batch
+from sframe_spark.engine.datasets import new_dataset, write_chunk, write_chunks, write_query
 from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
+    BUDGETS_AT_HAND,
     Placement,
     blocking_inputs,
     is_at_hand,
@@ -36,18 +39,24 @@ from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SparkSource, segment_source
 from sframe_spark.operators.suffix_sort import SuffixSort
+from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.graph import consumers, postorder, rebuild
+from sframe_spark.planner.graph import consumers, postorder, rebuild, sizes_of
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
+from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.storage.manifest import SegmentEntry
 
 Result = TypeVar("Result")
 
 # A Spark task costs some ten milliseconds, so a range should be worth it.
 LEAST_TASK_ROWS = 65_536
+LEAST_TASK_BYTES = 32 << 20
+# A segment is read by a task at a time.
+LARGEST_TASK_BYTES = 1 << 30
+Placed = tuple[PlannerNode, Placement]
 
 
 @attrs.define(eq=False)
@@ -119,9 +128,10 @@ class Executor:
     def _place(self, node: PlannerNode, children: list[tuple[PlannerNode, Placement]]) -> tuple[PlannerNode, Placement]:
         """Place a node, executing inputs that stand in its way."""
         if isinstance(node.operator, (GroupBy, Reduce)) and node.operator.has_whole_kernel:
-            done = self._whole_on_driver(node, children[0])
+            done, child = self._whole_on_driver(node, children[0])
             if done is not None:
                 return done
+            children = [child]
         if isinstance(node.operator, DecomposableOperator):
             parts = self._from_parts(node, node.operator, children[0])
             if parts is not None:
@@ -156,9 +166,13 @@ class Executor:
         return [done.get(id(below), (below, placement)) for below, placement in children]
 
     def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
-        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
+        inner = self._inner()
         source = inner._run_tasks(node, placement) if lacks_key(node.operator) else inner.run_section(node, placement)
         return source, Placement(True, base_rows=known_rows(source))
+
+    def _inner(self) -> Executor:
+        """An executor of what lies below the result."""
+        return attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
 
     def _fit_for_query(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
         """An input of a Spark query: a query itself, a section that Spark can inline, or an executed source."""
@@ -171,21 +185,27 @@ class Executor:
             return node, placement
         return self._executed(node, placement)
 
-    def _whole_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
-        """A node whose kernel takes all rows of its input at once, where these are few, or in memory to be made one row."""
+    def _whole_on_driver(self, node: PlannerNode, child: Placed) -> tuple[Placed | None, Placed]:
+        """A node whose kernel takes all rows of its input at once, where these are few, or in memory to be made one row; and its input.
+
+        An input whose rows turned out to take too much memory has been computed.
+        """
         below, placement = child
         if not placement.segment or not (is_small(below) or (isinstance(node.operator, Reduce) and is_at_hand(below))):
-            return None
-        chunk = node.operator.kernel([self._run_on_driver(below, placement)], [below.facts])
-        source = PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))
-        return source, Placement(True, base_rows=chunk.rows)
+            return None, child
+        source = below if isinstance(below.operator, MemorySource) else self._inner()._run_on_driver(below, placement, BUDGETS_AT_HAND)
+        if not isinstance(source.operator, MemorySource):
+            return None, (source, Placement(True, base_rows=source.length.known_rows))
+        chunk = node.operator.kernel([source.operator.read_all()], [below.facts])
+        result = PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))
+        return (result, Placement(True, base_rows=chunk.rows)), child
 
     def _from_parts(
         self, node: PlannerNode, operator: DecomposableOperator, child: tuple[PlannerNode, Placement]
     ) -> tuple[PlannerNode, Placement] | None:
         """A node whose rows follow from a part that each task makes of its range of the input."""
         below, placement = child
-        if not placement.segment or not operator.decomposes([below.facts]):
+        if not placement.segment or not operator.decomposes([below.facts]) or not parts_are_small(operator, below):
             return None
         tasks = self._range_tasks(with_stored_tables(below), placement)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
@@ -214,41 +234,49 @@ class Executor:
             return self._run_query(node)
         if is_small(node):
             self.log.append(f"driver: {node.operator_type} over {placement.rows_to_run} rows")
-            return self._keep(self._run_on_driver(node, placement), node)
+            return self._run_on_driver(node, placement)
         return self._run_tasks(node, placement)
 
-    def _run_on_driver(self, node: PlannerNode, placement: Placement) -> Chunk:
-        runner = PlanRunner(FlatPlan.of(node))
-        return concatenate(list(runner.stream(0, placement.rows_to_run, config.batch_rows)), node.schema)
+    def _run_on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
+        """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
+        runner, rows = PlanRunner(FlatPlan.of(node)), placement.rows_to_run
+        stream = runner.pieces(0, rows, True, rows) if needs_one_batch(node) else runner.stream(0, rows, config.batch_rows)
+        chunks: list[Chunk] = []
+        size = 0
+        for chunk in stream:
+            chunks.append(chunk)
+            size += chunk.size
+            if size > budgets * config.memory_budget:
+                self.log.append(f"disk: {node.operator_type} has more than {config.memory_budget} bytes")
+                return write_chunks(chain(taken(chunks), stream), node.schema, self.options, recorded_order(node))
+        return self._keep(concatenate(chunks, node.schema), node)
 
     def _run_query(self, node: PlannerNode) -> PlannerNode:
         self.log.append(f"query: {node.operator_type}")
         node = with_stored_tables(node)
-        bound = node.length.at_most
-        if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
+        if self.options.directory is None and fits_driver(node, self.options.in_memory):
             return self._keep(query.collect(node), node)
-        if isinstance(node.operator, GroupBy) and self.options.directory is None and few_groups(node.inputs[0], node.operator.keys):
+        if self._may_be_few_groups(node):
             chunk = query.collect_few(node, self.options.in_memory)
             if chunk is not None:
                 return self._keep(chunk, node)
-        from sframe_spark.engine.datasets import write_query
-
         return write_query(node, self.options)
+
+    def _may_be_few_groups(self, node: PlannerNode) -> bool:
+        """True for groups that fit the driver's memory if they are few, and probably are."""
+        if not isinstance(node.operator, GroupBy) or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
+            return False
+        return few_groups(node.inputs[0], node.operator.keys)
 
     def _snapshot(self, node: PlannerNode) -> PlannerNode:
         """A user's DataFrame written as it comes, so that its row order is fixed once."""
-        from sframe_spark.engine.datasets import write_query
-
         self.log.append("snapshot of a Spark DataFrame")
         return write_query(node, attrs.evolve(self.options, directory=None, names=None))
 
     def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
-        from sframe_spark.engine.datasets import new_dataset
-
         tasks = self._range_tasks(with_stored_tables(node), placement)
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
-        bound = node.length.at_most
-        if bound is not None and bound <= self.options.in_memory and self.options.directory is None:
+        if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
             return self._keep(concatenate([read_stream(part) for part in parts], node.schema), node)
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
@@ -258,16 +286,18 @@ class Executor:
         return segment_source(manifest, dataset.handle)
 
     def _range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
-        return self._with_states(FlatPlan.of(node), self._ranges(placement.rows_to_run))
+        plan = FlatPlan.of(node)
+        return self._with_states(plan, self._ranges(placement.rows_to_run, max(row_bytes(sizes, 0) for sizes in plan.sizes)))
 
-    def _ranges(self, rows: int) -> list[tuple[int, int]]:
-        """Row ranges of tasks: as many as asked for, else enough for all cores but none too small or too large."""
+    def _ranges(self, rows: int, size: float) -> list[tuple[int, int]]:
+        """Row ranges of tasks, given the bytes of a row: as many as asked for, else enough for all cores but none too small or too large."""
         from sframe_spark.session.session import default_parallelism, get_session
 
         count = self.options.segments or config.default_segments
         if count is None:
             cores = default_parallelism(get_session())
-            count = max(1, min(cores, -(-rows // LEAST_TASK_ROWS)), -(-rows // config.segment_rows))
+            worth = max(-(-rows // LEAST_TASK_ROWS), int(rows * size) // LEAST_TASK_BYTES)
+            count = max(1, min(rows, cores, worth), -(-rows // config.segment_rows), min(rows, int(rows * size) // LARGEST_TASK_BYTES))
         bounds = [rows * i // count for i in range(count + 1)]
         return list(pairwise(bounds))
 
@@ -291,8 +321,6 @@ class Executor:
 
     def _keep(self, chunk: Chunk, node: PlannerNode) -> PlannerNode:
         if self.options.directory is not None:
-            from sframe_spark.engine.datasets import write_chunk
-
             return write_chunk(chunk, node.schema, self.options, recorded_order(node))
         source = MemorySource.of(chunk, node.schema, recorded_order(node))
         return PlannerNode(source)
@@ -301,6 +329,19 @@ class Executor:
 def with_full_sort(node: PlannerNode) -> PlannerNode:
     """A sort of all rows in place of one that sorts ties."""
     return Sort(node.operator.by).make_planner_node(*node.inputs) if isinstance(node.operator, SuffixSort) else node
+
+
+def taken(chunks: list[Chunk]) -> Iterator[Chunk]:
+    """Chunks, each let go as it is passed on."""
+    while chunks:
+        yield chunks.pop(0)
+
+
+def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
+    """True when the driver can hold what tasks send it: first rows may be long ones."""
+    if not isinstance(operator, TopRows):
+        return True
+    return operator.rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES
 
 
 def run_range_works(works: list[Any], description: str) -> list[Any]:

@@ -7,6 +7,7 @@ from collections.abc import Hashable
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine.budgets import weight_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import RowWise, calls_python
 from sframe_spark.operators.segment_parts import lacks_key
@@ -19,10 +20,10 @@ from sframe_spark.planner.operator import Need, SequentialOperator
 MOST_STEPS_IN_SPARK = 120
 # Spark plans are trees: a node read twice is planned twice, so a frame appended to itself doubles with every append.
 MOST_BRANCHES_IN_SPARK = 64
-# A row of more columns counts as several where the driver's memory is the limit.
-COLUMNS_IN_A_ROW = 64
 # Of more rows in the driver's memory Spark's cores make up for sending them.
 MOST_ROWS_AT_HAND = 16_777_216
+# What is in memory already needs little more, unless columns are computed.
+BUDGETS_AT_HAND = 4
 IN_MEMORY = (MemorySource, RangeSource, ConstantSource)
 
 
@@ -146,29 +147,12 @@ def spark_can_inline(root: PlannerNode) -> bool:
     return True
 
 
-def largest_row_count(root: PlannerNode) -> int | None:
-    """Largest number of rows anywhere below a node if every leaf can be read by row range on the driver, else None.
-
-    Rows of more than ``COLUMNS_IN_A_ROW`` columns count as several, since it is memory that is short. Sources in which rows are only looked up do not
-    count: as many of their blocks are read as the rows that look need, a few at a time.
-    """
-    largest = 0
-    nodes = list(postorder([root]))
-    read = {id(child) for node in nodes for slot, child in enumerate(node.inputs) if node.operator.requires(slot) is not Need.LOOKUP}
-    for node in nodes:
-        if not node.inputs and not node.operator.is_source:
-            return None
-        looked_up = node.operator.is_source and node is not root and id(node) not in read
-        # Rows without a bound are those of operators above leaves that are counted.
-        if not looked_up and node.length.at_most is not None:
-            largest = max(largest, node.length.at_most * max(1, -(-node.facts.width // COLUMNS_IN_A_ROW)))
-    return largest
-
-
 def is_small(root: PlannerNode) -> bool:
-    """True when a section has so few rows that its kernels run on the driver."""
-    rows = largest_row_count(root)
-    return rows is not None and rows <= config.small_rows and config.small_rows > 0
+    """True when a section has so few rows, of so few bytes, that its kernels run on the driver."""
+    if not config.small_rows:
+        return False
+    weight = weight_of(root)
+    return weight is not None and weight.rows <= config.small_rows and weight.size <= config.memory_budget
 
 
 def is_at_hand(root: PlannerNode) -> bool:
@@ -176,8 +160,8 @@ def is_at_hand(root: PlannerNode) -> bool:
 
     A user's function is none of Arrow's: its rows are worth more than one core.
     """
-    rows = largest_row_count(root)
-    if rows is None or rows > MOST_ROWS_AT_HAND or not config.small_rows:
+    weight = weight_of(root) if config.small_rows else None
+    if weight is None or weight.rows > MOST_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:
         return False
     nodes = list(postorder([root]))
     return all(bool(node.inputs) or isinstance(node.operator, IN_MEMORY) for node in nodes) and not any(map(calls_python, nodes))

@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.counts import observed_rows
 from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
@@ -20,10 +21,11 @@ from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.spark_columns import fit
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.graph import fold, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import QuerySize, get_session, get_sources, shuffle_partitions
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
@@ -40,6 +42,12 @@ Value = TypeVar("Value")
 
 # An exchange has more partitions than usual if one would be larger than this.
 LARGE_PARTITION_BYTES = 128 << 20
+
+# Few rows that take more than this are not few.
+ONE_TASK_BYTES = 32 << 20
+
+# Number of the row, and what Spark adds to each.
+BYTES_OF_KEY = 24
 
 # Every running task holds a row group, which Spark does not count, until it is full: Parquet's default of 128 MiB is half
 # a small heap. Whoever reads from the middle of one decodes it from its start, so it has no more rows than one of ours.
@@ -76,21 +84,21 @@ def size_of(root: PlannerNode) -> QuerySize:
     """How much data a query has; rows that nobody has counted may be many."""
     if fits_one_task(root):
         return QuerySize.FEW_ROWS
-    known = 0
+    known = 0.0
     for node in postorder([root]):
         if node.inputs:
             continue
         if node.length.at_most is None:
             return QuerySize.LARGE
-        known += node.length.at_most * row_bytes(node.schema)
+        known += node.length.at_most * row_bytes_in_spark(node)
     if known <= LARGE_PARTITION_BYTES or known <= LARGE_PARTITION_BYTES * shuffle_partitions():
         return QuerySize.USUAL
     return QuerySize.LARGE
 
 
-def row_bytes(schema: Schema) -> int:
-    """About what a row of numbers takes in Spark's memory, with its hidden key."""
-    return 8 * (len(schema) + 3)
+def row_bytes_in_spark(source: PlannerNode) -> float:
+    """About what a row of a source takes in Spark's memory, with its hidden key."""
+    return row_bytes(sizes_of(source)[id(source)], UNKNOWN_BYTES) + BYTES_OF_KEY
 
 
 def fits_one_task(root: PlannerNode) -> bool:
@@ -99,7 +107,10 @@ def fits_one_task(root: PlannerNode) -> bool:
     if any(isinstance(node.operator, SparkSource) for node in nodes):
         return False
     bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator_type == "append"]
-    return all(bound is not None and bound <= config.single_task_rows for bound in bounds) and config.single_task_rows > 0
+    if not config.single_task_rows or not all(bound is not None and bound <= config.single_task_rows for bound in bounds):
+        return False
+    sources = [node for node in nodes if not node.inputs]
+    return sum(node.length.at_most * row_bytes_in_spark(node) for node in sources if node.length.at_most is not None) <= ONE_TASK_BYTES
 
 
 def collect(root: PlannerNode) -> Chunk:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.known_order import origin_of_order
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement, blocking_inputs, is_at_hand, is_small, largest_row_count, place
+from sframe_spark.engine.placement import Placement, blocking_inputs, is_at_hand, is_small, place
 from sframe_spark.engine.reasons_left_out import reasons_of_firing
 from sframe_spark.engine.witnesses import not_known
 from sframe_spark.operators.asof_join import AsofJoin
@@ -140,7 +141,7 @@ def reason_of_group_by(node: PlannerNode, operator: GroupBy, names: ColumnNames,
     """Why rows are exchanged to be grouped."""
     child, keys = node.inputs[0], names.listed(node, range(len(operator.keys)))
     if fits_in_memory(child):
-        return f"group_by on {keys}: no exchange: few rows (at most {largest_row_count(child)}) are grouped in one place"
+        return f"group_by on {keys}: no exchange: few rows ({most_rows(child)}) are grouped in one place"
     if not runs_as_kernels(child):
         why = "its input is the result of a Spark query"
     elif not one_value_per_group(child, operator.keys):
@@ -165,6 +166,12 @@ def reason_of_streaming(node: PlannerNode, operator: StreamingGroupBy, names: Co
     return f"{title}: no exchange: {known}; groups that cross row ranges are put together from partial results"
 
 
+def most_rows(node: PlannerNode) -> str:
+    """How many rows there may be in a plan."""
+    weight = weight_of(node)
+    return "any number" if weight is None else f"at most {weight.rows}"
+
+
 def fits_in_memory(node: PlannerNode) -> bool:
     """True when a node has few rows and is computed without a Spark query."""
     return runs_as_kernels(node) and is_small(node)
@@ -174,7 +181,7 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
     """How a single row is made of all rows."""
     child = node.inputs[0]
     if operator.has_whole_kernel and fits_in_memory(child):
-        return f"reduce[{operator.describe()}]: no exchange: few rows (at most {largest_row_count(child)}) are read in one place"
+        return f"reduce[{operator.describe()}]: no exchange: few rows ({most_rows(child)}) are read in one place"
     if operator.has_whole_kernel and runs_as_kernels(child) and is_at_hand(child):
         return f"reduce[{operator.describe()}]: no exchange: all rows are in the driver's memory"
     if operator.decomposes([child.facts]) and runs_as_kernels(child):
@@ -271,10 +278,7 @@ def computed_first(plan: PlannerNode) -> dict[int, list[int]]:
 
 def reason_of_result(plan: PlannerNode) -> Iterator[str]:
     """Where the rows of the result are kept."""
-    limit = MaterializeOptions().in_memory
-    bound = plan.length.at_most
     if not plan.operator.is_source:
-        where = (
-            f"in the driver's memory, as they are at most {bound}" if bound is not None and bound <= limit else "in segments on disk, not gathered"
-        )
+        few = fits_driver(plan, MaterializeOptions().in_memory)
+        where = f"in the driver's memory, as they are at most {plan.length.at_most}" if few else "in segments on disk, not gathered"
         yield f"rows of the result are kept {where}"

@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
 from typing import Any, TypeVar
 
 import attrs
 
+from sframe_spark.config import config
+from sframe_spark.engine.batches import BatchSize
 from sframe_spark.errors import ConversionError
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.sources import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import ALL_ROWS, Need, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 
 Value = TypeVar("Value")
 Interval = tuple[int, int]
@@ -34,11 +38,17 @@ class FlatPlan:
         Places of each operator's inputs.
     facts
         Facts of each place.
+    sizes
+        About how many bytes the columns of each place take in a row.
+    batch_bytes
+        Bytes of rows that kernels should see at a time.
     """
 
     operators: tuple[Operator, ...]
     inputs: tuple[tuple[int, ...], ...]
     facts: tuple[Facts, ...]
+    sizes: tuple[Sizes, ...]
+    batch_bytes: int
 
     @classmethod
     def of(cls, root: PlannerNode) -> FlatPlan:
@@ -46,7 +56,9 @@ class FlatPlan:
         nodes = list(postorder([root]))
         places = {id(node): place for place, node in enumerate(nodes)}
         inputs = tuple(tuple(places[id(child)] for child in node.inputs) for node in nodes)
-        return cls(tuple(node.operator for node in nodes), inputs, tuple(node.facts for node in nodes))
+        sizes = sizes_of(root)
+        operators, facts = tuple(node.operator for node in nodes), tuple(node.facts for node in nodes)
+        return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), config.batch_bytes)
 
     def below(self, place: int) -> FlatPlan:
         """The plan whose root is the operator at a place."""
@@ -57,7 +69,8 @@ class FlatPlan:
         order = sorted(keep)
         moved = {old: new for new, old in enumerate(order)}
         inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
-        return FlatPlan(tuple(self.operators[i] for i in order), inputs, tuple(self.facts[i] for i in order))
+        operators, facts = tuple(self.operators[i] for i in order), tuple(self.facts[i] for i in order)
+        return FlatPlan(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
 
     def sequential_places(self) -> list[int]:
         """Places of operators with a running state, inputs first."""
@@ -99,6 +112,16 @@ class FlatPlan:
             stages[stage].append(place)
         return stages
 
+    def batch_size(self, places: Iterable[int]) -> BatchSize:
+        """How many rows of these places make a batch."""
+        sizes = [self.sizes[place] for place in places]
+        known = not any(None in found for found in sizes)
+        return BatchSize(self.batch_bytes, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
+
+    def uneven(self) -> frozenset[int]:
+        """Places with a column whose values differ in length."""
+        return frozenset(place for place, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
+
 
 class PlanRunner:
     """Computes the root's rows for consecutive intervals of the section's base rows.
@@ -116,6 +139,8 @@ class PlanRunner:
         self.states = dict(states or {})
         self.looked_up = plan.looked_up()
         self.stages = plan.stages()
+        self.batches = [plan.batch_size(places) for places in self.stages]
+        self.uneven = plan.uneven()
         self.lookups: dict[int, Lookup] = {}
         for place in plan.sequential_places():
             if place not in self.states:
@@ -137,21 +162,24 @@ class PlanRunner:
     def _stage(self, number: int, wanted: Wanted, final: bool, most_rows: int) -> Iterator[tuple[Values, bool]]:
         """Values at the places of a stage, once for each piece of what the stage before it makes, and whether it is the last."""
         if not number:
-            yield self._evaluated(0, wanted, {}, final), True
+            start, stop = wanted[-1][0]
+            yield self._evaluated(0, wanted, {}, final, stop - start), True
             return
         place = self.stages[number][0]
         operator, facts = self.plan.operators[place], self.plan.input_facts(place)
         (interval,) = wanted[place]
         children = self._children(place, interval)
+        batch = self.batches[number]
         for below, is_last_below in self._stage(number - 1, wanted, final, most_rows):
             inputs = self._inputs(place, [below[child] for child in children])
-            for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: most_rows)):
+            for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: batch.rows(most_rows))):
                 is_last = is_last_below and is_last_piece
-                yield self._evaluated(number, wanted, {(place, interval): piece}, final and is_last), is_last
+                yield self._evaluated(number, wanted, {(place, interval): piece}, final and is_last, piece.rows), is_last
 
-    def _evaluated(self, number: int, wanted: Wanted, values: Values, final: bool) -> Values:
-        """Values at the places of a stage that somebody still reads, given that of the operator it begins with."""
+    def _evaluated(self, number: int, wanted: Wanted, values: Values, final: bool, rows: int) -> Values:
+        """Values at the places of a stage that somebody still reads, given that of the operator it begins with; ``rows``: those it starts from."""
         remaining = self._reads(number, wanted)
+        largest = 0
         for place in self.stages[number]:
             for interval in wanted[place]:
                 if (place, interval) in values:
@@ -159,10 +187,13 @@ class PlanRunner:
                 children = self._children(place, interval)
                 inputs = self._inputs(place, [values[child] for child in children])
                 values[(place, interval)] = self._compute(place, self.plan.operators[place], inputs, interval, [c[1] for c in children], final)
+                if place in self.uneven:
+                    largest = max(largest, values[(place, interval)].size)
                 for child in children:
                     remaining[child] -= 1
                     if not remaining[child]:
                         del values[child]
+        self.batches[number].saw(rows, largest)
         return values
 
     def stream(self, start: int, stop: int, batch_rows: int, final: bool = True) -> Iterator[Chunk]:
@@ -170,9 +201,26 @@ class PlanRunner:
         if stop <= start:
             yield from self.pieces(start, start, final, batch_rows)
             return
-        for first in range(start, stop, batch_rows):
-            last = min(first + batch_rows, stop)
+        first = start
+        while first < stop:
+            last = self.end_of_batch(first, stop, batch_rows)
             yield from self.pieces(first, last, final and last == stop, batch_rows)
+            first = last
+
+    def end_of_batch(self, first: int, stop: int, batch_rows: int) -> int:
+        """Where a batch of base rows from ``first`` ends: after so many, or sooner where rows are long."""
+        last = min(first + self.batches[0].rows(batch_rows), stop)
+        sources = [place for place in self.stages[0] if place in self.uneven and self.plan.operators[place].is_source]
+        # Rows in one part of a source may be longer than those in another.
+        while sources and last - first > 1 and self._bytes_read(sources, first, last) > 2 * self.plan.batch_bytes:
+            last = first + (last - first) // 2
+        return last
+
+    def _bytes_read(self, sources: Sequence[int], start: int, stop: int) -> float:
+        """What rows of some sources take, of those that are read for some base rows."""
+        wanted = self._wanted(start, stop)
+        read = [(self.plan.operators[place], interval) for place in sources for interval in wanted[place]]
+        return sum((row_bytes(source.sizes_between(*interval), 0) for source, interval in read if isinstance(source, Source)), 0.0)
 
     def _children(self, place: int, interval: Interval) -> list[tuple[int, Interval]]:
         operator = self.plan.operators[place]
@@ -259,25 +307,33 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
     operator = plan.operators[place]
     assert isinstance(operator, SequentialOperator)
     facts = plan.input_facts(place)
-    total = None
     children = [plan.below(child) for child in plan.inputs[place]]
     runners = [PlanRunner(child, _states_below(plan, plan.inputs[place][i], states)) for i, child in enumerate(children)]
-    streams = [runner.stream(start, stop, batch_rows, final=False) for runner in runners]
     stateless = not any(child.sequential_places() for child in children)
-    position = start
-    for inputs in zip(*streams, strict=True):
-        part = operator.summarize(list(inputs), facts)
-        total = part if total is None else operator.combine(total, part)
-        position = min(position + batch_rows, stop)
-        if stateless and operator.ends_suffice(total):
-            break
-    last = None
-    while position < stop and (last is None or not operator.ends_suffice(last)):
-        first = max(position, stop - batch_rows)
-        part = operator.summarize([runner.run(first, stop) for runner in runners], facts)
-        last = part if last is None else operator.combine(part, last)
+
+    def part_of(first: int, last: int) -> Any:
+        """The state of some rows; those that many are made of come in pieces."""
+        if len(runners) == 1:
+            pieces = runners[0].pieces(first, last, False, batch_rows)
+            return reduce(operator.combine, (operator.summarize([piece], facts) for piece in pieces))
+        return operator.summarize([runner.run(first, last) for runner in runners], facts)
+
+    def end_of_batch(first: int) -> int:
+        return min(runner.end_of_batch(first, stop, batch_rows) for runner in runners)
+
+    position = end_of_batch(start)
+    step = max(position - start, 1)
+    total = part_of(start, position)
+    while position < stop and not (stateless and operator.ends_suffice(total)):
+        last = end_of_batch(position)
+        total, position, step = operator.combine(total, part_of(position, last)), last, last - position
+    end: Any = None
+    while position < stop and (end is None or not operator.ends_suffice(end)):
+        first = max(position, stop - step)
+        part = part_of(first, stop)
+        end = part if end is None else operator.combine(part, end)
         stop = first
-    return total if last is None else operator.combine(total, last)
+    return total if end is None else operator.combine(total, end)
 
 
 def _states_below(plan: FlatPlan, place: int, states: dict[int, Any]) -> dict[int, Any]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.placement import largest_row_count
+from sframe_spark.engine.batches import FIRST_ROWS, GROWTH
+from sframe_spark.engine.budgets import rows_fit, weight_of
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.columns import Project
 from sframe_spark.operators.elementwise import RowWise, origins
@@ -26,7 +27,6 @@ MOST_FIRST_ROWS = 10_000
 # Rows looked at before a parallel job is the better way; calls of a user's function are a hundred times dearer than kernels.
 SCANNED_ROWS = 2_000_000
 SCANNED_ROWS_WITH_FUNCTION = 16_384
-FIRST_BATCH = 4_096
 SAMPLE_ROWS = 16_384
 
 
@@ -35,24 +35,24 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
 
     None when a bounded look at the first base rows does not give them: they are then worth a parallel job.
     """
-    if count > MOST_FIRST_ROWS or not config.small_rows or largest_row_count(root) is None:
+    if count > MOST_FIRST_ROWS or not config.small_rows or weight_of(root) is None or not rows_fit(root, count):
         return None
     budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_function(root) else SCANNED_ROWS
     runner = PlanRunner(FlatPlan.of(root))
     found: list[Chunk] = []
-    left, position, size, made = count, 0, FIRST_BATCH, 0
+    left, position, size, made = count, 0, FIRST_ROWS, 0
     while left > 0 and position < base_rows:
-        stop = min(position + size, base_rows)
-        for piece in runner.pieces(position, stop, stop == base_rows, FIRST_BATCH):
+        stop = runner.end_of_batch(position, base_rows, size)
+        for piece in runner.pieces(position, stop, stop == base_rows, FIRST_ROWS):
             # Where one row becomes many, it is these that take time.
-            made += FIRST_BATCH
-            if max(position, made - FIRST_BATCH) >= budget:
+            made += FIRST_ROWS
+            if max(position, made - FIRST_ROWS) >= budget:
                 return None
             found.append(piece.slice(0, left))
             left -= found[-1].rows
             if not left:
                 break
-        position, size = stop, min(size * 4, config.batch_rows)
+        position, size = stop, min(size * GROWTH, config.batch_rows)
     return concatenate(found, root.schema)
 
 

@@ -6,12 +6,14 @@ from collections.abc import Iterable
 
 import attrs
 
+from sframe_spark.engine.budgets import SENT_BYTES
 from sframe_spark.engine.datasets import write_chunk
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource
 from sframe_spark.planner.graph import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import get_session
 from sframe_spark.session.workers import reads_our_files
 from sframe_spark.storage.writer import ROWS_PER_GROUP
@@ -30,9 +32,10 @@ def with_stored_tables(root: PlannerNode) -> PlannerNode:
 
 
 def is_worth_storing(table: MemorySource) -> bool:
-    """True for many rows, and most of those that would be written."""
+    """True for many rows, or long ones, and most of those that would be written."""
     rows = table.stop - table.start
-    return bool(table.positions) and rows > ROWS_PER_GROUP and 2 * rows >= table.data.rows
+    is_large = rows > ROWS_PER_GROUP or row_bytes(table.sizes_between(0, rows), 0) > SENT_BYTES
+    return bool(table.positions) and is_large and 2 * rows >= table.data.rows
 
 
 def as_segments(table: MemorySource, wanted: Iterable[int]) -> SegmentSource:

@@ -12,7 +12,7 @@ import attrs
 
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.executed_plans import recorded_plans
-from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.executor import Executor, Placed
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import is_materialized, optimize
 from sframe_spark.engine.options import MaterializeOptions
@@ -77,12 +77,12 @@ class ObservedExecutor(Executor):
         self.sections.append(Section(DRIVER, node, result, plans))
         return result
 
-    def _whole_on_driver(self, node: PlannerNode, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
+    def _whole_on_driver(self, node: PlannerNode, child: Placed) -> tuple[Placed | None, Placed]:
         with recorded_plans() as plans:
-            done = super()._whole_on_driver(node, child)
+            done, computed = super()._whole_on_driver(node, child)
         if done is not None:
             self.sections.append(Section(DRIVER, node.with_inputs([child[0]]), done[0], plans))
-        return done
+        return done, computed
 
     def _first_rows(self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
         with recorded_plans() as plans:

@@ -19,7 +19,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.planner.sizes import Sizes, fixed_size
+from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.session import require_frame_open
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder
 from sframe_spark.types import INT, ColumnType
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 MOST_ROWS_KEPT_OPEN = 20_000
+MOST_BYTES_KEPT_OPEN = 4 << 20
 # Where a table remembers the dataset of its columns.
 STORED = "stored columns"
 
@@ -143,7 +144,8 @@ class MemorySource(Source):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A local relation with the row number as key."""
-        if self.stop - self.start > MOST_ROWS_KEPT_OPEN:
+        rows = self.stop - self.start
+        if rows > MOST_ROWS_KEPT_OPEN or row_bytes(self.sizes_between(0, rows), 0) > MOST_BYTES_KEPT_OPEN:
             return self._local_relation(context)
         # The key holds the data, whose identity is therefore not given to another table while the relation is kept.
         key = ("memory", self.data, self.positions, self.start, self.stop)
@@ -317,6 +319,10 @@ class SparkSource(Operator):
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types given when the source was made."""
         return self.types
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """How long texts are is not known."""
+        return tuple(map(fixed_size, schema))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """The DataFrame itself, without a key."""

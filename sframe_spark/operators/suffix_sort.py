@@ -23,6 +23,7 @@ from sframe_spark.types import ColumnType
 
 # Rows that tie are sorted in memory, and those at the edge of a range of rows pass through the driver.
 MOST_TIES = 262_144
+MOST_TIED_BYTES = 256 << 20
 
 
 @register
@@ -60,7 +61,7 @@ class SuffixSort(Reordering, RunOperator):
         """
         starts = run_starts([table.columns[p] for p in self.prefix], [schema[p] for p in self.prefix], table.rows)
         lengths = np.diff([*starts.tolist(), table.rows])
-        if len(lengths) and lengths.max() > MOST_TIES:
+        if len(lengths) and (lengths.max() > MOST_TIES or lengths.max() * (table.size / table.rows) > MOST_TIED_BYTES):
             raise RunTooLongError(f"{lengths.max()} rows are equal in {describe_order(self.by[: self.held])}: too many to be sorted in memory")
         return table, run_numbers(starts, table.rows)
 

@@ -15,6 +15,8 @@ from sframe_spark.storage.reader import intersecting
 MOST_GROUPS = 8
 # Rows of a group that are read to learn how long values are that are stored once and referred to.
 SAMPLE_ROWS = 512
+# Row groups that cannot be larger in memory are not looked into.
+WORTH_A_LOOK = 16 << 20
 # Offset and validity of a value of variable length, and of each value in a list.
 BYTES_OF_PLACE = 5.0
 
@@ -81,17 +83,19 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int) -> flo
     leaves = [leaf for leaf in leaves if leaf.path_in_schema == name or leaf.path_in_schema.startswith(f"{name}.")]
     if not rows or not leaves:
         return 0.0
-    total, is_referred_to = 0.0, False
+    total, longest = 0.0, 0.0
     for leaf in leaves:
         if leaf.path_in_schema != name:
             total += leaf.num_values * BYTES_OF_PLACE
         if leaf.physical_type in ("BYTE_ARRAY", "FIXED_LEN_BYTE_ARRAY"):
             total += leaf.total_uncompressed_size
             total += leaf.num_values * BYTES_OF_PLACE
-            is_referred_to = is_referred_to or any("DICTIONARY" in encoding for encoding in leaf.encodings)
+            if any("DICTIONARY" in encoding for encoding in leaf.encodings):
+                # No value is longer than all that is stored, of which each row may hold the longest.
+                longest = max(longest, float(leaf.num_values) * leaf.total_uncompressed_size)
         else:
             total += leaf.num_values * 8
-    return max(total / rows, _sampled(location, footer, name, group)) if is_referred_to else total / rows
+    return max(total / rows, _sampled(location, footer, name, group)) if longest > WORTH_A_LOOK else total / rows
 
 
 def _sampled(location: str, footer: Footer, name: str, group: int) -> float:

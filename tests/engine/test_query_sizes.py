@@ -8,7 +8,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.query import LARGE_PARTITION_BYTES, lower, row_bytes, size_of
+from sframe_spark.engine.query import LARGE_PARTITION_BYTES, lower, row_bytes_in_spark, size_of
 from sframe_spark.operators.sources import RangeSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, get_session, shuffle_partitions
@@ -23,7 +23,7 @@ def rows(count: int) -> PlannerNode:
 
 
 def most_usual_rows() -> int:
-    return shuffle_partitions() * LARGE_PARTITION_BYTES // row_bytes(rows(1).schema)
+    return shuffle_partitions() * LARGE_PARTITION_BYTES // int(row_bytes_in_spark(rows(1)))
 
 
 def test_size_follows_the_rows_of_the_sources() -> None:

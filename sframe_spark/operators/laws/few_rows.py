@@ -12,9 +12,10 @@ from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import MOST_TIES, SuffixSort
 from sframe_spark.operators.top_rows import TopRows
-from sframe_spark.planner.graph import runs_as_kernels
+from sframe_spark.planner.graph import runs_as_kernels, sizes_of
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.sizes import row_bytes
 
 
 @law("sort(x, by) = suffix_sort(x, by) where x has few rows", stage="pushdown", on="sort")
@@ -60,6 +61,8 @@ def join_with_few(node: PlannerNode) -> PlannerNode | None:
 
 
 def are_few(node: PlannerNode, most: int) -> bool:
-    """True when a node has at most so many rows and is computed without a Spark query."""
+    """True when a node has at most so many rows, which fit the memory budget, and is computed without a Spark query."""
     bound = node.length.at_most
-    return bound is not None and bound <= min(most, MOST_TIES) and runs_as_kernels(node)
+    if bound is None or bound > min(most, MOST_TIES) or not runs_as_kernels(node):
+        return False
+    return bound * row_bytes(sizes_of(node)[id(node)], 0) <= config.memory_budget
