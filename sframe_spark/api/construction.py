@@ -159,16 +159,14 @@ def frame_from_parquet(path: str) -> Frame:
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
     """A Spark DataFrame of the rows in order, under the frame's names."""
     from sframe_spark.engine.executor import Executor
-    from sframe_spark.engine.lock import GRAPH_LOCK
-    from sframe_spark.engine.materialize import optimize
+    from sframe_spark.engine.looks import look
+    from sframe_spark.engine.materialize import materialize
     from sframe_spark.engine.options import MaterializeOptions
     from sframe_spark.engine.query import lower
     from sframe_spark.planner.graph import postorder
     from sframe_spark.storage.temporary import temporary_store
 
-    with GRAPH_LOCK:
-        plan = optimize(node)
-    section, _ = Executor(MaterializeOptions()).for_query(plan)
+    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
     # The DataFrame, and those made of it, may outlive the frame whose rows they read.
     temporary_store().keep([node.operator for node in postorder([section]) if not node.inputs])
     return lower(section).sorted().toDF(*names)

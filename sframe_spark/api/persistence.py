@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.materialize import optimize
+from sframe_spark.engine.looks import Look, look
+from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
@@ -48,14 +49,16 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     """
     target = normalised(path_text(path))
     check_replaceable(target)
-    with GRAPH_LOCK:
-        plan = optimize(node)
-    source = plan.operator
+    look(node, partial(_save_plan, target=target, names=tuple(names)), materialize)
+
+
+def _save_plan(found: Look, target: str, names: tuple[str, ...]) -> None:
+    source = found.plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
-        save_dataset([source.manifest], target, names=tuple(names))
+        save_dataset([source.manifest], target, names=names)
         return
     with staged(target) as staging:
-        Executor(MaterializeOptions(directory=staging, names=tuple(names))).save(plan)
+        Executor(MaterializeOptions(directory=staging, names=names), owned=found.owned).save(found.plan)
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:

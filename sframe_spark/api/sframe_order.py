@@ -13,6 +13,7 @@ from sframe_spark.engine.materialize import materialize, optimize
 from sframe_spark.engine.order_check import find_break
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.assumed_order import assume_order
+from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.properties.relation import requirement
 from sframe_spark.planner.properties_of import is_in_order, properties_of
 
@@ -191,6 +192,9 @@ class Orders(Relational):
             self._check_order(by)
         with GRAPH_LOCK:
             plan = optimize(self._node) if verify else self._node
+            if calls_users(plan):
+                # The results of users' functions stay with the nodes that call them.
+                return self._new(assume_order(self._node, by), self._names)
             return self._new(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 
     def _check_order(self, by: list[tuple[int, bool]]) -> None:

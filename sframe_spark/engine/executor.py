@@ -15,6 +15,7 @@ from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, fits_driver, 
 from sframe_spark.engine.calls import called_again, needs_one_batch
 from sframe_spark.engine.datasets import new_dataset, write_chunk, write_chunks, write_query
 from sframe_spark.engine.dispatch import run_tasks
+from sframe_spark.engine.looks import require_owned
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     BUDGETS_AT_HAND,
@@ -69,10 +70,13 @@ class Executor:
         Options of the materialisation.
     log
         Filled with one line per section that ran: what, where and over how many rows.
+    owned
+        ``id`` of the memos of those applications of users' functions that may be made in Spark tasks (see :mod:`sframe_spark.engine.looks`).
     """
 
     options: MaterializeOptions
     log: list[str] = attrs.Factory(list)
+    owned: frozenset[int] = frozenset()
 
     def execute(self, root: PlannerNode) -> PlannerNode:
         """A source node that holds the rows of ``root``."""
@@ -99,6 +103,7 @@ class Executor:
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one Spark query, with what cannot be part of it already executed."""
         node, placement = self._with_full_sorts_if_needed(lambda plan: self._fit_for_query(*self.section(plan)), root)
+        require_owned(node, self.owned)
         return with_stored_tables(node), placement
 
     def _with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
@@ -252,6 +257,7 @@ class Executor:
         return self._keep(concatenate(chunks, node.schema), node)
 
     def _run_query(self, node: PlannerNode) -> PlannerNode:
+        require_owned(node, self.owned)
         self.log.append(f"query: {node.operator_type}")
         node = with_stored_tables(node)
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
@@ -286,6 +292,7 @@ class Executor:
         return segment_source(manifest, dataset.handle)
 
     def _range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
+        require_owned(node, self.owned)
         plan = FlatPlan.of(node)
         return self._with_states(plan, self._ranges(placement.rows_to_run, max(row_bytes(sizes, 0) for sizes in plan.sizes)))
 

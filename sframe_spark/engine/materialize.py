@@ -2,36 +2,23 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine.actions import Action
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.looks import Look, look, optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.infer import current_facts, known_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.optimizer import Trace
 from sframe_spark.values.decode import decode
-
-
-@attrs.define(eq=False)
-class Action:
-    """A materialisation in flight: others wait on ``done``; ``error`` is what it failed with."""
-
-    done: threading.Event = attrs.Factory(threading.Event)
-    error: BaseException | None = None
-
-
-def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
-    """Equivalent plan after the laws; the graph itself is unchanged."""
-    return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)
 
 
 def is_materialized(node: PlannerNode) -> bool:
@@ -52,17 +39,18 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
     """Execute a node and splice the result into its place; every graph that holds the node sees a source from then on."""
     chosen = options or MaterializeOptions()
     while not is_materialized(node) or chosen.directory is not None:
-        with GRAPH_LOCK:
-            action = node.action
-            owner = action is None
-            if owner:
-                action = node.action = Action()
-                plan = optimize(node) if not chosen.naive else node
-        if not owner:
-            action.done.wait()
-            continue
-        _own(node, plan, action, chosen)
-        break
+        action, busy = Action(), None
+        try:
+            with GRAPH_LOCK:
+                busy = node.action
+                if busy is None:
+                    action.claim([node])
+            if busy is None:
+                _own(node, chosen)
+                break
+        finally:
+            action.release()
+        busy.wait()
     with GRAPH_LOCK:
         # What lies beside materialised rows knows their number from then on, though nothing was spliced into its own place.
         node.facts = current_facts(node)
@@ -72,20 +60,21 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
     return node
 
 
-def _own(node: PlannerNode, plan: PlannerNode, action: Action, options: MaterializeOptions) -> None:
-    try:
-        source = Executor(options).execute(plan)
-        if config.check == "result" and not options.naive:
+def _own(node: PlannerNode, options: MaterializeOptions) -> None:
+    """Compute a node on which the caller holds an action."""
+    # A function is called once for each row, so its own node is not computed a second time by another plan.
+    calls = bool(functions_of(node))
+    compared = config.check == "result" and not options.naive and not calls
+
+    def run(chosen: Look) -> None:
+        naive = options.naive and not calls
+        source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned).execute(node if naive else chosen.plan)
+        if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
             node.splice(source)
-    except BaseException as error:
-        action.error = error
-        raise
-    finally:
-        with GRAPH_LOCK:
-            node.action = None
-        action.done.set()
+
+    look(node, run, materialize, becomes=True, first=options.naive or config.check == "result")
 
 
 def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
@@ -107,10 +96,9 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
-    """A source with the node's rows; the node itself is left as it is."""
-    with GRAPH_LOCK:
-        plan = optimize(node)
-    return Executor(options or MaterializeOptions()).execute(plan)
+    """A source with the node's rows; of the graph only what calls users' functions may be materialised."""
+    chosen = options or MaterializeOptions()
+    return look(node, lambda found: Executor(chosen, owned=found.owned).execute(found.plan), materialize)
 
 
 def read_all(node: PlannerNode) -> Chunk:
@@ -127,3 +115,6 @@ def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]
 
     # Nodes built before those below them were materialised do not know their length; the plan does.
     yield from PlanRunner(FlatPlan.of(plan)).stream(0, known_rows(plan), batch_rows or config.batch_rows)
+
+
+__all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all"]

@@ -7,14 +7,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from functools import partial
 
 import attrs
 
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.executed_plans import recorded_plans
 from sframe_spark.engine.executor import Executor, Placed
-from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.materialize import is_materialized, optimize
+from sframe_spark.engine.looks import Look, look
+from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import Placement, is_small
 from sframe_spark.engine.runner import FlatPlan
@@ -24,7 +25,6 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator
-from sframe_spark.planner.optimizer import Trace
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
 
@@ -125,13 +125,14 @@ def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
         If the session is one of Spark Connect.
     """
     require_classic_session()
-    trace = Trace()
-    with GRAPH_LOCK:
-        plan = optimize(node, None, trace)
-    executor = ObservedExecutor(MaterializeOptions())
-    result = plan if is_materialized(plan) else executor.execute(plan)
-    known = names_of_sections(executor.sections, result, names, ColumnNames.of_plan(plan, names, trace, node))
-    return report(Run(plan, trace, result, executor.sections, known))
+    return look(node, partial(_verified, names=names), materialize)
+
+
+def _verified(found: Look, names: Sequence[str]) -> list[str]:
+    executor = ObservedExecutor(MaterializeOptions(), owned=found.owned)
+    result = found.plan if is_materialized(found.plan) else executor.execute(found.plan)
+    known = names_of_sections(executor.sections, result, names, ColumnNames.of_plan(found.plan, names, found.trace, found.graph))
+    return report(Run(found.plan, found.trace, result, executor.sections, known))
 
 
 def names_of_sections(sections: Sequence[Section], result: PlannerNode, top: Sequence[str], names: ColumnNames) -> ColumnNames:

@@ -42,11 +42,14 @@ class CycleFunction:
         Names of the new columns.
     single
         The function returns a list.
+    numbered
+        The column after those that the function sees is the number of the row in the frame.
     """
 
     function: PythonFunction
     columns: tuple[str, ...]
     single: bool
+    numbered: bool = False
 
     def __call__(self, rows: list[dict[str, Any]]) -> list[list[Any]]:
         """Values of each new column for the rows of one cycle.
@@ -128,14 +131,27 @@ class MapCycles(RunOperator):
         names = self.function.function.names or ()
         lists = [decode(table.columns[i], schema[i]) for i in range(len(names))]
         rows = [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)]
-        added: list[list[Any]] = [[None] * table.rows for _ in self.types]
-        bounds = [*grouping.starts.tolist(), table.rows]
-        for start, stop in itertools.pairwise(bounds):
-            places = order[start:stop].tolist()
-            for column, values in zip(added, self.function([rows[place] for place in places]), strict=True):
-                for place, value in zip(places, values, strict=True):
-                    column[place] = value
-        return Chunk((*table.columns, *[self._encoded(i, column) for i, column in enumerate(added)]), table.rows)
+        cycles = [order[start:stop].tolist() for start, stop in itertools.pairwise([*grouping.starts.tolist(), table.rows])]
+
+        def call(places: np.ndarray) -> tuple[Chunk, None]:
+            return self._called(rows, cycles, places), None
+
+        memo = self.function.function.memo
+        if memo is None or not self.function.numbered:
+            added = self._called(rows, cycles, np.arange(table.rows))
+        else:
+            added = memo.completed(np.asarray(table.columns[len(names)]), call)
+        return Chunk((*table.columns, *added.columns), table.rows)
+
+    def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], wanted: np.ndarray) -> Chunk:
+        """The new columns of some rows, which are all rows of some of the cycles."""
+        chosen = set(wanted.tolist())
+        added: list[dict[int, Any]] = [{} for _ in self.types]
+        for places in cycles:
+            if places[0] in chosen:
+                for column, values in zip(added, self.function([rows[place] for place in places]), strict=True):
+                    column.update(zip(places, values, strict=True))
+        return Chunk(tuple(self._encoded(i, [column[place] for place in wanted.tolist()]) for i, column in enumerate(added)), wanted.size)
 
     def _encoded(self, index: int, values: list[Any]) -> pa.Array:
         column_type, name = self.types[index], self.function.columns[index]
@@ -190,6 +206,6 @@ def map_cycles(node: PlannerNode, on: int, by: Sequence[int], function: CycleFun
     """The node's rows in their places, then the columns that a function makes of all rows of one time and key."""
     width = node.facts.width
     numbered = sort_rows(zip_columns(node, row_number(node)), [(on, True)])
-    mapped = MapCycles(function, tuple(types), (on,), tuple(by)).make_planner_node(numbered)
+    mapped = MapCycles(attrs.evolve(function, numbered=True), tuple(types), (on,), tuple(by)).make_planner_node(numbered)
     placed = sort_rows(mapped, [(width, True)])
     return project(placed, [*range(width), *range(width + 1, width + 1 + len(types))])

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, ClassVar
 
 import attrs
+import numpy as np
+import pyarrow as pa
 
+from sframe_spark.operators.call_memo import CallMemo
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.user_errors import error_like, user_error
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
@@ -50,20 +54,52 @@ class FlatMap(Operator):
 
     def pieces(self, inputs: Sequence[Chunk], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
         """One call per row, results given on as soon as there are enough; those of one row are never more than the function itself made."""
-        chunk = inputs[0]
-        lists = [decode(column, column_type) for column, column_type in zip(chunk.columns, facts[0].schema, strict=True)]
-        names = self.function.names or ()
+        chunk, schema = inputs[0], facts[0].schema
+        memo = self.function.memo
+        if memo is None or not self.function.numbered:
+            yield from self._streamed(chunk, schema, most_rows)
+        elif not memo.keeps and memo.knows_none(np.asarray(chunk.columns[-1])):
+            yield from self._streamed(chunk.select(range(len(schema) - 1)), schema[:-1], most_rows)
+        else:
+            yield from self._remembered(memo, chunk, schema, most_rows)
+
+    def _streamed(self, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
         waiting: list[Sequence[Any]] = []
-        for values in zip(*lists, strict=True):
-            waiting.extend(self._call(dict(zip(names, values, strict=True))))
+        for found in self._called(chunk, schema):
+            waiting.extend(found)
             while len(waiting) > (most := most_rows()):
                 yield self._encoded(waiting[:most])
                 waiting = waiting[most:]
         yield self._encoded(waiting)
 
+    def _remembered(self, memo: CallMemo, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """A few rows at a time, as many as give no more than is asked for by the look of those before."""
+        start, step, waiting = 0, chunk.rows if most_rows() == ALL_ROWS else 1, Chunk.empty(self.types)
+        while start < chunk.rows:
+            part = chunk.slice(start, start + step)
+            found = memo.completed(np.asarray(part.columns[-1]), partial(self._call_for, part, schema))
+            waiting = joined(waiting, found)
+            while waiting.rows > (most := most_rows()):
+                yield waiting.slice(0, most)
+                waiting = waiting.slice(most, waiting.rows)
+            start += step
+            step = max(1, min(2 * step, most_rows() * part.rows // max(found.rows, 1)))
+        yield waiting
+
+    def _call_for(self, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
+        """The results for some rows, whose last column is their number, and how many each gives."""
+        chosen = Chunk(tuple(column.take(pa.array(places)) for column in chunk.columns[:-1]), places.size)
+        lists = list(self._called(chosen, schema[:-1]))
+        return self._encoded([row for rows in lists for row in rows]), np.array([len(rows) for rows in lists], dtype=np.int64)
+
+    def _called(self, chunk: Chunk, schema: Schema) -> Iterator[list[Sequence[Any]]]:
+        lists = [decode(column, column_type) for column, column_type in zip(chunk.columns, schema, strict=True)]
+        names = self.function.names or ()
+        for values in zip(*lists, strict=True):
+            yield self._call(dict(zip(names, values, strict=True)))
+
     def _encoded(self, rows: Sequence[Sequence[Any]]) -> Chunk:
-        columns = [encode([row[i] for row in rows], column_type) for i, column_type in enumerate(self.types)]
-        return Chunk(tuple(columns), len(rows))
+        return rows_as_chunk(rows, self.types)
 
     def _call(self, row: dict[str, Any]) -> list[Sequence[Any]]:
         try:
@@ -99,10 +135,14 @@ class FlatMap(Operator):
         return self.function.describe()
 
 
+def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType]) -> Chunk:
+    """Rows of values as columns of some types."""
+    columns = [encode([row[i] for row in rows], column_type) for i, column_type in enumerate(types)]
+    return Chunk(tuple(columns), len(rows))
+
+
 def flat_map_batches(operator: FlatMap, schema: Schema, hidden: int) -> Callable[[Any], Any]:
     """The function that Spark runs over batches: results carry the hidden columns of the row they come from."""
-    import pyarrow as pa
-
     from sframe_spark.operators.error_transport import error_transport
     from sframe_spark.operators.spark_columns import fit
 

@@ -7,12 +7,15 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import UserFunctionError
+from sframe_spark.operators.call_memo import CallMemo
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.user_errors import error_like, shown, user_error
 from sframe_spark.operators.worker import load_function, pack_function
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
@@ -32,12 +35,18 @@ class PythonFunction:
         Names of the argument columns when the function takes a row as a dict; None when it takes one value.
     skip_missing
         Missing values are not given to the function: the result is missing.
+    memo
+        What this application of the function gave so far; None: nobody keeps it. Compared by identity: a function applied twice makes two columns.
+    numbered
+        The last argument is the number of the row: rows whose results the memo has are not given to the function.
     """
 
     function: Callable[[Any], Any] = attrs.field(eq=id)
     result: ColumnType = attrs.field()
     names: tuple[str, ...] | None = None
     skip_missing: bool = False
+    memo: CallMemo | None = attrs.field(default=None, eq=id, repr=False)
+    numbered: bool = False
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By value or by the name of its module, which a worker finds where this process does."""
@@ -48,7 +57,8 @@ class PythonFunction:
             advice = "Let the function make what it needs itself, or give it plain values"
             # Only errors of this class pass through PySpark as they are.
             raise error_like(pickle.PicklingError, f"{reason}. {advice}.") from None
-        return _unpacked, (packed, self.result, self.names, self.skip_missing)
+        memo = self.memo.sent() if self.memo is not None and self.numbered else None
+        return _unpacked, (packed, self.result, self.names, self.skip_missing, memo, self.numbered)
 
     def infer(self, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
         """The declared result type."""
@@ -56,6 +66,18 @@ class PythonFunction:
 
     def kernel(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
         """Results for a run of rows, one call per row in row order."""
+        if not self.numbered:
+            return self._called(arguments, types, rows)
+        assert self.memo is not None
+        values = [scalar_array(a, rows) if isinstance(a, pa.Scalar) else a for a in arguments]
+
+        def call(places: np.ndarray) -> tuple[Chunk, None]:
+            chosen = values[:-1] if places.size == rows else [value.take(pa.array(places)) for value in values[:-1]]
+            return Chunk.of([self._called(chosen, types[:-1], places.size)]), None
+
+        return self.memo.completed(np.asarray(values[-1]), call).columns[0]
+
+    def _called(self, arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
         lists = [decode(scalar_array(a, rows) if isinstance(a, pa.Scalar) else a, t) for a, t in zip(arguments, types, strict=True)]
         results = self._call(self._keeping() if self.result.kind in (LIST_KIND, ARRAY_KIND) else self.function, self._values(lists, rows))
         try:
@@ -109,8 +131,8 @@ class PythonFunction:
         return describe_function(self.function)
 
 
-def _unpacked(packed: tuple[Any, ...], result: ColumnType, names: tuple[str, ...] | None, skip_missing: bool) -> PythonFunction:
-    return PythonFunction(load_function(*packed), result, names, skip_missing)
+def _unpacked(packed: tuple[Any, ...], *rest: Any) -> PythonFunction:
+    return PythonFunction(load_function(*packed), *rest)
 
 
 def kept(result: Any) -> Any:

@@ -24,7 +24,7 @@ class PlannerNode:
         Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
     """
 
-    __slots__ = ("__weakref__", "action", "facts", "inputs", "known", "names", "operator")
+    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "known", "names", "operator")
 
     def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
         self.operator = operator
@@ -33,6 +33,8 @@ class PlannerNode:
             raise PlanInvariantError(f"{operator.name} takes {operator.arity} input(s), got {len(self.inputs)}")
         self.facts = infer_facts(operator, self.inputs) if facts is None else facts
         self.action: Any = None
+        # What users' functions that the operator calls gave for rows looked at so far (operators.user_calls).
+        self.calls: Any = ()
         # What `planner.properties_of` found lately; it follows from operator and inputs.
         self.known: Any = None
         # What users called the columns first, for messages only: no plan and no result depends on it.
@@ -86,6 +88,7 @@ class PlannerNode:
         length = replacement.length if replacement.length.rows is not None else self.length
         self.operator = replacement.operator
         self.inputs = replacement.inputs
+        self.calls = ()
         self.facts = Facts(self.schema, length, self.facts.domain)
 
     def __repr__(self) -> str:

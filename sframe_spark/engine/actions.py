@@ -1,0 +1,47 @@
+"""Actions in flight: who works on a node, for whom others wait."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterable
+
+import attrs
+
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.errors import ExecutionError
+from sframe_spark.planner.node import PlannerNode
+
+
+@attrs.define(eq=False)
+class Action:
+    """Work in flight on a node: others wait on ``done``."""
+
+    done: threading.Event = attrs.Factory(threading.Event)
+    nodes: list[PlannerNode] = attrs.Factory(list)
+    thread: int = attrs.Factory(threading.get_ident)
+
+    def wait(self) -> None:
+        """Wait until the work is done, whether it succeeded or not.
+
+        Raises
+        ------
+        ExecutionError
+            If the work waits for this very thread: it would never be done.
+        """
+        if self.thread == threading.get_ident():
+            raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
+        self.done.wait()
+
+    def claim(self, nodes: Iterable[PlannerNode]) -> None:
+        """Take nodes on which nobody works; the caller holds the lock."""
+        for node in nodes:
+            self.nodes.append(node)
+            node.action = self
+
+    def release(self) -> None:
+        """Let the waiting threads go on."""
+        with GRAPH_LOCK:
+            for node in self.nodes:
+                if node.action is self:
+                    node.action = None
+        self.done.set()

@@ -1,0 +1,214 @@
+"""Looks: every door runs its plan through here, so that a user's function is called once for each row, whoever looks (docs/decisions/once-per-row.md).
+
+The node that calls a function owns its results. A look takes the nodes whose functions its plan calls; others wait until it is done. Few rows are
+computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is
+materialised, or something above it through which alone it can be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.actions import Action
+from sframe_spark.engine.holders import held_below
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.placement import is_small
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.call_memo import MemoFullError
+from sframe_spark.operators.columns import Project, Zip, first_columns, project
+from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.operators.rows import SliceRows
+from sframe_spark.operators.user_calls import calls_users, complete_source, functions_of, memos_in, with_memos
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+
+Result = TypeVar("Result")
+
+class CallsElsewhereError(Exception):
+    """A Spark task would call functions that are called on the driver, or by others; ``memos`` tells which."""
+
+    def __init__(self, memos: Sequence[int]) -> None:
+        super().__init__("a plan calls functions that it does not own")
+        self.memos = memos
+
+
+@attrs.frozen(eq=False)
+class Look:
+    """What one run may do.
+
+    Parameters
+    ----------
+    plan
+        The plan after the laws.
+    graph
+        The graph that was planned.
+    trace
+        The laws that fired.
+    calls
+        Nodes whose functions the plan calls.
+    owned
+        ``id`` of the memos of the applications that may be made in Spark tasks.
+    missing
+        Nodes to be materialised first; nothing is run then.
+    shown
+        Nodes whose rows are columns of the result, with these columns.
+    """
+
+    plan: PlannerNode
+    graph: PlannerNode
+    trace: Trace
+    calls: Sequence[PlannerNode] = ()
+    owned: frozenset[int] = frozenset()
+    missing: Sequence[PlannerNode] = ()
+    shown: Sequence[tuple[PlannerNode, Sequence[int]]] = ()
+
+
+def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
+    """Equivalent plan after the laws; the graph itself is unchanged."""
+    return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)
+
+
+def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
+    """Let plans pass whose users' functions may be called in Spark tasks.
+
+    Raises
+    ------
+    CallsElsewhereError
+        If others would call them for the same rows.
+    """
+    others = [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
+    if others:
+        raise CallsElsewhereError(others)
+
+
+def look(
+    root: PlannerNode, run: Callable[[Look], Result], make: Callable[[PlannerNode], object], becomes: bool = False, first: bool = False
+) -> Result:
+    """Plan a graph and run the plan, when nobody else calls the functions that it calls.
+
+    Parameters
+    ----------
+    root
+        The graph.
+    run
+        Runs a plan; may run again if it turns out that functions would be called in Spark tasks.
+    make
+        Materialises a node.
+    becomes
+        The result takes the place of ``root``, on which the caller holds an action.
+    first
+        All functions below the root are called first.
+    """
+    tried = False
+    while True:
+        action = Action()
+        try:
+            with GRAPH_LOCK:
+                chosen = plan_look(root, becomes, first, tried)
+                busy = next((node.action for node in chosen.calls if node.action is not None), None)
+                if busy is None and not chosen.missing:
+                    action.claim(chosen.calls)
+            if busy is None and not chosen.missing:
+                result = run(chosen)
+                settle(root, chosen)
+                return result
+        except (CallsElsewhereError, MemoFullError):
+            if tried:
+                raise PlanInvariantError("a plan calls functions that it does not own") from None
+            tried = True
+            continue
+        finally:
+            action.release()
+        if chosen.missing:
+            make(chosen.missing[0])
+        elif busy is not None:
+            busy.wait()
+
+
+def settle(root: PlannerNode, done: Look) -> None:
+    """Replace nodes whose results are all known now by these."""
+    with GRAPH_LOCK:
+        for node, columns in done.shown:
+            node.splice(project(root, columns))
+        for node in done.calls:
+            source = complete_source(node)
+            if source is not None:
+                node.splice(source)
+
+
+def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Look:
+    """What a look at a graph may run now, or what it has to wait for."""
+    trace = Trace()
+    if not calls_users(root):
+        return Look(optimize(root, None, trace), root, trace)
+    held = held_below(root) if becomes else set()
+    graph, owners = with_memos(root, everywhere=True, kept=root if becomes else None)
+    plan = optimize(graph, None, trace)
+    called = called_nodes(plan, owners)
+    others = [node for node in called if not (becomes and node is root)]
+    if first:
+        everything = [node for node in postorder([root]) if node is not root and functions_of(node)]
+        if everything:
+            return Look(plan, graph, trace, missing=topmost(root, everything))
+    shown = shown_nodes(root, others) if becomes else []
+    if not called or (not tried and (is_small(plan) or takes_few(root))):
+        return Look(plan, graph, trace, others, shown=shown)
+    seen = {id(node) for node, _ in shown}
+    missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
+    if missing:
+        return Look(plan, graph, trace, missing=topmost(root, missing))
+    return _plan_for_tasks(root, becomes, shown)
+
+
+def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> Look:
+    """A plan whose functions are called in Spark tasks."""
+    trace = Trace()
+    graph, owners = with_memos(root, everywhere=False)
+    plan = optimize(graph, None, trace)
+    owned = frozenset(map(id, memos_in(plan)))
+    others = [node for node in called_nodes(plan, owners) if not (becomes and node is root)]
+    return Look(plan, graph, trace, others, owned, shown=shown)
+
+
+def takes_few(root: PlannerNode) -> bool:
+    """True for the first rows of something: functions are called for few rows, or it turns out that they are not."""
+    return isinstance(root.operator, SliceRows) and root.operator.stop is not None
+
+
+def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
+    """The nodes whose functions a plan calls."""
+    return list({id(owners[id(memo)]): owners[id(memo)] for memo in memos_in(plan)}.values())
+
+
+def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
+    """Those of some nodes below ``root`` that are below none of the others."""
+    wanted = {id(node) for node in nodes}
+    below: set[int] = set()
+    for node in reversed(list(postorder([root]))):
+        if id(node) in below or id(node) in wanted:
+            below.update(id(child) for child in node.inputs)
+    return [node for node in nodes if id(node) not in below]
+
+
+def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
+    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns."""
+    wanted = {id(node): node for node in nodes}
+    places: dict[int, dict[int, int]] = {}
+    waiting: list[tuple[PlannerNode, list[tuple[int, int]]]] = [(root, [(column, column) for column in range(root.facts.width)])]
+    while waiting:
+        node, columns = waiting.pop()
+        if id(node) in wanted and node is not root:
+            places.setdefault(id(node), {}).update(columns)
+        elif isinstance(node.operator, Project):
+            waiting.append((node.inputs[0], [(node.operator.positions[column], place) for column, place in columns]))
+        elif isinstance(node.operator, Zip):
+            starts = first_columns([child.facts for child in node.inputs])
+            for start, child in zip(starts, node.inputs, strict=True):
+                waiting.append((child, [(column - start, place) for column, place in columns if start <= column < start + child.facts.width]))
+    whole = [(wanted[key], found) for key, found in places.items() if len(found) == wanted[key].facts.width]
+    return [(node, [found[column] for column in range(len(found))]) for node, found in whole]

@@ -1,0 +1,162 @@
+"""Applications of users' functions in a graph, and the memos of what they gave.
+
+An application is a node: a function applied twice makes two columns. Laws copy operators into plans of other nodes; the memo that a function
+carries there tells whose application it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+import numpy as np
+
+from sframe_spark.operators.call_memo import CallMemo
+from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.cycles import MapCycles
+from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
+from sframe_spark.operators.flat_map import FlatMap
+from sframe_spark.operators.program import Program, Register, Step
+from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.row_number import RowNumber
+from sframe_spark.operators.sources import MemorySource, RangeSource
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.node import PlannerNode
+
+
+def program_of(node: PlannerNode) -> Program:
+    """The program of a row-wise node."""
+    assert isinstance(node.operator, RowWise)
+    return node.operator.program(sum(child.facts.width for child in node.inputs))
+
+
+def functions_of(node: PlannerNode) -> list[PythonFunction]:
+    """The users' functions that a node calls itself."""
+    operator = node.operator
+    if isinstance(operator, (LambdaTransform, FlatMap)):
+        return [operator.function]
+    if isinstance(operator, MapCycles):
+        return [operator.function.function]
+    if not isinstance(operator, RowWise):
+        return []
+    return [step.function for step in program_of(node).steps if isinstance(step.function, PythonFunction)]
+
+
+def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:
+    """The memos of all applications that a plan makes."""
+    for node in postorder([plan]):
+        yield from (function.memo for function in functions_of(node) if function.memo is not None)
+
+
+def calls_users(root: PlannerNode) -> bool:
+    """True when a node of the graph calls a user's function."""
+    return any(functions_of(node) for node in postorder([root]))
+
+
+def memos_of(node: PlannerNode) -> Sequence[CallMemo]:
+    """The memos of a node's applications, in the order of :func:`functions_of`; new ones where it has none."""
+    if not node.calls:
+        node.calls = tuple(CallMemo() for _ in functions_of(node))
+    memos: Sequence[CallMemo] = node.calls
+    return memos
+
+
+def remember_first(node: PlannerNode, found: Chunk, counts: Sequence[int] | None = None, numbers: Sequence[int] | None = None) -> None:
+    """Let a node know what its function gave for some rows, the first ones unless their numbers are given, when its type was looked for."""
+    sizes = np.ones(found.rows, dtype=np.int64) if counts is None else np.array(counts, dtype=np.int64)
+    rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
+    if rows.size:
+        order = np.argsort(rows)
+        memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else _picked(found, order), sizes[order]))
+
+
+def _picked(rows: Chunk, order: np.ndarray) -> Chunk:
+    return Chunk(tuple(column.take(order) for column in rows.columns), rows.rows)
+
+
+def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = None) -> tuple[PlannerNode, dict[int, PlannerNode]]:
+    """The graph with each application carrying its memo, and the node of each memo by the memo's ``id``.
+
+    Parameters
+    ----------
+    root
+        The graph, which stays as it is.
+    everywhere
+        Every application also gets the numbers of its rows, by which results are looked up and remembered; otherwise only those of which some
+        rows have been computed, and none remembers more.
+    kept
+        A node all of whose results are kept: its memo remembers no more.
+    """
+    owners: dict[int, PlannerNode] = {}
+    numbers: dict[int, PlannerNode] = {}
+
+    def rebuilt(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+        if not functions_of(node):
+            return _named_like(node, node.with_inputs(inputs))
+        memos = memos_of(node) if everywhere and node is not kept else [memo.sent() for memo in memos_of(node)]
+        owners.update((id(memo), node) for memo in memos)
+        wanted = everywhere or any(memo.numbers.size for memo in memos)
+        if wanted and not isinstance(node.operator, MapCycles):
+            below = node.inputs[0]
+            if id(below) not in numbers:
+                numbers[id(below)] = row_numbers(inputs[0])
+            inputs = [*inputs, numbers[id(below)]]
+        return _named_like(node, _applied(node, inputs, memos, wanted))
+
+    return fold([root], rebuilt)[id(root)], owners
+
+
+def _named_like(node: PlannerNode, rebuilt: PlannerNode) -> PlannerNode:
+    if rebuilt is not node:
+        rebuilt.names = node.names
+    return rebuilt
+
+
+def row_numbers(node: PlannerNode) -> PlannerNode:
+    """The number of each row, beside the rows."""
+    rows = node.length.rows
+    operator = RowNumber() if rows is None else RangeSource(0, rows)
+    return operator.make_planner_node(*([node] if rows is None else []))
+
+
+def _applied(node: PlannerNode, inputs: Sequence[PlannerNode], memos: Sequence[CallMemo], numbered: bool) -> PlannerNode:
+    """A node that calls users' functions, over inputs of which the last are row numbers if it is numbered, with memos."""
+    operator = node.operator
+    if isinstance(operator, MapCycles):
+        function = attrs.evolve(operator.function, function=attrs.evolve(operator.function.function, memo=memos[0], numbered=numbered))
+        return attrs.evolve(operator, function=function).make_planner_node(*inputs)
+    if isinstance(operator, FlatMap):
+        remembering = attrs.evolve(operator.function, memo=memos[0], numbered=numbered)
+        return attrs.evolve(operator, function=remembering).make_planner_node(zip_columns(*inputs))
+    program = with_memos_in_steps(program_of(node), memos, numbered)
+    made = GeneralizedTransform(program).make_planner_node(zip_columns(*inputs))
+    length = node.length if made.length.rows is None else made.length
+    return PlannerNode(made.operator, made.inputs, Facts(node.schema, length, node.facts.domain))
+
+
+def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: bool) -> Program:
+    """A program whose users' functions carry memos; ``numbered``: an input column more, the last, is the number of the row."""
+    number = program.width
+    if numbered:
+        program = program.with_inputs({place: place for place in range(number)}, number + 1)
+    waiting = iter(memos)
+
+    def carrying(step: Step) -> Step:
+        if not isinstance(step.function, PythonFunction):
+            return step
+        function = attrs.evolve(step.function, memo=next(waiting), numbered=numbered)
+        return attrs.evolve(step, function=function, operands=(*step.operands, *([Register(number)] if numbered else [])))
+
+    return attrs.evolve(program, steps=tuple(carrying(step) for step in program.steps))
+
+
+def complete_source(node: PlannerNode) -> PlannerNode | None:
+    """The rows of a node whose function has been called for all of them; None while some are left."""
+    if not isinstance(node.operator, (LambdaTransform, FlatMap)) or not node.calls:
+        return None
+    memo: CallMemo = node.calls[0]
+    if memo.results is None or node.inputs[0].length.rows != memo.numbers.size:
+        return None
+    return MemorySource.of(memo.results, node.schema).make_planner_node()
