@@ -60,4 +60,4 @@ class _Probe:
     __slots__ = ("inputs",)
 
     def __init__(self) -> None:
-        self.inputs = tuple([object()])
+        self.inputs = (object(),)

@@ -1,4 +1,6 @@
-"""Looks: every door runs its plan through here, so that a user's function is called once for each row, whoever looks (docs/decisions/once-per-row.md).
+"""Looks: every door runs its plan through here, so that a user's function is called once for each row, whoever looks.
+
+See docs/decisions/once-per-row.md.
 
 The node that calls a function owns its results. A look takes the nodes whose functions its plan calls; others wait until it is done. Few rows are
 computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is
@@ -28,6 +30,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
 Result = TypeVar("Result")
+
 
 class CallsElsewhereError(Exception):
     """A Spark task would call functions that are called on the driver, or by others; ``memos`` tells which."""
