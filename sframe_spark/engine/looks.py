@@ -24,7 +24,7 @@ from sframe_spark.operators.call_memo import MemoFullError
 from sframe_spark.operators.columns import Project, Zip, first_columns, project
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.user_calls import calls_users, complete_source, functions_of, memos_in, with_memos
+from sframe_spark.operators.user_calls import calls_users, functions_of, memos_in, with_memos
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
@@ -134,14 +134,10 @@ def look(
 
 
 def settle(root: PlannerNode, done: Look) -> None:
-    """Replace nodes whose results are all known now by these."""
+    """Let nodes whose rows are columns of the result be views of it."""
     with GRAPH_LOCK:
         for node, columns in done.shown:
             node.splice(project(root, columns))
-        for node in done.calls:
-            source = complete_source(node)
-            if source is not None:
-                node.splice(source)
 
 
 def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Look:

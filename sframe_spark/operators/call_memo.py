@@ -6,7 +6,6 @@ from collections.abc import Callable
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from sframe_spark.planner.chunk import Chunk, joined
 
@@ -62,6 +61,7 @@ class CallMemo:
 
         Examples
         --------
+        >>> import pyarrow as pa
         >>> memo = CallMemo()
         >>> twice = lambda places: (Chunk.of([pa.array(places * 2)]), None)
         >>> memo.completed(np.array([0, 1]), twice).columns[0].to_pylist()
@@ -109,6 +109,7 @@ def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> taken(Chunk.of([pa.array(["a", "b", "c"])]), np.array([2, 0, 1]), np.array([2, 0])).columns[0].to_pylist()
     ['c', 'a', 'b']
     """
@@ -117,7 +118,4 @@ def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:
     else:
         starts, sizes = (np.cumsum(counts) - counts)[places], counts[places]
         chosen = np.repeat(starts - (np.cumsum(sizes) - sizes), sizes) + np.arange(int(sizes.sum()))
-    if chosen.size == rows.rows and bool((chosen == np.arange(rows.rows)).all()):
-        return rows
-    indices = pa.array(chosen)
-    return Chunk(tuple(column.take(indices) for column in rows.columns), chosen.size)
+    return rows.rows_at(chosen)

@@ -88,7 +88,7 @@ class FlatMap(Operator):
 
     def _call_for(self, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
         """The results for some rows, whose last column is their number, and how many each gives."""
-        chosen = Chunk(tuple(column.take(pa.array(places)) for column in chunk.columns[:-1]), places.size)
+        chosen = chunk.select(range(len(schema) - 1)).rows_at(places)
         lists = list(self._called(chosen, schema[:-1]))
         return self._encoded([row for rows in lists for row in rows]), np.array([len(rows) for rows in lists], dtype=np.int64)
 

@@ -72,8 +72,8 @@ class PythonFunction:
         values = [scalar_array(a, rows) if isinstance(a, pa.Scalar) else a for a in arguments]
 
         def call(places: np.ndarray) -> tuple[Chunk, None]:
-            chosen = values[:-1] if places.size == rows else [value.take(pa.array(places)) for value in values[:-1]]
-            return Chunk.of([self._called(chosen, types[:-1], places.size)]), None
+            chosen = Chunk(tuple(values[:-1]), rows).rows_at(places)
+            return Chunk.of([self._called(chosen.columns, types[:-1], chosen.rows)]), None
 
         return self.memo.completed(np.asarray(values[-1]), call).columns[0]
 

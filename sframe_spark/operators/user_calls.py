@@ -69,11 +69,7 @@ def remember_first(node: PlannerNode, found: Chunk, counts: Sequence[int] | None
     rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
     if rows.size:
         order = np.argsort(rows)
-        memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else _picked(found, order), sizes[order]))
-
-
-def _picked(rows: Chunk, order: np.ndarray) -> Chunk:
-    return Chunk(tuple(column.take(order) for column in rows.columns), rows.rows)
+        memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else found.rows_at(order), sizes[order]))
 
 
 def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = None) -> tuple[PlannerNode, dict[int, PlannerNode]]:
@@ -95,6 +91,9 @@ def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = N
     def rebuilt(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         if not functions_of(node):
             return _named_like(node, node.with_inputs(inputs))
+        complete = complete_source(node)
+        if complete is not None:
+            return _named_like(node, complete)
         memos = memos_of(node) if everywhere and node is not kept else [memo.sent() for memo in memos_of(node)]
         owners.update((id(memo), node) for memo in memos)
         wanted = everywhere or any(memo.numbers.size for memo in memos)
@@ -159,4 +158,5 @@ def complete_source(node: PlannerNode) -> PlannerNode | None:
     memo: CallMemo = node.calls[0]
     if memo.results is None or node.inputs[0].length.rows != memo.numbers.size:
         return None
-    return MemorySource.of(memo.results, node.schema).make_planner_node()
+    source = MemorySource.of(memo.results, node.schema)
+    return PlannerNode(source, (), Facts(node.schema, source.infer_length(()), node.facts.domain))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.planner.facts import Schema
@@ -64,6 +65,13 @@ class Chunk:
     def size(self) -> int:
         """Bytes of the rows, without what the arrays hold besides."""
         return sum(column.nbytes for column in self.columns)
+
+    def rows_at(self, places: np.ndarray) -> Chunk:
+        """Rows by number, in the order given; this very chunk when these are all its rows in their order."""
+        if len(places) == self.rows and bool((places == np.arange(self.rows)).all()):
+            return self
+        indices = pa.array(places)
+        return Chunk(tuple(column.take(indices) for column in self.columns), len(places))
 
     def to_table(self) -> pa.Table:
         """As an Arrow table with columns ``c0..cn``."""

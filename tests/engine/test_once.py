@@ -135,6 +135,22 @@ def test_few_rows_asked_for_are_few_calls() -> None:
     assert len(list(b)) == ROWS and calls.most == 1 and len(calls.counts) == ROWS
 
 
+def test_rows_in_another_order_keep_their_results() -> None:
+    a = SArray(range(ROWS))
+    counts: Counter[int] = Counter()
+
+    def own(value: int) -> int:
+        counts[value] += 1
+        return value * 10
+
+    sf = SFrame({"a": a, "t": [(value * 7) % ROWS for value in range(ROWS)]})
+    sf["x"] = a.apply(own, dtype=int)
+    some = sf[sf["t"] > ROWS // 2]
+    for frame in (some.sort("t", ascending=False), sf.topk("t", 5), sf.sort("t"), sf.append(sf).sort("t"), sf):
+        assert list(frame["x"]) == [value * 10 for value in frame["a"]]
+    assert set(counts.values()) == {1}
+
+
 def test_one_function_applied_twice_makes_two_columns() -> None:
     calls = Calls()
     a = SArray(range(ROWS))
