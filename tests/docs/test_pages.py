@@ -22,3 +22,21 @@ def test_a_page_runs_from_top_to_bottom(page: Path, capsys: pytest.CaptureFixtur
             exec(compile(text, str(page), "exec"), names)
         else:
             assert text.strip() in capsys.readouterr().out
+
+
+def blocks_of(name: str) -> list[tuple[str, str]]:
+    """Each block of Python of a page with what it prints, if the page says so."""
+    blocks = BLOCK.findall((PAGES / name).read_text(encoding="utf-8"))
+    followed = zip(blocks, [*blocks[1:], ("", "")], strict=True)
+    return [(text, after if kind == "text" else "") for (language, text), (kind, after) in followed if language == "python"]
+
+
+@pytest.mark.parametrize(("text", "printed"), blocks_of("ordered-data.md"))
+def test_a_block_about_ordered_data_runs_on_its_own(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(text, "ordered-data.md", "exec"), {})
+    assert printed.strip() in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("page", ["ordered-data.md", "decisions/equal-keys.md"])
+def test_lines_are_short(page: str) -> None:
+    assert [line for line in (PAGES / page).read_text(encoding="utf-8").splitlines() if len(line) > 120] == []
