@@ -91,8 +91,26 @@ def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names
     return list(zip(*python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, names), strict=True))
 
 
+def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
+    """A table of Python objects: numpy would take lists in its cells for further dimensions.
+
+    Examples
+    --------
+    >>> whole_cells([(1, [2, 3]), (4, [5, 6])], 2).shape
+    (2, 2)
+    """
+    cells = np.empty((len(rows), width), dtype=object)
+    for number, row in enumerate(rows):
+        for place, value in enumerate(row):
+            cells[number, place] = value
+    return cells
+
+
 def numpy_column(node: PlannerNode) -> np.ndarray:
-    """All values of a one-column node as a numpy array: numbers as they are, others as objects."""
+    """All values of a one-column node as a numpy array: numbers as they are, others as objects.
+
+    Lists and arrays of one length make a table, others stay whole.
+    """
     is_number = node.schema[0].is_numeric
     require_room(node, as_objects=not is_number)
     materialize(node)
@@ -102,7 +120,12 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
         if not any(array.null_count for array in arrays):
             return np.concatenate([array.to_numpy() for array in arrays])
         require_room(node, as_objects=True)
-    return np.asarray([value for (value,) in iterate_tuples(node)])
+    rows = list(iterate_tuples(node))
+    try:
+        return np.asarray([value for (value,) in rows])
+    except ValueError:
+        # What makes no table.
+        return whole_cells(rows, 1)[:, 0]
 
 
 def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:

@@ -228,7 +228,8 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
         nodes = [self._node, other._node]
         if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
-            filled = [node for node in nodes if node.length.rows != 0]
+            # Rows of other types make no difference as long as there are none, which only counting may tell.
+            filled = [node for node in nodes if row_count(node)]
             if len(filled) == 2:
                 raise UnsupportedOperationError(
                     f"cannot append rows of type {other.dtype.__name__} to rows of type {self.dtype.__name__}: use astype() first"

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.api import construction, display, persistence
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type
 from sframe_spark.api.indexing import ColumnsOfRowsError, check_callable, head_count, is_row_index, mask_error, row_number, sliced
-from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of
+from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of, whole_cells
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_intervals import Intervals
@@ -30,6 +30,8 @@ from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type
 
+# Kinds whose values hold values.
+NESTED = ("list", "dict", "array")
 # Types of columns without rows in pandas.
 EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
 
@@ -353,7 +355,12 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         TooLargeError
             If there is no room for them: it says how much they need.
         """
-        return np.array(row_tuples(self._node, names=self._names)).reshape(-1, len(self._names)) if self._names else np.empty(0)
+        if not self._names:
+            return np.empty(0)
+        rows, width = row_tuples(self._node, names=self._names), len(self._names)
+        if rows and any(column_type.kind in NESTED for column_type in self._node.schema):
+            return whole_cells(rows, width)
+        return np.array(rows).reshape(-1, width)
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame, in row order, with this frame's column names.

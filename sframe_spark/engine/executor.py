@@ -38,7 +38,7 @@ from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.segment_parts import lacks_key
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import MemorySource, SparkSource, segment_source
+from sframe_spark.operators.sources import MemorySource, SparkSource, segment_source, source_of
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -96,8 +96,8 @@ class Executor:
         section, placement = self.section(root)
         if not section.operator.is_source:
             return self.run_section(section, placement)
-        if isinstance(section.operator, MemorySource):
-            return self._keep(section.operator.read_all(), section)
+        if isinstance(section.operator, MemorySource) or is_small(section):
+            return self._keep(source_of(section).read_all(), section)
         return self._run_tasks(section, placement)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:

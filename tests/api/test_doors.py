@@ -79,6 +79,36 @@ def test_the_order_of_a_column_taken_early_is_looked_at_in_its_rows() -> None:
     assert not frame.is_sorted("a")
 
 
+@pytest.mark.parametrize("rows", [[1, 2], []])
+def test_rows_of_another_type_are_appended_where_there_are_none_after_all(rows: list[int]) -> None:
+    """Whether a side is empty now or turns out to be."""
+    numbers, texts = SArray(rows, int), SArray(["a", "b"])
+    nothing = texts[texts == "c"]
+    assert list(numbers.append(nothing)) == list(numbers.append(SArray([], str))) == rows
+    assert list(nothing.append(numbers)) == rows
+    if rows:
+        with pytest.raises(RuntimeError, match="cannot append rows of type str to rows of type int"):
+            numbers.append(texts[texts == "a"])
+
+
+def test_cells_that_hold_values_are_cells_of_a_numpy_table() -> None:
+    frame = SFrame({"a": [1, 2], "b": SArray([["x", "y"], ["z", "w"]], list)})
+    assert frame.to_numpy().tolist() == [[1, ["x", "y"]], [2, ["z", "w"]]]
+    assert frame[["b"]].to_numpy().shape == (2, 1)
+    ragged = SFrame({"a": SArray([["x"], ["y", "z"]], list)})
+    assert ragged.to_numpy().tolist() == [[["x"]], [["y", "z"]]]
+    assert ragged["a"].to_numpy().tolist() == [["x"], ["y", "z"]]
+
+
+def test_few_rows_are_saved_without_spark(tmp_path: Path) -> None:
+    """Wherever they are: this test starts no JVM with the default options."""
+    SFrame({"a": [1, 2], "b": ["x", "y"]}).save(str(tmp_path / "first"))
+    load_sframe(str(tmp_path / "first"))["b"].save(str(tmp_path / "second"))
+    assert list(SArray(str(tmp_path / "second"))) == ["x", "y"]
+    SArray.from_sequence(3).save(str(tmp_path / "third"))
+    assert list(SArray(str(tmp_path / "third"))) == [0, 1, 2]
+
+
 def test_threads_that_wait_for_one_look_see_its_rows() -> None:
     table = SFrame({"a": list(range(1000))})
     chosen = table[table["a"] % 2 == 0]
