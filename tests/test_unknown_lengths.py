@@ -18,8 +18,6 @@ AMOUNTS = re.compile(r"(^|_)(rows?|lengths?|counts?|sizes?|stop|bounds?|most|byt
 ALLOWED = {
     ("session/build.py", "os.cpu_count() or 1"): "a machine has a core, whatever it says",
     ("values/durations.py", "number or 1"): "the text before a unit: 'h' is one hour",
-    ("operators/aggregates/extremes.py", "offset or 0"): "a rank whose part before it tells a missing offset from one of zero",
-    ("api/sframe_ordered.py", "distance_limit(value, column_type, column_type, what) or 0"): "a window reaches no further than it is told to",
 }
 
 
@@ -29,22 +27,26 @@ def is_number(node: ast.expr) -> bool:
 
 def names_in(node: ast.AST) -> set[str]:
     nodes = list(ast.walk(node))
-    return {item.attr for item in nodes if isinstance(item, ast.Attribute)} | {item.id for item in nodes if isinstance(item, ast.Name)}
+    texts = {item.value for item in nodes if isinstance(item, ast.Constant) and isinstance(item.value, str)}
+    return texts | {item.attr for item in nodes if isinstance(item, ast.Attribute)} | {item.id for item in nodes if isinstance(item, ast.Name)}
 
 
 def asks_for_none(node: ast.expr) -> bool:
     return isinstance(node, ast.Compare) and any(isinstance(item, ast.Constant) and item.value is None for item in node.comparators)
 
 
-def numbers_for_unknowns(tree: ast.AST) -> Iterator[ast.expr]:
-    """Expressions that are a number where something is not known: ``x or 0``, ``0 if rows is None else rows``, ``getattr(x, "rows", 0)``."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.BoolOp) and isinstance(node.op, ast.Or) and is_number(node.values[-1]):
-            yield node
-        elif isinstance(node, ast.IfExp) and (is_number(node.body) or is_number(node.orelse)) and asks_for_none(node.test):
-            yield from [node] if any(AMOUNTS.search(name) for name in names_in(node)) else []
-        elif isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and len(node.args) == 3 and is_number(node.args[2]):
-            yield node
+def stands_for_unknown(node: ast.AST) -> bool:
+    """True for ``x or 0``, ``0 if x is None else x`` and ``getattr(x, "y", 0)``."""
+    if isinstance(node, ast.BoolOp):
+        return isinstance(node.op, ast.Or) and is_number(node.values[-1])
+    if isinstance(node, ast.IfExp):
+        return (is_number(node.body) or is_number(node.orelse)) and asks_for_none(node.test)
+    return isinstance(node, ast.Call) and ast.unparse(node.func) == "getattr" and len(node.args) == 3 and is_number(node.args[2])
+
+
+def numbers_for_unknowns(tree: ast.AST) -> Iterator[ast.AST]:
+    """Expressions that are a number where an amount is not known."""
+    yield from (node for node in ast.walk(tree) if stands_for_unknown(node) and any(map(AMOUNTS.search, names_in(node))))
 
 
 def found_in(path: Path) -> set[tuple[str, str]]:

@@ -90,7 +90,7 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
     if entry.checksum is not None and not (type(entry.checksum) is str and _CHECKSUM.fullmatch(entry.checksum)):
         raise _Wrong(f"{entry.checksum!r:.30} is no check sum")
     if entry.tail is not None and not (
-        len(entry.tail) == 2 and _is_number(entry.tail[0], (entry.size or 0) + 1) and _is_number(entry.tail[1], 1 << 32)
+        entry.size is not None and len(entry.tail) == 2 and _is_number(entry.tail[0], entry.size + 1) and _is_number(entry.tail[1], 1 << 32)
     ):
         raise _Wrong("the check sum of a footer is none")
     if entry.pages is not None and not all(_is_number(value, 1 << 32) for value in entry.pages):
