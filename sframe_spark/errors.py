@@ -314,3 +314,11 @@ class StorageError(SFrameError, OSError):
 
     Raised by the reader and the writer of segments. The message names the path and what is wrong with it.
     """
+
+
+class NotSharedError(StorageError):
+    """Spark's processes do not see the files of this process, or do not run the same packages.
+
+    Raised before anything is written on a cluster or a Spark Connect server. The message names the machine, the
+    directory and the option to set: ``config.temporary_directory``, or the environment variable ``SFRAME_SPARK_TMP``.
+    """

@@ -13,6 +13,7 @@ import attrs
 from sframe_spark.engine import query
 from sframe_spark.engine.counts import require_all_rows
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.probe import require_writable
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import segment_source
 from sframe_spark.planner.chunk import Chunk
@@ -72,6 +73,7 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """A Spark query's ordered rows as a dataset written by Spark itself."""
     with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+        require_writable(dataset.directory)
         counted = query.write_parquet(node, dataset.directory)
         entries = adopt(dataset.directory, node.schema)
         require_all_rows(entries, counted, node.length.rows, dataset.directory)

@@ -26,6 +26,7 @@ from sframe_spark.engine.placement import (
     place,
     spark_can_inline,
 )
+from sframe_spark.engine.probe import asking_again, require_readable, require_writable
 from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
@@ -108,11 +109,12 @@ class Executor:
 
     def _with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
-        try:
-            return run(root)
-        except RunTooLongError as error:
-            self.log.append(f"sorted again by Spark: {error}")
-            return run(rebuild(root, with_full_sort))
+        with asking_again(root, self.options.directory):
+            try:
+                return run(root)
+            except RunTooLongError as error:
+                self.log.append(f"sorted again by Spark: {error}")
+                return run(rebuild(root, with_full_sort))
 
     def section(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one section, with everything below it that cannot be part of it already executed."""
@@ -286,6 +288,7 @@ class Executor:
             parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
             return self._keep(concatenate([read_stream(part) for part in parts], node.schema), node)
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            require_writable(dataset.directory)
             works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
             entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
@@ -293,6 +296,7 @@ class Executor:
 
     def _range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
         require_owned(node, self.owned)
+        require_readable(node)
         plan = FlatPlan.of(node)
         return self._with_states(plan, self._ranges(placement.rows_to_run, max(row_bytes(sizes, 0) for sizes in plan.sizes)))
 

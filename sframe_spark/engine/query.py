@@ -14,6 +14,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.counts import observed_rows
 from sframe_spark.engine.messages import in_one_line
+from sframe_spark.engine.probe import require_readable
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.error_transport import error_transport
 from sframe_spark.operators.join import Join
@@ -58,6 +59,7 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order."""
     size = size_of(root)
     single = size is QuerySize.FEW_ROWS
+    require_readable(root)
     spark = get_session(size)
     observed = observed_nodes(root, root_observed)
     sources = get_sources(size)

@@ -57,6 +57,8 @@ class SessionHolder:
         self._partitions: int | None = None
         self._start: SparkStart | None = None
         self._sources: dict[QuerySize, SourceCache] = {}
+        # Directories that Spark's processes were seen to share, and what with: "read" or "written".
+        self.reached: set[tuple[str, str]] = set()
 
     def get(self, size: QuerySize = QuerySize.USUAL) -> SparkSession:
         """Return the session for queries of a size, finding or starting Spark first if need be.
@@ -129,7 +131,7 @@ class SessionHolder:
         self._base, self._owned = base, owned
         self._session = open_session(self._base)
         self._partitions = None
-        self._of_size, self._sources = {}, {}
+        self._of_size, self._sources, self.reached = {}, {}, set()
         if is_remote(self._base):
             # A connection left to the end of the interpreter waits for threads that no longer run, for ever.
             atexit.register(self.stop)
@@ -156,7 +158,7 @@ class SessionHolder:
             atexit.unregister(self.stop)
             base, owned = self._base, self._owned
             self._base, self._session, self._owned = None, None, False
-            self._of_size, self._sources = {}, {}
+            self._of_size, self._sources, self.reached = {}, {}, set()
             if base is not None and owned:
                 base.stop()
 
@@ -221,6 +223,11 @@ def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:
 def get_sources(size: QuerySize) -> SourceCache:
     """Return the sources lowered in the session for queries of a size."""
     return _HOLDER.sources(size)
+
+
+def get_reached() -> set[tuple[str, str]]:
+    """Return the directories that Spark's processes were seen to share with this one in this session."""
+    return _HOLDER.reached
 
 
 def shuffle_partitions() -> int:

@@ -42,5 +42,10 @@ def is_same_program(first: str, second: str) -> bool:
 
 
 def reads_our_files(session: SparkSession) -> bool:
-    """Say whether Spark reaches the directory of temporary data: one on this machine does, a cluster if the user chose the directory."""
+    """Say whether Spark should reach the directory of temporary data: one on this machine does, a cluster if the user chose the directory."""
     return config.temporary_directory is not None or (not is_remote(session) and is_on_this_machine(session))
+
+
+def is_one_process(session: SparkSession) -> bool:
+    """Say whether this process's JVM does all work of the session, so that it sees the files of this process."""
+    return not is_remote(session) and str(session.sparkContext.master).split("[")[0] == "local"

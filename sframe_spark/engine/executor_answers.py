@@ -1,0 +1,134 @@
+"""What Spark's executors say of themselves and of a directory: each task looks, writes and answers without this package."""
+
+from __future__ import annotations
+
+import json
+import platform
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+# A task stays long enough for the others of its wave to be given to other executors.
+SECONDS_OF_A_TASK = 0.3
+LARGEST_PART_READ = 65_536
+
+
+@attrs.frozen
+class Answer:
+    """What one task found.
+
+    Parameters
+    ----------
+    host
+        Name of its machine.
+    place
+        Its working directory: one for each executor of a machine.
+    python, pyarrow, package
+        Versions that it runs; of the package None where it cannot be imported.
+    trouble
+        What went wrong with the files, or with the import; empty: nothing.
+    content
+        What it read.
+    written
+        Name of the file that it wrote, which holds what it read; empty: none.
+    """
+
+    host: str
+    place: str
+    python: str
+    pyarrow: str
+    package: str | None
+    trouble: str
+    content: str
+    written: str
+
+    @classmethod
+    def of_text(cls, text: str) -> Answer:
+        """The answer as a task sent it."""
+        return cls(**json.loads(text))
+
+    @property
+    def executor(self) -> str:
+        """Which executor answered, for a message."""
+        return f"{self.host} (working in {self.place})"
+
+
+def versions() -> dict[str, str]:
+    """What this process runs, by the names of an answer; of Python's version what Spark compares."""
+    from sframe_spark import __version__
+
+    return {"python": ".".join(map(str, sys.version_info[:2])), "pyarrow": pa.__version__, "package": __version__}
+
+
+def reading(file: str) -> Callable[[], str]:
+    """A function that tells what a process sees of a file: its size and a checksum of its end, where Parquet keeps what it is."""
+    part = LARGEST_PART_READ
+
+    def read() -> str:
+        import hashlib
+        import os
+
+        size = os.path.getsize(file)
+        with open(file, "rb") as stream:
+            stream.seek(max(0, size - part))
+            return f"{size}-{hashlib.sha256(stream.read()).hexdigest()}"
+
+    return read
+
+
+def answering(file: str, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function of tasks that reads the end of a file, writes what it read into a file of a directory, and answers.
+
+    It travels as a whole, where a function of a module would be imported: a worker without this package answers too.
+    """
+    read, seconds = reading(file), SECONDS_OF_A_TASK
+
+    def write(content: str) -> str:
+        import os
+        import uuid
+
+        name = f"answer-{uuid.uuid4().hex}"
+        assert directory is not None
+        with open(os.path.join(directory, name), "x", encoding="ascii") as stream:
+            stream.write(content)
+        return name
+
+    def found() -> dict[str, Any]:
+        package, content, written, troubles = None, "", "", []
+        try:
+            import sframe_spark
+
+            package = sframe_spark.__version__
+        except Exception as error:
+            troubles.append(f"sframe_spark cannot be imported: {type(error).__name__}: {error}")
+        try:
+            content = read()
+            written = write(content) if directory is not None else ""
+        except OSError as error:
+            troubles.append(f"{error.strerror}: {error.filename}")
+        return {"package": package, "content": content, "written": written, "trouble": "; ".join(troubles)}
+
+    def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import json
+        import os
+        import platform
+        import sys
+        import time
+
+        import pyarrow
+
+        for _ in batches:
+            python = ".".join(map(str, sys.version_info[:2]))
+            about = {"host": platform.node(), "place": os.getcwd(), "python": python, "pyarrow": pyarrow.__version__, **found()}
+            time.sleep(seconds)
+            yield pyarrow.RecordBatch.from_pydict({"answer": [json.dumps(about)]})
+
+    return answer
+
+
+def this_host() -> str:
+    """The name of this machine, for a message."""
+    return platform.node()

@@ -1,0 +1,111 @@
+"""On a real cluster every program is right, or refused before anything is written; there is no third outcome.
+
+`pytest tests/cluster -m cluster` runs all programs; without the mark a part of them runs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.cluster.machine import PROJECT, connect_server, hiding_command, spark_environment, standalone_cluster
+from tests.cluster.programs import PROGRAMS, SHORT, WITHOUT_FILES
+from tests.cluster.run import REFUSED, RIGHT
+
+DRIVER = {
+    "spark.driver.host": "127.0.0.1",
+    "spark.driver.bindAddress": "127.0.0.1",
+    "spark.driver.memory": "700m",
+    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
+    "spark.executor.memory": "512m",
+    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.ui.enabled": "false",
+    "spark.sql.shuffle.partitions": "3",
+}
+NOT_FILE = {"spark.hadoop.fs.defaultFS": "hdfs://nowhere:9000"}
+SECONDS = 900
+Endings = dict[str, tuple[str, str]]
+
+needs_namespaces = pytest.mark.skipif(hiding_command() is None, reason="a process cannot be given another view of a directory here")
+SHORT_RUN = pytest.param(SHORT, id="short", marks=pytest.mark.spark)
+ALL = pytest.param(tuple(PROGRAMS), id="all", marks=pytest.mark.cluster)
+
+
+@pytest.fixture
+def shared(tmp_path: Path) -> Path:
+    """The directory for temporary and saved data that processes share, or do not."""
+    place = tmp_path / "shared"
+    place.mkdir()
+    return place
+
+
+@contextmanager
+def endings(url: str, shared: Path, names: Sequence[str], settings: dict[str, str]) -> Iterator[Endings]:
+    """How programs end in a session on a cluster; those that passed say nothing else, and the directory holds no leftovers."""
+    notes = shared.parent / "notes"
+    notes.mkdir(exist_ok=True)
+    every = json.dumps({**settings, "spark.test.notes": str(notes)})
+    command = [sys.executable, "-m", "tests.cluster.run", url, str(shared), every, json.dumps(names)]
+    variables = {**spark_environment(), "SFRAME_SPARK_TMP": str(shared)}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=PROJECT, env=variables)
+    assert done.returncode == 0, done.stderr[-5000:]
+    yield json.loads(done.stdout.splitlines()[-1])
+    assert [path.name for path in shared.iterdir() if path.name.startswith((".", "_", "sframe_spark-"))] == []
+
+
+def require_right(found: Endings) -> None:
+    """Every program is right."""
+    assert {name: ending for name, ending in found.items() if ending[0] != RIGHT} == {}
+
+
+def require_right_or_refused(found: Endings) -> None:
+    """Every program is right or refused, and those that share no files are right."""
+    assert {name: ending for name, ending in found.items() if ending[0] not in (RIGHT, REFUSED)} == {}
+    assert {name: ending for name, ending in found.items() if name in WITHOUT_FILES and ending[0] != RIGHT} == {}
+
+
+def require_refused(found: Endings) -> None:
+    """Every program that shares files is refused, by the probe rather than by what was lost."""
+    require_right_or_refused(found)
+    shared_files = {name: ending for name, ending in found.items() if name not in WITHOUT_FILES}
+    assert {name: ending for name, ending in shared_files.items() if not ending[1].startswith("NotSharedError")} == {}
+
+
+@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
+def test_shared_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [True, True]) as url:
+        with endings(url, shared, names, DRIVER) as found:
+            require_right(found)
+        for path in shared.iterdir():
+            path.rename(tmp_path / f"first-{path.name}")
+        (tmp_path / "notes").rename(tmp_path / "first-notes")
+        # On every cluster of Hadoop a path without a scheme is one of HDFS.
+        with endings(url, shared, names, {**DRIVER, **NOT_FILE}) as found:
+            require_right(found)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
+def test_no_shared_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [False, False]) as url, endings(url, shared, names, DRIVER) as found:
+        require_refused(found)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
+def test_one_worker_that_shares(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [True, False]) as url, endings(url, shared, names, DRIVER) as found:
+        require_right_or_refused(found)
+
+
+@needs_namespaces
+@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
+def test_connect_server_with_its_own_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
+    with connect_server(tmp_path, shared, False) as url, endings(url, shared, names, {}) as found:
+        require_refused(found)
