@@ -64,8 +64,8 @@ def test_every_module_has_a_layer() -> None:
 
 
 # What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
-JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema"}
-DIAGNOSTICS = {"engine/executed_plans.py", "session/active.py"}
+JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema", "_jconf"}
+DIAGNOSTICS = {"engine/executed_plans.py", "session/active.py", "session/settings.py"}
 
 
 def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:

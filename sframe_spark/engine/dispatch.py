@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.error_transport import CarriedError, ErrorTransport, error_of_text, error_text, error_transport
-from sframe_spark.session import default_parallelism, get_session
+from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.workers import start_as_queries_do
 
@@ -34,6 +34,7 @@ def run_tasks(works: Sequence[Work], description: str) -> list[Any]:
     SFrameError
         The first error of ours that a task met, as it was raised there.
     """
+    follow_user()
     spark = get_session()
     tasks = min(len(works), default_parallelism(spark))
     run = from_job if start_as_queries_do(spark) else from_query

@@ -27,7 +27,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import row_bytes
-from sframe_spark.session import QuerySize, get_session, get_sources, shuffle_partitions
+from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, shuffle_partitions
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
@@ -57,6 +57,7 @@ ROW_GROUP_BYTES = 32 << 20
 
 def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
     """The plan as one Spark query; row keys are carried only where someone observes the order."""
+    follow_user()
     size = size_of(root)
     single = size is QuerySize.FEW_ROWS
     require_readable(root)

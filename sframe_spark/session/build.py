@@ -31,6 +31,10 @@ FIXED_SETTINGS: dict[str, str] = {
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
+    "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+    "spark.sql.parquet.writeLegacyFormat": "false",
+    "spark.sql.parquet.binaryAsString": "false",
     "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
     "spark.sql.files.ignoreCorruptFiles": "false",
     "spark.sql.files.ignoreMissingFiles": "false",
@@ -48,6 +52,8 @@ LOCAL_SETTINGS = {
 # Settings that bring back the behaviour of old versions; a session of ours starts without any of them.
 LEGACY_PREFIX = "spark.sql.legacy."
 
+ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
 # Which Python Spark starts for the functions of one session.
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
@@ -55,7 +61,8 @@ WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 def open_session(base: SparkSession) -> SparkSession:
     """Return a session beside ``base`` whose results do not depend on how ``base`` is configured.
 
-    The two share the Spark application but no settings, temporary views or functions, so neither changes the other.
+    The two share the Spark application but no temporary views or functions, so neither changes the other; what the user
+    has set at run time is carried over by :class:`sframe_spark.session.settings.UserSettings`.
     """
     silence_spark()
     session = base.newSession()
@@ -64,7 +71,7 @@ def open_session(base: SparkSession) -> SparkSession:
             session.conf.unset(key)
     for key, value in (FIXED_SETTINGS if is_remote(session) else {**FIXED_SETTINGS, **LOCAL_SETTINGS}).items():
         session.conf.set(key, value)
-    session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(config.batch_rows))
+    session.conf.set(ROWS_PER_BATCH, str(config.batch_rows))
     if is_on_this_machine(base) and not base.conf.get(WORKER_PYTHON, ""):
         # Spark would start the `python3` of the PATH, which need not have our packages; a cluster's Python is its owner's.
         session.conf.set(WORKER_PYTHON, sys.executable)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.settings import UserSettings, apply
 from sframe_spark.session.source_cache import SourceCache
 from sframe_spark.session.starting import SparkStart
 
@@ -51,6 +52,7 @@ class SessionHolder:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._base: SparkSession | None = None
+        self._settings: UserSettings | None = None
         self._session: SparkSession | None = None
         self._of_size: dict[QuerySize, SparkSession] = {}
         self._owned = False
@@ -81,12 +83,39 @@ class SessionHolder:
     def _beside(self, size: QuerySize) -> SparkSession:
         """A new session for queries of a size, beside ours."""
         assert self._base is not None
-        session = open_session(self._base)
-        few = size is QuerySize.FEW_ROWS
-        settings = FEW_ROWS_SETTINGS if few else {SHUFFLE_PARTITIONS: str(LARGE_QUERY_PARTITIONS * self.shuffle_partitions())}
-        for key, value in settings.items():
-            session.conf.set(key, value)
+        session = self._opened(self._base)
+        apply(session, self._settings_of(size))
         return session
+
+    def _settings_of(self, size: QuerySize) -> dict[str, str]:
+        """What is set in the session for queries of a size, and in no other."""
+        if size is QuerySize.FEW_ROWS:
+            return FEW_ROWS_SETTINGS
+        return {SHUFFLE_PARTITIONS: str(LARGE_QUERY_PARTITIONS * self.shuffle_partitions())}
+
+    def _opened(self, base: SparkSession) -> SparkSession:
+        """A new session of ours with the settings of the user's."""
+        session = open_session(base)
+        assert self._settings is not None
+        self._settings.carry_over(session)
+        return session
+
+    def follow_user(self) -> None:
+        """Let our sessions have what the user has set in theirs since the last query; only what decides no result.
+
+        A query calls it when it starts. Without a change it costs a look at the user's settings: 0.3 ms in this process.
+        """
+        with self._lock:
+            session = self.get()
+            assert self._settings is not None
+            changes = self._settings.changes()
+            if not changes:
+                return
+            with interrupts_deferred():
+                apply(session, changes)
+                self._partitions = None
+                for size, other in self._of_size.items():
+                    apply(other, {**changes, **self._settings_of(size)})
 
     def _first(self) -> SparkSession:
         """Our session, found or opened."""
@@ -129,7 +158,8 @@ class SessionHolder:
         """Open ours beside a session that we started or that the user has."""
         self._disconnect()
         self._base, self._owned = base, owned
-        self._session = open_session(self._base)
+        self._settings = UserSettings(base)
+        self._session = self._opened(base)
         self._partitions = None
         self._of_size, self._sources, self.reached = {}, {}, set()
         if is_remote(self._base):
@@ -157,7 +187,7 @@ class SessionHolder:
             self._disconnect()
             atexit.unregister(self.stop)
             base, owned = self._base, self._owned
-            self._base, self._session, self._owned = None, None, False
+            self._base, self._session, self._settings, self._owned = None, None, None, False
             self._of_size, self._sources, self.reached = {}, {}, set()
             if base is not None and owned:
                 base.stop()
@@ -223,6 +253,11 @@ def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:
 def get_sources(size: QuerySize) -> SourceCache:
     """Return the sources lowered in the session for queries of a size."""
     return _HOLDER.sources(size)
+
+
+def follow_user() -> None:
+    """Let our sessions have what the user has set in theirs since the last query."""
+    _HOLDER.follow_user()
 
 
 def get_reached() -> set[tuple[str, str]]:
