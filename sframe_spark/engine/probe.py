@@ -22,7 +22,7 @@ from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.operators.segment_parts import STORED_ROWS
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import default_parallelism, get_reached, get_session
+from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import AS_NAMED, join, spark_path
@@ -136,6 +136,8 @@ def answers(file: str, directory: str | None) -> list[Answer]:
     """What Spark's executors find: as many tasks as run at a time, each of which lasts until the others have started."""
     from sframe_spark.engine.query import run_spark
 
+    # Credentials, for one, that the user has just set.
+    follow_user()
     session = get_session()
     tasks = default_parallelism(session)
     frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(file, directory), "answer string")

@@ -160,9 +160,11 @@ def connect_server(directory: Path, shared: Path, sees_shared: bool) -> Iterator
     port = free_port()
     settings = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": "127.0.0.1", "spark.ui.enabled": "false"}
     options = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", "--driver-memory", "1g", *options, "--class", CONNECT_CLASS)
+    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *options, "--class", CONNECT_CLASS)
     command = spark_class(*submit, "spark-internal")
     with Processes(directory) as processes:
-        log = processes.start("connect", command if sees_shared else hidden(command, shared), SPARK_LOCAL_DIRS=str(directory))
+        log = processes.start(
+            "connect", command if sees_shared else hidden(command, shared), SPARK_LOCAL_DIRS=str(directory), SPARK_DAEMON_MEMORY="800m"
+        )
         wait_for(log, "Spark Connect server started at")
         yield f"sc://127.0.0.1:{port}"

@@ -1,11 +1,10 @@
-"""What a user sets in their session at run time holds for our queries too, before and after our sessions are opened; what decides results does not."""
+"""What users set in their session at run time holds for our queries too, whenever it was set; what decides results does not."""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
