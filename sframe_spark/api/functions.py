@@ -5,10 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.python_function import describe_function, kept
+from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_errors import user_error
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType
+from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, infer_type
 
 # The rows of a column, and of a frame, that results are inferred from, as in the reference.
@@ -20,25 +26,34 @@ class UnknownResultError(SchemaError, UnsupportedOperationError):
     """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
 
 
-def infer_result_type(fn: Callable[[Any], Any], first: Callable[[], Sequence[Any]], dtype: Any, skip_missing: bool) -> ColumnType:
-    """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows.
+def infer_result_type(fn: Callable[[Any], Any], first: Callable[[], Sequence[Any]], dtype: Any, skip_missing: bool) -> tuple[ColumnType, list[Any]]:
+    """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows; and the results for these.
 
     Lists and dicts are always encoded, because later rows may hold other element types than the first.
     """
     if dtype is not None:
-        return column_type_for(dtype)
+        return column_type_for(dtype), []
     results = []
     for value in first():
-        if skip_missing and value is None:
-            continue
         try:
-            results.append(kept(fn(value)))
+            results.append(None if skip_missing and value is None else kept(fn(value)))
         except Exception as error:
             raise user_error(describe_function(fn), value, error) from error
     try:
-        return general(infer_type([result for result in results if result is not None]))
+        return general(infer_type([result for result in results if result is not None])), results
     except SchemaError as error:
         raise UnknownResultError(f"the function returns values of different types, so give apply() a dtype: {error}") from None
+
+
+def with_first_results(node: PlannerNode, results: Sequence[Any]) -> PlannerNode:
+    """The node, which knows what its function gave for the first rows when its type was looked for: they are not given to it again."""
+    try:
+        column = encode(results, node.schema[0])
+    except (TypeError, ValueError, OverflowError, pa.ArrowException):
+        # Whoever looks at these rows is told which of them does not fit.
+        return node
+    remember_first(node, Chunk.of([column]))
+    return node
 
 
 def general(column_type: ColumnType) -> ColumnType:

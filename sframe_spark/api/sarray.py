@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import display, persistence
-from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type
+from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.api.indexing import (
     NegativeSizeError,
     NoAttributeError,
@@ -256,8 +256,8 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             If the function fails; the message shows its own traceback and the value.
         """
         check_callable(fn, "apply")
-        result = infer_result_type(fn, lambda: column_values(self._node, 0, SAMPLE_VALUES), dtype, skip_na)
-        return SArray(_node=apply_lambda(self._node, fn, result, skip_missing=skip_na))
+        result, first = infer_result_type(fn, lambda: column_values(self._node, 0, SAMPLE_VALUES), dtype, skip_na)
+        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
         """Rows for which a Python function returns something true."""

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import construction, display, persistence
-from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type
+from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
 from sframe_spark.api.indexing import ColumnsOfRowsError, check_callable, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples, rows_of, whole_cells
 from sframe_spark.api.sarray import SArray
@@ -22,9 +22,10 @@ from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.elementwise import apply_lambda
-from sframe_spark.operators.flat_map import flat_map
+from sframe_spark.operators.flat_map import flat_map, rows_as_chunk
 from sframe_spark.operators.python_function import describe_function
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_errors import user_error
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
@@ -125,8 +126,8 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
             If the function fails; the message shows its own traceback and the row.
         """
         check_callable(fn, "apply")
-        result = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
-        return SArray(_node=apply_lambda(self._node, fn, result, self._names))
+        result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
+        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, self._names), first))
 
     def _first_dicts(self, count: int) -> list[dict[str, Any]]:
         return [dict(zip(self._names, row, strict=True)) for row in row_tuples(self._node, 0, count, self._names)]
@@ -165,13 +166,18 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         if len(set(names)) < len(names):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
         given = None if column_types == "auto" else [column_type_for(item) for item in column_types]
-        types = given or self._flat_map_types(fn, len(names))
+        types, first = (given, []) if given else self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
-        return SFrame(_node=flat_map(self._node, fn, self._names, types), _names=names)
+        node = flat_map(self._node, fn, self._names, types)
+        if first:
+            rows = [row for rows in first for row in rows]
+            remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])
+        return SFrame(_node=node, _names=names)
 
-    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> list[Any]:
-        samples: list[Any] = []
+    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]]]:
+        """Types of the columns, and the rows that the function gives for the first rows."""
+        first: list[list[Any]] = []
         for row in self._first_dicts(SAMPLE_ROWS):
             try:
                 rows = fn(row)
@@ -179,14 +185,15 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
                 raise user_error(describe_function(fn), row, error) from error
             if not isinstance(rows, list):
                 raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
-            samples.extend(rows)
+            first.append(rows)
+        samples = [item for rows in first for item in rows]
         if not samples:
             raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")
         if not all(isinstance(item, (list, tuple)) and len(item) == width for item in samples):
             raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
         if any(value is None for value in samples[0]):
             raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
-        return [general(infer_type([item[i] for item in samples])) for i in range(width)]
+        return [general(infer_type([item[i] for item in samples])) for i in range(width)], first
 
     def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:
         """Compute all rows now and keep them; everything built on this frame uses the result.

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.functions import general
@@ -12,16 +14,23 @@ from sframe_spark.api.nodes import row_tuples
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
-from sframe_spark.operators.cycles import CycleFunction, group_by_cycles, map_cycles
+from sframe_spark.operators.columns import zip_columns
+from sframe_spark.operators.cycles import CycleFunction, MapCycles, group_by_cycles, map_cycles
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.graph import postorder
 from sframe_spark.types import INT, ColumnType, type_of_class
+from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import infer_type
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
 
 SAMPLE_ROWS = 100
 """Rows of the first cycles that a function is tried on to learn the types of its results."""
@@ -162,29 +171,35 @@ class Cycles(Relational):
             raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
         function = CycleFunction(PythonFunction(fn, INT, tuple(self._names)), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
-        types = self._cycle_types(function, time, keys) if given is None else [type_of_class(dtype) for dtype in given]
+        sample = self._cycle_sample(function, time, keys) if given is None else None
+        types = sample.types if sample is not None else [type_of_class(dtype) for dtype in given or ()]
         if len(types) != len(names):
             raise SchemaError(f"add_columns_by_cycle needs one dtype per column: {len(names)} name(s), {len(types)} dtype(s)")
-        return self._new(map_cycles(self._node, time, keys, function, types), [*self._names, *names])
+        node = map_cycles(self._node, time, keys, function, types)
+        if sample is not None:
+            sample.remember(node, function)
+        return self._new(node, [*self._names, *names])
 
-    def _cycle_types(self, function: CycleFunction, time: int, keys: Sequence[int]) -> list[ColumnType]:
-        """Types of the values that a function gives for the first complete cycles."""
-        ordered = sort_rows(self._node, [(time, True)])
+    def _cycle_sample(self, function: CycleFunction, time: int, keys: Sequence[int]) -> CycleSample:
+        """What a function gives for the first complete cycles."""
+        ordered = sort_rows(zip_columns(self._node, row_number(self._node)), [(time, True)])
         count, rows = SAMPLE_ROWS, row_tuples(ordered, 0, SAMPLE_ROWS)
         while len(rows) == count and token(rows[0][time]) == token(rows[-1][time]):
             count *= 10
             rows = row_tuples(ordered, 0, count)
         complete = [row for row in rows if len(rows) < count or token(row[time]) != token(rows[-1][time])]
-        cycles: dict[Any, list[dict[str, Any]]] = {}
+        cycles: dict[Any, list[tuple[Any, ...]]] = {}
         for row in complete:
-            cycle = cycles.setdefault(tuple(token(row[position]) for position in (time, *keys)), [])
-            cycle.append(dict(zip(self._names, row, strict=True)))
+            cycles.setdefault(tuple(token(row[position]) for position in (time, *keys)), []).append(row)
+        numbers: list[int] = []
         found: list[list[Any]] = [[] for _ in function.columns]
         for cycle in cycles.values():
-            for values, added in zip(found, function(cycle), strict=True):
-                values += [value for value in added if value is not None]
+            numbers += [row[-1] for row in cycle]
+            for values, added in zip(found, function([dict(zip(self._names, row[:-1], strict=True)) for row in cycle]), strict=True):
+                values += added
         try:
-            return [general(infer_type(values)) for values in found]
+            types = [general(infer_type([value for value in values if value is not None])) for values in found]
+            return CycleSample(types, numbers, found)
         except SFrameError as error:
             raise type(error)(f"the function returns values of different types, so give add_columns_by_cycle() dtypes: {error}") from None
 
@@ -208,6 +223,22 @@ class Cycles(Relational):
         aggregations = [self._aggregation(request) for _, request in requests]
         chosen = chosen_names([operations])
         return aggregations, output_names([self._names[key] for key in keys], requests, chosen)
+
+
+@attrs.frozen
+class CycleSample:
+    """What a function gave for some cycles: the types of its columns, the numbers of the rows, and their values by column."""
+
+    types: list[ColumnType]
+    numbers: list[int]
+    values: list[list[Any]]
+
+    def remember(self, node: PlannerNode, function: CycleFunction) -> None:
+        """Let the node that applies the function know, so that these rows are not given to it again."""
+        for below in postorder([node]):
+            if isinstance(below.operator, MapCycles) and below.operator.function.function is function.function:
+                columns = tuple(encode(values, column_type) for values, column_type in zip(self.values, self.types, strict=True))
+                remember_first(below, Chunk(columns, len(self.numbers)), numbers=self.numbers)
 
 
 def token(value: Any) -> Any:

@@ -238,6 +238,33 @@ def test_known_order_keeps_results() -> None:
     assert set(calls.counts.values()) == {1}
 
 
+def test_rows_on_which_types_are_inferred_are_not_given_to_the_function_again() -> None:
+    b, calls = column_and_calls(dtype=None)
+    assert len(calls.counts) == 100
+    assert b.sum() == pytest.approx(sum(b)) and list(b.head(3)) == list(b)[:3]
+    rows = Calls()
+    sf = SFrame({"a": range(ROWS), "t": [number // 3 for number in range(ROWS)]})
+    x = sf[sf["t"] > 5].apply(rows.of_row)
+    assert x.max() == max(x)
+    cycles: Counter[int] = Counter()
+    made: Counter[int] = Counter()
+
+    def of_cycle(cycle: list[dict[str, Any]]) -> list[float | None]:
+        cycles[cycle[0]["t"]] += 1
+        return [None if row["a"] == 1 else random.random() for row in cycle]
+
+    def of_row(row: dict[str, Any]) -> list[list[Any]]:
+        made[row["a"]] += 1
+        return [[random.random(), row["a"]] for _ in range(row["a"] % 3)]
+
+    y = sf.sort("a", ascending=False).add_columns_by_cycle(of_cycle, "y", on="t")["y"]
+    z = sf.flat_map(["z", "a"], of_row)
+    assert y.max() == max(value for value in y if value is not None) and y[ROWS - 2] is None and y.countna() == 1
+    assert z["z"].max() == max(z["z"]) and list(z["a"]) == [number for number in range(ROWS) for _ in range(number % 3)]
+    for counts in (calls.counts, rows.counts, cycles, made):
+        assert set(counts.values()) == {1}
+
+
 def test_after_an_error_all_rows_are_answered() -> None:
     failing = [True]
 
