@@ -28,9 +28,19 @@ def is_key(value: Any) -> bool:
 def number(value: Any) -> Any:
     """A key as an exact number; infinities stay floats."""
     if isinstance(value, (datetime.datetime, datetime.timedelta)):
-        since = value - datetime.datetime(1970, 1, 1) if isinstance(value, datetime.datetime) else value
+        since = naive(value) - datetime.datetime(1970, 1, 1) if isinstance(value, datetime.datetime) else value
         return Fraction(since // datetime.timedelta(microseconds=1))
     return Fraction(value) if math.isfinite(value) else value
+
+
+def naive(value: datetime.datetime) -> datetime.datetime:
+    """A date-time by the clock of UTC."""
+    return value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
+
+
+def moment(value: Any) -> Any:
+    """A hashable that is equal for keys that ordered operations take as one: date-times by their instants."""
+    return token(naive(value) if isinstance(value, datetime.datetime) else value)
 
 
 def distance(first: Any, second: Any) -> Any:
@@ -40,7 +50,7 @@ def distance(first: Any, second: Any) -> Any:
 
 def same(row: Row, other: Row, names: Sequence[str]) -> bool:
     """True if two rows belong to one group."""
-    return all(token(row[name]) == token(other[name]) for name in names)
+    return all(moment(row[name]) == moment(other[name]) for name in names)
 
 
 def aggregated(rows: Rows, wanted: Wanted) -> Row:
@@ -56,7 +66,7 @@ def groups(rows: Rows, names: Sequence[str]) -> list[Rows]:
     """Rows of each group, groups in order of first appearance."""
     found: dict[Any, Rows] = {}
     for row in rows:
-        found.setdefault(tuple(token(row[name]) for name in names), []).append(row)
+        found.setdefault(tuple(moment(row[name]) for name in names), []).append(row)
     return list(found.values())
 
 
@@ -95,7 +105,7 @@ def by_cycle(rows: Rows, on: str, by: Sequence[str], name: str, function: Callab
 
 def runs(rows: Rows, names: Sequence[str], wanted: Wanted) -> Rows:
     """One row per run of consecutive equal rows."""
-    found = [list(run) for _, run in itertools.groupby(rows, lambda row: [token(row[name]) for name in names])]
+    found = [list(run) for _, run in itertools.groupby(rows, lambda row: [moment(row[name]) for name in names])]
     return [{**picked(run[0], names), **aggregated(run, wanted)} for run in found]
 
 

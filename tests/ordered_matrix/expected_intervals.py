@@ -16,7 +16,10 @@ EPOCH = datetime.datetime(1970, 1, 1)
 
 def like(key: Any, place: Fraction) -> Any:
     """A number as a key of the kind of another."""
-    return EPOCH + datetime.timedelta(microseconds=int(place)) if isinstance(key, datetime.datetime) else type(key)(place)
+    if not isinstance(key, datetime.datetime):
+        return type(key)(place)
+    time = EPOCH + datetime.timedelta(microseconds=int(place))
+    return time if key.tzinfo is None else time.replace(tzinfo=datetime.UTC).astimezone(key.tzinfo)
 
 
 def label_of(key: Any, every: Any, ticks: Sequence[Any] | None, closed: str, label: str) -> Any:

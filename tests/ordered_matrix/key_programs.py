@@ -141,6 +141,7 @@ def ticks(case: Case) -> list[Any]:
     """Ticks of a clock that is uneven and leaves rows outside."""
     kind = case.shape.key_type.kind
     start = FIRST_DAY if kind == "datetime" else 2**53 if case.shape.name == "beyond 2**53" else 0.0 if kind == "float" else 0
+    start = start if case.shape.first is None else case.shape.first
     return [start + step * case.unit for step in (1, 2, 5, 26, 30)]
 
 

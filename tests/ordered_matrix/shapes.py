@@ -42,6 +42,8 @@ class Shape:
         Rows by column name.
     cuts
         Rows of each segment; zeros are segments without rows.
+    first
+        A key about where the others are; None: the usual one.
     """
 
     name: str
@@ -50,6 +52,7 @@ class Shape:
     rows: Rows
     others: Rows
     cuts: tuple[int, ...]
+    first: Any = None
 
     @property
     def types(self) -> tuple[ColumnType, ...]:

@@ -24,7 +24,16 @@ def cells(column: Any, column_type: Any) -> list[Any]:
         return [None if value is None else _as_dict(value) for value in values]
     if column_type.kind == "list" and pa.types.is_string(column_type.physical):
         return [None if value is None else json.loads(value) for value in values]
+    if column_type.is_zoned:
+        return [None if value is None else _zoned(value["instant"], value["offset"]) for value in values]
     return values
+
+
+def _zoned(instant: datetime.datetime, offset: int | None) -> datetime.datetime:
+    """A stored pair of an instant and minutes east of UTC as a date-time."""
+    if offset is None:
+        return instant
+    return instant.replace(tzinfo=datetime.UTC).astimezone(datetime.timezone(datetime.timedelta(minutes=offset)))
 
 
 def _as_dict(value: Any) -> dict[Any, Any]:

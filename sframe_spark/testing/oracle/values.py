@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -29,13 +30,15 @@ def rank(value: Any) -> tuple[Any, ...]:
 
 
 def token(value: Any) -> Any:
-    """A hashable that is equal for values that belong to one group: NaN equals NaN, missing equals missing."""
+    """A hashable that is equal for equal values: NaN equals NaN, missing equals missing, the offset of a date-time counts."""
     if is_nan(value):
         return ("nan",)
     if isinstance(value, (list, tuple)):
         return ("list", *map(token, value))
     if isinstance(value, dict):
         return ("dict", frozenset((token(key), token(item)) for key, item in value.items()))
+    if isinstance(value, datetime.datetime):
+        return ("datetime", value, value.utcoffset())
     return (type(value).__name__, value)
 
 
