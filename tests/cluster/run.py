@@ -56,6 +56,11 @@ def main(url: str, directory: str, settings: str, names: str) -> None:
     place = Place(Path(directory), session)
     place.prepare()
     config.small_rows = 0
+    if "spark.test.unasked" in settings:
+        # As if the executors that share nothing had come after the probe.
+        from sframe_spark.engine import probe
+
+        probe.is_one_process = lambda session: True
     chosen: Sequence[str] = json.loads(names)
     sys.stdout.write(json.dumps({name: ending(name, place) for name in chosen}) + "\n")
 

@@ -16,7 +16,7 @@ import pytest
 
 from tests.cluster.machine import PROJECT, connect_server, hiding_command, spark_environment, standalone_cluster
 from tests.cluster.programs import PROGRAMS, SHORT, WITHOUT_FILES
-from tests.cluster.run import REFUSED, RIGHT
+from tests.cluster.run import BROKEN, REFUSED, RIGHT
 
 DRIVER = {
     "spark.driver.host": "127.0.0.1",
@@ -102,6 +102,16 @@ def test_no_shared_directory(names: Sequence[str], shared: Path, tmp_path: Path)
 def test_one_worker_that_shares(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path, shared, [True, False]) as url, endings(url, shared, names, DRIVER) as found:
         require_right_or_refused(found)
+
+
+@needs_namespaces
+@pytest.mark.cluster
+def test_an_executor_that_the_probe_has_not_met_loses_no_rows(shared: Path, tmp_path: Path) -> None:
+    settings = {**DRIVER, "spark.test.unasked": "true"}
+    with standalone_cluster(tmp_path, shared, [True, False]) as url, endings(url, shared, tuple(PROGRAMS), settings) as found:
+        # What is refused need not name the option here: a task says that a file is missing.
+        assert {name: ending for name, ending in found.items() if ending[0] not in (RIGHT, REFUSED, BROKEN)} == {}
+        assert REFUSED in {ending for ending, _ in found.values()}
 
 
 @needs_namespaces
