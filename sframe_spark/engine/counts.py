@@ -81,8 +81,19 @@ def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expec
             f"Spark wrote {counted} rows to {directory}, but {host} finds {found} of them there: its executors see another directory "
             f"of that name. Nothing was published; {SHARED_DIRECTORY}"
         )
+    require_known_rows(found, expected, f"wrote {counted} rows to {directory}")
+
+
+def require_known_rows(found: int, expected: int | None, done: str) -> None:
+    """Let as many rows pass as were known to be there before Spark read them.
+
+    Raises
+    ------
+    StorageError
+        If there are others, telling what Spark has done.
+    """
     if expected is not None and found != expected:
         raise StorageError(
-            f"Spark wrote {counted} rows to {directory}, but there are {expected}: its executors read other files than {host}, or files "
-            f"that were changed meanwhile. Nothing was published; {SHARED_DIRECTORY}, and load saved data again"
+            f"Spark {done}, but there are {expected}: its executors read other files than {platform.node()}, or files that were changed "
+            f"meanwhile. Nothing was published; {SHARED_DIRECTORY}, and load saved data again"
         )

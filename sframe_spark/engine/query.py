@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
-from sframe_spark.engine.counts import observed_rows
+from sframe_spark.engine.counts import observed_rows, require_known_rows
 from sframe_spark.engine.messages import in_one_line
 from sframe_spark.engine.probe import require_readable
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
@@ -120,6 +120,7 @@ def collect(root: PlannerNode) -> Chunk:
     """All rows of a relational section in row order, as Arrow in the driver's memory."""
     relation = lower(root)
     table = run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), f"computing {root.operator_type}")
+    require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator_type}")
     return from_spark_table(table, root.schema)
 
 

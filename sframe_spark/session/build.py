@@ -54,6 +54,9 @@ LEGACY_PREFIX = "spark.sql.legacy."
 
 ROWS_PER_BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
+# A server that answers here runs here.
+LOOPBACK = ("localhost", "127.0.0.1", "[::1]")
+
 # Which Python Spark starts for the functions of one session.
 WORKER_PYTHON = "spark.sql.execution.pyspark.python"
 
@@ -84,7 +87,9 @@ def is_remote(session: SparkSession) -> bool:
 
 
 def is_on_this_machine(session: SparkSession) -> bool:
-    """Say whether all work of the session is done on the machine of its driver."""
+    """Say whether all work of the session is done on this machine; a server elsewhere has a local master as well."""
+    if is_remote(session) and session.client.host not in LOOPBACK:
+        return False
     return str(session.conf.get("spark.master", "")).startswith("local")
 
 

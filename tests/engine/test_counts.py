@@ -13,7 +13,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.engine import counts, datasets
-from sframe_spark.engine.counts import require_all_rows
+from sframe_spark.engine.counts import require_all_rows, require_known_rows
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest import SegmentEntry
 
@@ -43,6 +43,13 @@ def test_all_rows_pass(found: Sequence[int], counted: int, expected: int | None)
 def test_any_other_number_is_refused(found: Sequence[int], counted: int | None, expected: int | None, words: str) -> None:
     with pytest.raises(StorageError, match=words):
         require_all_rows(entries(*found), counted, expected, "/data")
+
+
+def test_rows_that_are_sent_are_those_that_were_known() -> None:
+    require_known_rows(3, 3, "sent 3 rows")
+    require_known_rows(3, None, "sent 3 rows")
+    with pytest.raises(StorageError, match="Spark sent 0 rows, but there are 3"):
+        require_known_rows(0, 3, "sent 0 rows")
 
 
 @pytest.fixture

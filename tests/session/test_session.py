@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session import session as module
 from sframe_spark.session import starting
-from sframe_spark.session.build import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, local_settings, open_session
+from sframe_spark.session.build import FIXED_SETTINGS, LEGACY_PREFIX, driver_memory_gib, is_on_this_machine, local_settings, open_session
 from sframe_spark.session.session import SessionHolder
 
 # One program for both kinds of session: everything in it would change with the settings that a user may have made.
@@ -91,6 +92,23 @@ mine.stop()
     }  # fmt: skip
 
 
+class RemoteSession:
+    """What we ask of a Connect session."""
+
+    is_stopped = False
+
+    def __init__(self, host: str, master: str) -> None:
+        self.client, self.conf = SimpleNamespace(host=host), {"spark.master": master}
+
+
+@pytest.mark.parametrize(
+    ("host", "master", "here"),
+    [("localhost", "local[2]", True), ("127.0.0.1", "local", True), ("node-7", "local[2]", False), ("localhost", "spark://node-7:7077", False)],
+)
+def test_a_server_elsewhere_does_not_run_our_python(host: str, master: str, here: bool) -> None:
+    assert is_on_this_machine(RemoteSession(host, master)) is here  # type: ignore[arg-type]
+
+
 @pytest.mark.spark
 def test_stopped_session_is_replaced_and_data_is_kept() -> None:
     program = """
@@ -165,6 +183,7 @@ def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -
     users = object()
     monkeypatch.setattr(module, "active_session", lambda: users)
     monkeypatch.setattr(module, "open_session", lambda base: ("ours", base))
+    monkeypatch.setattr(module, "UserSettings", lambda base: SimpleNamespace(carry_over=lambda session: None))
     monkeypatch.setattr(module, "is_alive", lambda session: True)
     assert holder.get() == ("ours", users)
     monkeypatch.setattr(module, "is_alive", lambda session: False)
