@@ -10,6 +10,8 @@ import difflib
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
+from sframe_spark.visible import visible
+
 # A message with two thousand names helps nobody.
 MOST_NAMES_SHOWN = 20
 
@@ -18,7 +20,16 @@ class SFrameError(Exception):
     """Base of every error of this package.
 
     Catch it to handle whatever sframe_spark reports; it is never raised itself.
+
+    Examples
+    --------
+    >>> print(SFrameError("no such file: \x1b[2J"))
+    no such file: \\x1b[2J
     """
+
+    def __str__(self) -> str:
+        # Messages quote names and values of others.
+        return visible(super().__str__(), lines=True)
 
 
 ErrorClass = TypeVar("ErrorClass", bound=type[SFrameError])
@@ -165,7 +176,7 @@ class UserFunctionError(ExecutionError):
         parts = [self.message, f"input: {self.row!r}"] if called else [self.message]
         if self.traceback_text:
             parts.append(self.traceback_text.rstrip())
-        return "\n".join(parts)
+        return visible("\n".join(parts), lines=True)
 
 
 @travelling
@@ -202,7 +213,7 @@ class ConversionError(ExecutionError):
 
     def __str__(self) -> str:
         place = "" if self.row is None else f"row {self.row}: "
-        return f"{place}{self.value} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
+        return f"{place}{visible(self.value)} cannot be cast to {self.kind}; undefined_on_failure=True makes it missing"
 
 
 @travelling

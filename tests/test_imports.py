@@ -11,6 +11,7 @@ ROOT = Path(sframe_spark.__file__).parent
 
 # Lower layers first; a module may import modules of its own and of lower layers.
 LAYERS = (
+    ("visible",),
     ("errors",),
     ("locations",),
     ("config", "types"),

@@ -23,6 +23,7 @@ from sframe_spark.operators.sources import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.types import STR, ColumnType
+from sframe_spark.visible import visible
 
 IN_MEMORY_ROWS = 100_000
 MOST_BAD_LINES_KEPT = 10_000
@@ -151,9 +152,9 @@ def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list
     request = CsvRequest(url, *dialect, **options)
     node, names, left_out = read_csv_with_errors(url, *dialect, **options)
     for path, lines in left_out.items():
-        LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", path, len(lines), lines[0])
+        LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", visible(path), len(lines), lines[0])
     if request.verbose:
-        LOG.info("read %s rows of %d columns from %s", node.length, len(names), url)
+        LOG.info("read %s rows of %d columns from %s", node.length, len(names), visible(str(url)))
     return node, names
 
 

@@ -12,13 +12,13 @@ from sframe_spark.api.nodes import column_values, row_tuples
 from sframe_spark.operators.columns import project
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.visible import visible
 
 SHOWN_ROWS = 10
 SHOWN_VALUES = 100
 SHOWN_COLUMNS = 20
 CELL_WIDTH = 30
 TABLE_WIDTH = 80
-ESCAPES = {"\n": "\\n", "\t": "\\t", "\r": "\\r"}
 LEFT_OUT = "..."
 
 
@@ -39,8 +39,7 @@ def column_text(node: PlannerNode) -> str:
 def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
     """One value in a table cell; lists show texts without quotes."""
     text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
-    for character, shown in ESCAPES.items():
-        text = text.replace(character, shown)
+    text = visible(text)
     return text if len(text) <= width else text[: width - 4] + LEFT_OUT
 
 
@@ -144,7 +143,7 @@ def frame_text(node: PlannerNode, names: Sequence[str]) -> str:
 
 def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
     """A frame as the interactive prompt shows it: columns with types, number of rows, first rows."""
-    columns = [f"\t{name}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
+    columns = [f"\t{visible(name)}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
     rows = infer_planner_node_length(node)
     data = frame_text(node, names) if names and rows != 0 else "\t[]"
     return "\n".join(["Columns:", *(columns or ["\tNone"]), "", f"Rows: {'Unknown' if rows is None else rows}", "", "Data:", data])
@@ -153,6 +152,6 @@ def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     """A frame as an HTML table."""
     rows = row_tuples(node, 0, SHOWN_ROWS, names) if names else []
-    head = "".join(f"<th>{html.escape(name)}</th>" for name in names)
+    head = "".join(f"<th>{html.escape(visible(name))}</th>" for name in names)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell_text(value))}</td>" for value in row) + "</tr>" for row in rows)
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(footer(node, names) if names else '')}</p>"

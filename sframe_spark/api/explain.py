@@ -14,6 +14,7 @@ from sframe_spark.operators.laws import STAGES
 from sframe_spark.planner.explain import plan_text, trace_text
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.visible import visible
 
 
 def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool, verify: bool = False) -> str:
@@ -31,7 +32,7 @@ def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, tra
         raise InvalidArgumentError(f"there is no stage {stage!r}: choose one of {', '.join(stages)}")
     if verify:
         require_classic_session()
-    columns = "columns: " + ", ".join(f"c{i}={name}" for i, name in enumerate(names))
+    columns = "columns: " + ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
     parts = [columns]
     if stage == "logical":
         parts.append(plan_text(node))
@@ -39,7 +40,7 @@ def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, tra
         parts += optimized_parts(node, names, stage, trace, why)
     if verify:
         parts += ["-- verification", *verification(node, names)]
-    return "\n".join(parts)
+    return visible("\n".join(parts), lines=True)
 
 
 def optimized_parts(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool) -> list[str]:

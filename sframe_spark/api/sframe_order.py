@@ -16,6 +16,7 @@ from sframe_spark.operators.assumed_order import assume_order
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.properties.relation import requirement
 from sframe_spark.planner.properties_of import is_in_order, properties_of
+from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -48,7 +49,7 @@ class OrderAnswer:
         return hash(self.known)
 
     def __repr__(self) -> str:
-        return f"{self.known}: {self.reason}"
+        return visible(f"{self.known}: {self.reason}")
 
 
 @attrs.frozen
@@ -80,7 +81,7 @@ class KnownOrder:
         lines += [f"one value in {name}" for name in self.constants]
         lines += [f"equal in every row: {', '.join(group)}" for group in self.equal]
         lines += [f"no two rows with equal {', '.join(key)}" for key in self.keys]
-        return "\n".join(lines) if lines else "nothing is known of the order of the rows"
+        return visible("\n".join(lines), lines=True) if lines else "nothing is known of the order of the rows"
 
 
 def order_text(items: Order) -> str:

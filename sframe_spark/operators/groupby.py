@@ -9,6 +9,7 @@ import attrs
 import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.columns import places_of
@@ -44,6 +45,8 @@ class Aggregation:
 
     def infer(self, schema: Schema) -> Any:
         """Result type."""
+        if not self.positions and self.function != "count":
+            raise UnsupportedOperationError(f"the aggregate {self.function} needs a column")
         return self.implementation().infer([schema[position] for position in self.positions], self.parameters)
 
     def describe(self) -> str:

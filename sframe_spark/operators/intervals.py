@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import DateTimeRangeError, ExecutionError
+from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.operators.functions.datetimes import wall_microseconds
@@ -85,6 +85,12 @@ class AssignIntervals(Operator):
         key = schema[self.position]
         is_float = isinstance(self.grid.every, float) or self.clock_type == FLOAT
         return FLOAT if key.is_numeric and is_float else key
+
+    def as_read(self) -> AssignIntervals:
+        """Refuses intervals of no length, or beyond all keys."""
+        if self.grid.every is not None and not 0 < self.grid.every < 2**63:
+            raise InvalidArgumentError(f"the plan's text has intervals of the length {self.grid.every}")
+        return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The input's types, that of the key replaced."""

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import ExecutionError
+from sframe_spark.errors import ExecutionError, InvalidArgumentError
 from sframe_spark.operators.equal_keys import comparable
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.intervals import AssignIntervals, group_assigned
@@ -68,6 +68,12 @@ class FillIntervals(SequentialOperator):
     every: int | float
     keys: int = 0
     forward: bool = False
+
+    def as_read(self) -> FillIntervals:
+        """Refuses intervals of no length, or beyond all keys."""
+        if not 0 < self.every < 2**63:
+            raise InvalidArgumentError(f"the plan's text has intervals of the length {self.every}")
+        return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The input's types."""

@@ -55,6 +55,12 @@ class MergeSorted(Operator):
     by: tuple[tuple[int, bool], ...]
     columns: tuple[str, ...]
 
+    def as_read(self) -> MergeSorted:
+        """Refuses keys without names."""
+        if not self.by or len(self.by) != len(self.columns):
+            raise InvalidArgumentError(f"the plan's text orders rows by {len(self.by)} columns and names {len(self.columns)}")
+        return self
+
     @property
     def positions(self) -> list[int]:
         """Positions of the columns that decide."""

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import PlanInvariantError
+from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
 from sframe_spark.operators.program import Literal, constant_array
 from sframe_spark.operators.spark_columns import literal_column, spark_type
 from sframe_spark.planner.chunk import Chunk, column_names, combine
@@ -128,6 +128,14 @@ class MemorySource(Source):
         kinds = zip(chunk.columns, self.infer_type(()), strict=True)
         return tuple(float(column.nbytes) if (size := fixed_size(kind)) is None else size * chunk.rows for column, kind in kinds)
 
+    def as_read(self) -> MemorySource:
+        """Refuses columns and rows that the table does not have."""
+        found = [column.type for column in self.data.columns]
+        if found != [column_type.physical for column_type in self.types] or not all(0 <= position < len(found) for position in self.positions):
+            raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(found)}")
+        _check_range(self.start, self.stop, self.data.rows)
+        return self
+
     @property
     def stored(self) -> tuple[tuple[int, ...], SegmentSource] | None:
         """A dataset of all rows of the table, with the positions of its columns in the table, if one was written."""
@@ -216,6 +224,20 @@ class SegmentSource(Source):
 
         return column_bytes(self.manifest, self.positions, self.start + start, min(self.start + stop, self.stop))
 
+    def as_read(self) -> SegmentSource:
+        """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
+        from sframe_spark.storage.listing import sizes_below
+
+        manifest = self.manifest
+        sizes = sizes_below(manifest.directory)
+        for entry in manifest.segments:
+            if sizes.get(entry.file) != entry.size or entry.size is None:
+                raise StorageError(f"the plan reads {entry.file!r:.200} in {manifest.directory}, where no such file has {entry.size} bytes")
+        if not all(0 <= position < len(manifest.types) for position in self.positions):
+            raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
+        _check_range(self.start, self.stop, manifest.rows)
+        return attrs.evolve(self, manifest=attrs.evolve(manifest, order=NO_RECORDED_ORDER))
+
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""
         from sframe_spark.operators.segment_scan import scan_segments
@@ -236,6 +258,13 @@ class RangeSource(Source):
     start: int
     rows: int
     step: int = 1
+
+    def as_read(self) -> RangeSource:
+        """Refuses numbers beyond 64 bits."""
+        last = self.start + self.step * max(self.rows - 1, 0)
+        if self.rows < 0 or not -(2**63) <= last < 2**63:
+            raise InvalidArgumentError(f"the plan's text has a range of {self.rows} numbers up to {last}, which 64 bits do not hold")
+        return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """One int column."""
@@ -271,6 +300,11 @@ class ConstantSource(Source):
     name: ClassVar[str] = "constant_source"
     literal: Literal
     rows: int
+
+    def as_read(self) -> ConstantSource:
+        """Refuses a negative number of rows."""
+        _check_range(0, self.rows, self.rows)
+        return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The type of the value."""
@@ -345,6 +379,11 @@ def source_of(node: PlannerNode) -> Source:
     if not isinstance(node.operator, Source):
         raise PlanInvariantError(f"{node.operator_type} is read as a source of rows, but it is none")
     return node.operator
+
+
+def _check_range(start: int, stop: int, rows: int) -> None:
+    if not 0 <= start <= stop <= rows:
+        raise InvalidArgumentError(f"the plan's text names the rows {start}..{stop} of a source of {rows}")
 
 
 def table_ddl(schema: Schema) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from sframe_spark.planner.graph import postorder, to_networkx
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.visible import visible
 
 
 def plan_text(root: PlannerNode) -> str:
@@ -22,7 +23,7 @@ def plan_text(root: PlannerNode) -> str:
         names[id(node)] = f"r{number}"
         inputs = ", ".join(names[id(child)] for child in node.inputs)
         types = ", ".join(map(str, node.schema))
-        lines.append(f"r{number} := {node.operator_type}[{node.operator.describe()}]({inputs})  # ({types}) x {node.length}")
+        lines.append(f"r{number} := {node.operator_type}[{visible(node.operator.describe())}]({inputs})  # ({types}) x {node.length}")
     return "\n".join(lines)
 
 
@@ -52,14 +53,14 @@ def plan_svg(root: PlannerNode, title: str = "") -> str:
     }
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {total_width} {total_height}" font-family="sans-serif" font-size="11">',
-        f'<text x="20" y="22" font-size="15">{html.escape(title)}</text>',
+        f'<text x="20" y="22" font-size="15">{html.escape(visible(title))}</text>',
     ]
     for first, second in sorted({(a, b) for a, b, _ in graph.edges}):
         (x1, y1), (x2, y2) = place[first], place[second]
         parts.append(f'<line x1="{x1 + width / 2}" y1="{y1}" x2="{x2 + width / 2}" y2="{y2 + height}" stroke="#889"/>')
     for node, (x, y) in place.items():
         data = graph.nodes[node]
-        text = data["description"]
+        text = visible(data["description"])
         text = text if len(text) <= 46 else text[:43] + "..."
         parts.append(f'<rect x="{x}" y="{y}" width="{width}" height="{height}" rx="6" fill="#eef3fb" stroke="#557"/>')
         parts.append(f'<text x="{x + 10}" y="{y + 18}" font-weight="bold">{html.escape(data["label"])}</text>')

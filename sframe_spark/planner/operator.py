@@ -85,6 +85,10 @@ class Operator:
 
         return PlannerNode(self, inputs)
 
+    def as_read(self) -> Operator:
+        """The operator that a plan's text means: refuses what does not fit together, or is not there, and believes no claim about rows."""
+        return self
+
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the output columns. Raises the reference's error class for inputs it refuses."""
         raise PlanInvariantError(f"operator {self.name!r} does not infer its type")

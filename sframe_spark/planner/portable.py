@@ -17,6 +17,7 @@ from __future__ import annotations
 import array
 import datetime
 import math
+import types
 import typing
 from collections.abc import Mapping
 from functools import lru_cache
@@ -75,9 +76,13 @@ def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:
     name = type(value).__name__
     if classes.get(name) is not type(value):
         raise NotPortable(path, value)
-    every: Any = getattr(type(value), "__attrs_attrs__", ())
-    fields = [field for field in every if field.init]
+    fields = written_fields(type(value))
     return {"$value": name, **{field.alias: to_portable(getattr(value, field.name), f"{path}.{field.name}", classes) for field in fields}}
+
+
+def written_fields(attrs_class: Any) -> list[Any]:
+    """Fields that make up a value of a class; what takes no part in comparing values is known about it, and is found out anew."""
+    return [field for field in attrs.fields(attrs_class) if field.init and (field.eq is not False or field.default is attrs.NOTHING)]
 
 
 def _plain_text(value: Any, path: str) -> str:
@@ -103,17 +108,72 @@ def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
     if isinstance(value, list):
         return tuple(from_portable(item, classes) for item in value)
     if not isinstance(value, dict):
+        if type(value) is int and not -(2**63) <= value < 2**63:
+            raise InvalidArgumentError("the plan's text holds an int beyond 64 bits")
         return value
+    if "$value" not in value and len(value) != 1:
+        raise InvalidArgumentError(f"the plan's text holds a value of no known form: {value!r:.80}")
     if "$plain" in value:
         return decode_value(value["$plain"])
     if "$type" in value:
         if value["$type"] not in TYPES_BY_NAME:
-            raise InvalidArgumentError(f"the plan's text names the column type {value['$type']!r}: known are {', '.join(TYPES_BY_NAME)}")
+            raise InvalidArgumentError(f"the plan's text names the column type {value['$type']!r:.80}: known are {', '.join(TYPES_BY_NAME)}")
         return TYPES_BY_NAME[value["$type"]]
     name = value["$value"]
     if name not in classes:
-        raise InvalidArgumentError(f"the plan's text holds a value of the class {name!r}, which its operator does not take")
-    return classes[name](**{field: from_portable(item, classes) for field, item in value.items() if field != "$value"})
+        raise InvalidArgumentError(f"the plan's text holds a value of the class {name!r:.80}, which its operator does not take")
+    left_out = {field.alias for field in attrs.fields(classes[name])} - {field.alias for field in written_fields(classes[name])}
+    fields = {field: from_portable(item, classes) for field, item in value.items() if field != "$value" and field not in left_out}
+    check_fields(classes[name], fields)
+    return classes[name](**fields)
+
+
+def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
+    """Refuse values that are not what the annotations of a class's fields say; an int has 64 bits, and is no bool.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one is not; the message names the field.
+    """
+    hints = _hints(attrs_class)
+    for field in attrs.fields(attrs_class):
+        if field.alias in values and not fits(values[field.alias], hints.get(field.name, Any)):
+            raise InvalidArgumentError(f"the plan's text gives {values[field.alias]!r:.80} for {field.name!r} of {attrs_class.__name__}")
+
+
+def fits(value: Any, hint: Any) -> bool:
+    """Say whether a value read from a text is one that an annotation allows.
+
+    Examples
+    --------
+    >>> fits((1, 2), tuple[int, ...]), fits((1, True), tuple[int, ...]), fits(2**63, int), fits(1, float | None)
+    (True, False, False, True)
+    """
+    if hint is Any or isinstance(hint, (str, typing.TypeVar)):
+        return True
+    if hint is None or hint is type(None):
+        return value is None
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin in (typing.Union, types.UnionType):
+        return any(fits(value, part) for part in parts)
+    if origin is typing.Literal:
+        return any(type(value) is type(part) and value == part for part in parts)
+    if origin is tuple:
+        return isinstance(value, tuple) and _items_fit(value, parts)
+    if origin is not None:
+        return isinstance(origin, type) and isinstance(value, origin)
+    if hint is int:
+        return type(value) is int and -(2**63) <= value < 2**63
+    if hint is float:
+        return type(value) in (int, float)
+    return not isinstance(hint, type) or isinstance(value, hint)
+
+
+def _items_fit(value: tuple[Any, ...], parts: tuple[Any, ...]) -> bool:
+    if len(parts) == 2 and parts[1] is Ellipsis:
+        return all(fits(item, parts[0]) for item in value)
+    return len(value) == len(parts) and all(map(fits, value, parts))
 
 
 @lru_cache(maxsize=512)
@@ -135,8 +195,13 @@ def value_classes(operator_class: type) -> Mapping[str, type]:
 
 
 def _annotations(attrs_class: type) -> list[Any]:
+    return list(_hints(attrs_class).values())
+
+
+@lru_cache(maxsize=512)
+def _hints(attrs_class: type) -> Mapping[str, Any]:
     try:
-        return list(typing.get_type_hints(attrs_class).values())
+        return typing.get_type_hints(attrs_class)
     except NameError:
         # A name that is imported for type checkers only.
-        return []
+        return {}

@@ -1,40 +1,40 @@
 """Graphs as JSON: plans that leave the process, to be kept, compared or run elsewhere.
 
-The text lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once, and nodes that share a row
-domain, or are known to have equal lengths, do so after reading too::
+The text lists the nodes, inputs before consumers; the last is the root. A node that is read twice is written once::
 
-    {"format": "sframe_spark.plan", "version": 1, "chunks": [],
+    {"format": "sframe_spark.plan", "version": 2, "chunks": [],
      "nodes": [{"operator": "range_source", "parameters": {"start": 0, "rows": 9, "step": 1}, "inputs": [], "types": ["int"], ...},
                {"operator": "slice", "parameters": {"start": 2, "stop": null, "step": 3}, "inputs": [0], "types": ["int"], ...}]}
 
-What is written of an operator is its parameters (see :mod:`sframe_spark.planner.portable`); reading infers types and lengths anew and refuses a
-plan that they do not fit. Rows in memory are embedded, up to ``MOST_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so
-a temporary result is readable only as long as the process that holds it: save it first. Functions and live DataFrames are refused.
+What is written of an operator is its parameters (see :mod:`sframe_spark.planner.portable`). A text is believed in nothing that can be found out:
+reading checks every parameter against the annotation of its field, infers types, lengths and row domains anew, and refuses a plan that they do not
+fit. Rows in memory are embedded, up to ``MOST_EMBEDDED_BYTES`` for the whole graph; datasets are referred to by their place, so a temporary result is
+readable only as long as the process that holds it: save it first. Functions and live DataFrames are refused.
 """
 
 from __future__ import annotations
 
 import base64
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
-from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
+from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, RowDomain
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.plugins import load_operators
-from sframe_spark.planner.portable import NotPortable, from_portable, to_portable, value_classes
+from sframe_spark.planner.portable import NotPortable, check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, registered_names
 
 FORMAT_NAME = "sframe_spark.plan"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 
+MOST_ROWS = 2**62
 MOST_EMBEDDED_BYTES = 4 * 1024 * 1024
 """Rows in memory beyond this belong into a saved frame."""
 
@@ -56,21 +56,16 @@ def graph_to_json(node: PlannerNode) -> str:
     """
     chunks = _ChunkWriter()
     numbers: dict[int, int] = {}
-    domains, tokens = _Numbering(), _Numbering()
     nodes = []
     for number, current in enumerate(postorder([node])):
         numbers[id(current)] = number
-        length = current.length
         nodes.append(
             {
                 "operator": planner_node_type_to_name(type(current.operator)),
                 "parameters": _write_parameters(current.operator, chunks),
                 "inputs": [numbers[id(child)] for child in current.inputs],
                 "types": [str(column_type) for column_type in current.schema],
-                "rows": length.rows,
-                "at_most": length.at_most,
-                "length": tokens.of(length.token),
-                "domain": domains.of(current.facts.domain),
+                "rows": current.length.rows,
             }
         )
     content = {"format": FORMAT_NAME, "version": FORMAT_VERSION, "chunks": chunks.texts, "nodes": nodes}
@@ -87,29 +82,35 @@ def graph_from_json(text: str) -> PlannerNode:
     """
     content = _checked_content(text)
     try:
-        chunks = [_read_chunk(item) for item in content["chunks"]]
-        graph = _GraphReader(chunks)
-        for number, item in enumerate(content["nodes"]):
-            graph.add(number, item)
-        return graph.nodes[-1]
-    except (KeyError, IndexError, AttributeError, TypeError, ValueError, pa.ArrowException) as error:
-        if isinstance(error, InvalidArgumentError):
-            raise
-        raise InvalidArgumentError(f"the plan's text is damaged: {error!r}; write it again with graph_to_json()") from error
+        chunks = [_read_chunk(item) for item in _list(content["chunks"])]
+        nodes: list[PlannerNode] = []
+        for item in _list(content["nodes"]):
+            nodes.append(_read_node(len(nodes), item, nodes, chunks))
+        return nodes[-1]
+    except (InvalidArgumentError, StorageError):
+        raise
+    except (SFrameError, LookupError, AttributeError, TypeError, ValueError, ArithmeticError, RecursionError, OSError, pa.ArrowException) as error:
+        raise InvalidArgumentError(f"the plan's text is damaged: {error!r:.500}; write it again with graph_to_json()") from error
 
 
 def _checked_content(text: str) -> Mapping[str, Any]:
     """Parse a text and check that it is a plan of a version that this package reads."""
     try:
         content = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidArgumentError(f"the plan's text is no JSON: {error}") from error
     if not isinstance(content, dict) or content.get("format") != FORMAT_NAME:
         raise InvalidArgumentError(f"the text is no plan: its 'format' is not {FORMAT_NAME!r}")
     version = content.get("version")
-    if not isinstance(version, int) or version > FORMAT_VERSION:
-        raise InvalidArgumentError(f"the plan has format version {version}, but this package reads up to {FORMAT_VERSION}: install a newer one")
+    if type(version) is not int or not 1 <= version <= FORMAT_VERSION:
+        raise InvalidArgumentError(f"the plan has format version {version!r:.80}, but this package reads up to {FORMAT_VERSION}: install a newer one")
     return content
+
+
+def _list(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        raise InvalidArgumentError(f"the plan's text is damaged: {value!r:.80} stands where a list is needed")
+    return value
 
 
 def _write_parameters(operator: Operator, chunks: _ChunkWriter) -> dict[str, Any]:
@@ -150,54 +151,46 @@ def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
     parameters = {}
     for parameter, value in item["parameters"].items():
         is_chunk = isinstance(value, dict) and "$chunk" in value
-        parameters[parameter] = chunks[value["$chunk"]] if is_chunk else from_portable(value, classes)
+        parameters[parameter] = _chunk(chunks, value["$chunk"]) if is_chunk else from_portable(value, classes)
+    check_fields(operator_class, parameters)
     try:
         operator: Operator = operator_class(**parameters)
     except TypeError as error:
         raise InvalidArgumentError(f"operator {name!r} does not take the plan's parameters ({error}): its package may be another version") from error
-    return operator
+    return operator.as_read()
 
 
-class _GraphReader:
-    """Builds the nodes of a text one after the other."""
-
-    def __init__(self, chunks: list[Chunk]) -> None:
-        self.chunks = chunks
-        self.nodes: list[PlannerNode] = []
-        self.domains: dict[int, RowDomain] = {}
-        self.tokens: dict[int, RowDomain] = {}
-
-    def add(self, number: int, item: Mapping[str, Any]) -> None:
-        """Add the node that an item describes."""
-        if any(not 0 <= child < number for child in item["inputs"]):
-            raise InvalidArgumentError(f"node {number} of the plan reads {item['inputs']}: inputs come before their consumers")
-        node = PlannerNode(_read_operator(item, self.chunks), [self.nodes[child] for child in item["inputs"]])
-        types = [str(column_type) for column_type in node.schema]
-        if types != item["types"]:
-            raise InvalidArgumentError(f"node {number} of the plan, {node.operator_type}, has the types {types}, the text says {item['types']}")
-        domain = self.domains.setdefault(item["domain"], node.facts.domain)
-        node.facts = Facts(node.schema, self._length(node.length, item), domain)
-        self.nodes.append(node)
-
-    def _length(self, inferred: Length, item: Mapping[str, Any]) -> Length:
-        """The inferred length, or what the text knows more: rows counted since, a bound, equality with others."""
-        rows = item["rows"] if inferred.rows is None else inferred.rows
-        if rows is not None:
-            if item["rows"] not in (None, rows):
-                raise InvalidArgumentError(f"the plan's text says {item['rows']} rows of {item['operator']}, which has {rows}")
-            return Length.exactly(rows)
-        return Length.unknown(self.tokens.setdefault(item["length"], RowDomain()), item["at_most"])
+def _chunk(chunks: list[Chunk], number: Any) -> Chunk:
+    if type(number) is not int or not 0 <= number < len(chunks):
+        raise InvalidArgumentError(f"the plan's text is damaged: it has no rows of the number {number!r:.80}")
+    return chunks[number]
 
 
-class _Numbering:
-    """Numbers for values in order of appearance."""
+def _read_node(number: int, item: Mapping[str, Any], nodes: Sequence[PlannerNode], chunks: list[Chunk]) -> PlannerNode:
+    """The node that an item describes, over those before it."""
+    inputs = _list(item["inputs"])
+    if any(type(child) is not int or not 0 <= child < number for child in inputs):
+        raise InvalidArgumentError(f"node {number} of the plan reads {inputs!r:.200}: inputs come before their consumers")
+    node = PlannerNode(_read_operator(item, chunks), [nodes[child] for child in inputs])
+    types = [str(column_type) for column_type in node.schema]
+    if types != item["types"]:
+        raise InvalidArgumentError(f"node {number} of the plan, {node.operator_type}, has the types {types}, the text says {item['types']!r:.500}")
+    rows, said = node.length.rows, item["rows"]
+    if rows is not None and (not 0 <= rows <= MOST_ROWS or said not in (None, rows)):
+        raise InvalidArgumentError(f"the plan's text says {said!r:.80} rows of {node.operator_type}, which has {rows}")
+    _try_without_rows(node)
+    return node
 
-    def __init__(self) -> None:
-        self.numbers: dict[Any, int] = {}
 
-    def of(self, value: Any) -> int:
-        """The number of a value."""
-        return self.numbers.setdefault(value, len(self.numbers))
+def _try_without_rows(node: PlannerNode) -> None:
+    """Compute an operator over no rows: parameters that its kernel cannot use fail here, where they are told as what they are."""
+    slots = range(len(node.inputs))
+    facts = [child.facts for child in node.inputs]
+    for read, fact in zip(node.operator.input_columns(range(len(node.schema)), facts), facts, strict=True):
+        if not all(0 <= position < fact.width for position in read):
+            raise InvalidArgumentError(f"{node.operator_type} reads the columns {list(read)!r:.200} of an input that has {fact.width}")
+    if slots and node.operator.has_kernel and all(node.operator.requires(slot) is not Need.LOOKUP for slot in slots):
+        node.operator.kernel([Chunk.empty(child.schema) for child in node.inputs], facts)
 
 
 class _ChunkWriter:
@@ -232,6 +225,8 @@ def _chunk_text(chunk: Chunk) -> str:
 
 def _read_chunk(text: str) -> Chunk:
     table = pa.ipc.open_stream(base64.b64decode(text, validate=True)).read_all()
+    # Offsets that point outside of a buffer are refused here, before anything follows them.
+    table.validate(full=True)
     if table.column_names == ["rows"]:
         return Chunk((), table.num_rows)
     return Chunk.from_table(table)

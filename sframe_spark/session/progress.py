@@ -12,6 +12,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.session.session import is_remote
+from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -121,7 +122,7 @@ def format_line(done: int, total: int, elapsed: float, description: str) -> str:
     """
     filled = BAR_WIDTH * done // max(total, 1)
     bar = "#" * filled + "-" * (BAR_WIDTH - filled)
-    suffix = f", {description}" if description else ""
+    suffix = f", {visible(description)}" if description else ""
     return f"[{bar}] {done}/{total} tasks, {elapsed:.0f} s{suffix}"
 
 

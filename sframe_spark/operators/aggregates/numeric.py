@@ -63,6 +63,12 @@ def _infer_vector(types: Types, parameters: Parameters) -> ColumnType:
     return ARRAY
 
 
+def _infer_column_spread(types: Types, parameters: Parameters) -> ColumnType:
+    if len(parameters) != 1 or type(parameters[0]) is not int or parameters[0] < 0:
+        raise UnsupportedOperationError(f"degrees of freedom are an int from 0, not {parameters!r:.80}")
+    return _infer_spread(types, parameters)
+
+
 def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
     require("VAR and STD", types[0], NUMBERS)
     return FLOAT
@@ -329,4 +335,5 @@ for _name, _column, _finish in (
     ("column_std", _column_deviation, column_deviation_of),
 ):
     _spreads = Decomposition(moments, merged_moments, _finish)
-    register_aggregate(AggregateFunction(_name, _infer_spread, _column, _spreads.reduce, decomposition=_spreads))
+    _infer = _infer_column_spread if _name.startswith("column_") else _infer_spread
+    register_aggregate(AggregateFunction(_name, _infer, _column, _spreads.reduce, decomposition=_spreads))

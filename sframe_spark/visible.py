@@ -1,0 +1,31 @@
+"""Text as it can be shown: a terminal, a notebook and a log take some characters for commands, which text from data must not give."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters (C0, DEL, C1), marks that turn the direction of text around, line separators, halves of surrogate pairs.
+_COMMANDS = re.compile("[\x00-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_COMMANDS_BUT_LINES = re.compile(_COMMANDS.pattern.replace("\x00-\x1f", "\x00-\x08\x0b-\x1f"))
+
+
+def visible(text: str, lines: bool = False) -> str:
+    """Return a text with escapes in place of characters that are not shown but obeyed.
+
+    Parameters
+    ----------
+    text
+        Any text.
+    lines
+        Whether line breaks and tabs stay, for messages of several lines.
+
+    Examples
+    --------
+    >>> visible("a\\x1b[2Jb\\n\\u202e"), visible("a\\nb\\x07", lines=True), visible("naïve 日本 😀")
+    ('a\\\\x1b[2Jb\\\\n\\\\u202e', 'a\\nb\\\\x07', 'naïve 日本 😀')
+    """
+    return (_COMMANDS_BUT_LINES if lines else _COMMANDS).sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    return match.group().encode("unicode_escape", "surrogatepass").decode("ascii")

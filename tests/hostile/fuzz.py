@@ -1,0 +1,145 @@
+"""Reads mutated texts in a process with limits and writes what was neither right nor refused: ``python -m tests.hostile.fuzz KIND FIRST COUNT``."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import random
+import resource
+import shutil
+import signal
+import sys
+import tempfile
+import traceback
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+from sframe_spark import SFrame, load_sframe
+from sframe_spark.errors import SFrameError
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.plugin import frame_of, graph_from_json, graph_to_json
+from sframe_spark.session import starting
+from sframe_spark.testing.examples import EXAMPLES
+from sframe_spark.testing.oracle import Oracle, rows_equal
+from tests.hostile.mutations import mutated
+
+SECONDS_A_CASE = 10
+MOST_BYTES = 6 << 30
+# Rows of sources beyond this are not computed, only planned.
+FEW_ROWS = 2_000
+CALLING_PYTHON = {"lambda_transform", "flat_map", "map_cycles"}
+
+
+class NeedsSpark(Exception):
+    """The case would start Spark."""
+
+
+class TooSlow(BaseException):
+    """The case hangs."""
+
+
+@contextlib.contextmanager
+def limited() -> Iterator[None]:
+    """End a case that takes longer than it may."""
+
+    def give_up(*_: Any) -> None:
+        raise TooSlow(f"more than {SECONDS_A_CASE} seconds")
+
+    signal.signal(signal.SIGALRM, give_up)
+    signal.alarm(SECONDS_A_CASE)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
+def without_spark(*_: Any, **__: Any) -> Any:
+    raise NeedsSpark
+
+
+class Plans:
+    """Texts of plans, one for each example of an operator."""
+
+    def __init__(self, directory: Path) -> None:
+        usable = [example for example in EXAMPLES if not example.needs_spark and example.operator not in CALLING_PYTHON]
+        self.texts = [graph_to_json(example.node()) for example in usable]
+
+    def check(self, choose: random.Random) -> str:
+        """Read a mutated plan; what comes of it are the oracle's rows or an error of ours."""
+        node = graph_from_json(mutated(choose.choice(self.texts), choose))
+        if not is_small(node):
+            return "planned"
+        names = [f"c{i}" for i in range(len(node.schema))]
+        found = [tuple(row[name] for name in names) for row in frame_of(node, names)]
+        try:
+            expected = Oracle().rows(node)
+        except Exception:
+            # The oracle is for plans that people make.
+            return "computed"
+        assert rows_equal(found, expected), f"{found[:5]} instead of {expected[:5]}"
+        return "right"
+
+
+def is_small(node: PlannerNode) -> bool:
+    """True if computing the rows takes no time."""
+    return all(item.length.rows is None or item.length.rows <= FEW_ROWS for item in postorder([node]))
+
+
+class Manifests:
+    """A saved frame whose manifest is mutated."""
+
+    def __init__(self, directory: Path) -> None:
+        self.frame = directory / "frame"
+        columns = {"a": [3, 1, 2, None], "b": ["x", "y", None, "z"], "c": [1.5, 2.5, float("inf"), None], "d": [[1, "a"], [], None, [None]]}
+        SFrame(columns).save(str(self.frame))
+        self.text = (self.frame / "_manifest.json").read_text()
+        self.rows = values_of(load_sframe(str(self.frame)))
+
+    def check(self, choose: random.Random) -> str:
+        """Load the frame; its rows are those that were saved, whatever they are called, or there is an error of ours."""
+        (self.frame / "_manifest.json").write_text(mutated(self.text, choose), encoding="utf-8", errors="surrogatepass")
+        loaded = load_sframe(str(self.frame))
+        assert values_of(loaded) == self.rows, f"other rows: {list(loaded)!r:.300}"
+        first = loaded.column_names()[0]
+        assert (loaded[first].max(), loaded[first].min(), len(loaded[loaded[first] > 2])) == (3, 1, 1)
+        return "right"
+
+
+def values_of(frame: SFrame) -> str:
+    """The rows, whatever their columns are called."""
+    return repr([list(row.values()) for row in frame])
+
+
+KINDS: dict[str, Callable[[Path], Any]] = {"plans": Plans, "manifests": Manifests}
+
+
+def run(kind: str, first: int, count: int) -> dict[str, Any]:
+    """Outcomes of some seeds by kind, and the cases that failed."""
+    starting.start_spark = without_spark
+    outcomes: Counter[str] = Counter()
+    failures: list[dict[str, Any]] = []
+    directory = Path(tempfile.mkdtemp())
+    try:
+        cases = KINDS[kind](directory)
+        for seed in range(first, first + count):
+            try:
+                with limited():
+                    outcomes[cases.check(random.Random(seed))] += 1
+            except SFrameError as error:
+                outcomes[type(error).__name__] += 1
+            except NeedsSpark:
+                outcomes["needs spark"] += 1
+            except BaseException as error:
+                place = traceback.extract_tb(error.__traceback__)[-1]
+                failures.append({"seed": seed, "error": f"{type(error).__name__}: {error}"[:300], "at": f"{place.filename}:{place.lineno}"})
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+    return {"outcomes": dict(outcomes), "failures": failures}
+
+
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_AS, (MOST_BYTES, MOST_BYTES))
+    json.dump(run(sys.argv[1], int(sys.argv[2]), int(sys.argv[3])), sys.stdout)

@@ -1,0 +1,40 @@
+"""Mutated plans and manifests are read right or refused by an error of ours, within the time and the memory that there is."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+FEW = {"plans": 1500, "manifests": 500}
+MANY = {"plans": 60_000, "manifests": 40_000}
+AT_A_TIME = 5_000
+
+
+def outcomes(kind: str, first: int, count: int) -> dict[str, int]:
+    """What came of some seeds; raises AssertionError if any was neither right nor refused."""
+    command = [sys.executable, "-m", "tests.hostile.fuzz", kind, str(first), str(count)]
+    answer = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False, cwd=ROOT)
+    assert answer.returncode == 0, answer.stderr[-2000:]
+    found: dict[str, Any] = json.loads(answer.stdout)
+    assert found["failures"] == []
+    assert sum(found["outcomes"].values()) == count
+    return found["outcomes"]
+
+
+@pytest.mark.parametrize("kind", FEW)
+def test_mutated_texts_are_right_or_refused(kind: str) -> None:
+    found = outcomes(kind, 0, FEW[kind])
+    assert found["right"] > 10
+
+
+@pytest.mark.campaign
+@pytest.mark.parametrize("kind", MANY)
+def test_a_hundred_thousand_mutated_texts(kind: str) -> None:
+    for first in range(10_000, 10_000 + MANY[kind], AT_A_TIME):
+        assert outcomes(kind, first, AT_A_TIME)["right"] > 0

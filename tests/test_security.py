@@ -1,0 +1,110 @@
+"""What can turn data into code stands only where the list below says why."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import sframe_spark
+
+ROOT = Path(sframe_spark.__file__).parent
+
+# Names of functions, whatever they are called as, that run code from data, or could.
+PICKLES = {"pickle", "cPickle", "cloudpickle", "dill", "marshal", "shelve", "joblib"}
+FORBIDDEN_MODULES = PICKLES | {"yaml", "ctypes", "code", "codeop", "runpy", "imp", "pty"}
+FORBIDDEN_CALLS = {"eval", "exec", "compile", "__import__", "breakpoint", "input"}
+FORBIDDEN_ATTRIBUTES = {
+    "import_module",
+    "literal_eval",
+    "system",
+    "popen",
+    "spawn",
+    "Popen",
+    "check_output",
+    "check_call",
+    "register_extension_type",
+    "read_pickle",
+    "read_message",
+    "open_stream",
+    "run_path",
+    "run_module",
+    "set_auto_load",
+    "PyExtensionType",
+    "UnknownExtensionType",
+}
+FORBIDDEN_KEYWORDS = {"allow_pickle", "shell", "Loader"}
+
+ALLOWED = {
+    ("operators/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
+    ("operators/worker.py", "cloudpickle"): "writes a user's function",
+    ("operators/python_function.py", "pickle"): "only the class PicklingError",
+    ("engine/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
+    ("testing/contract.py", "pickle"): "the check that operators pickle reads what it has written a line before",
+    ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
+    ("storage/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
+    ("session/doctor.py", "import_module"): "modules of a fixed list",
+    ("testing/operator_text.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
+    ("planner/serialize.py", "open_stream"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
+    ("engine/executor.py", "open_stream"): "rows of our own tasks",
+    ("operators/runs.py", "open_stream"): "the state that our own tasks send each other",
+}
+
+
+def uses(tree: ast.AST) -> set[str]:
+    """Names of what a module uses of the forbidden."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            found.update(alias.name.split(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            found.update([(node.module or "").split(".")[0], *(alias.name for alias in node.names)])
+        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in FORBIDDEN_CALLS:
+            found.add(node.func.id)
+        elif isinstance(node, ast.Attribute) and node.attr in FORBIDDEN_ATTRIBUTES:
+            found.add(node.attr)
+        elif isinstance(node, ast.keyword) and node.arg in FORBIDDEN_KEYWORDS:
+            found.add(node.arg)
+    return found & (FORBIDDEN_MODULES | FORBIDDEN_CALLS | FORBIDDEN_ATTRIBUTES | FORBIDDEN_KEYWORDS)
+
+
+def test_nothing_turns_data_into_code() -> None:
+    found = {
+        (path.relative_to(ROOT).as_posix(), name) for path in sorted(ROOT.rglob("*.py")) for name in uses(ast.parse(path.read_text(encoding="utf-8")))
+    }
+    assert found - ALLOWED.keys() == set(), "find another way, or say in ALLOWED why no data of others gets there"
+    assert ALLOWED.keys() - found == set(), "no longer needed"
+
+
+def test_functions_that_unpickle_are_the_known_ones() -> None:
+    """In modules that may use pickle, the functions that load."""
+    found = set()
+    for path in sorted(ROOT.rglob("*.py")):
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if not isinstance(function, ast.FunctionDef):
+                continue
+            calls = (node.func for node in ast.walk(function) if isinstance(node, ast.Call))
+            if any(isinstance(call, ast.Attribute) and call.attr in ("loads", "load") and is_pickle(call.value) for call in calls):
+                found.add((path.relative_to(ROOT).as_posix(), function.name))
+    assert found == {
+        ("operators/worker.py", "load_function"),
+        ("engine/dispatch.py", "run_tasks"),
+        ("testing/contract.py", "check_pickle"),
+        ("testing/contract_kernels.py", "check_parts"),
+    }
+
+
+def is_pickle(value: ast.expr) -> bool:
+    """True for the name of a module that unpickles."""
+    return isinstance(value, ast.Name) and value.id in PICKLES
+
+
+def test_the_check_sees_what_it_forbids() -> None:
+    lines = [
+        "import pickle",
+        "from importlib import import_module",
+        "x = eval(y)",
+        "load(f, allow_pickle=True)",
+        "run(c, shell=True)",
+        "os.system(c)",
+    ]
+    assert uses(ast.parse("\n".join(lines))) == {"pickle", "import_module", "eval", "allow_pickle", "shell", "system"}
