@@ -93,9 +93,12 @@ def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Ar
     physical = column_type.physical
     if array.type == physical:
         return array
-    if pa.types.is_dictionary(array.type):
-        array = array.cast(array.type.value_type)
-    return array.cast(physical)
+    try:
+        if pa.types.is_dictionary(array.type):
+            array = array.cast(array.type.value_type)
+        return array.cast(physical)
+    except pa.ArrowException as error:
+        raise StorageError(f"a file has {array.type} in a column of {column_type.kind} ({error}): it is not the one that was saved") from error
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
