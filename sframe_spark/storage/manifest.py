@@ -293,7 +293,7 @@ class Manifest:
             )
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged(directory, repr(error)[:200]) from error
-        if content["rows"] != manifest.rows:
+        if content.get("rows") != manifest.rows:
             raise damaged(directory, "its segments have another number of rows than it says")
         return manifest
 
