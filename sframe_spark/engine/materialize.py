@@ -18,6 +18,7 @@ from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.infer import current_facts, known_rows
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.agreement import agree
 from sframe_spark.values.decode import decode
 
 
@@ -85,14 +86,31 @@ def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
     PlanInvariantError
         If the results differ.
     """
-    naive = Executor(MaterializeOptions(naive=True)).execute(node)
-    found, expected = source_of(source).read_all(), source_of(naive).read_all()
-    if found.rows != expected.rows:
-        message = f"{node.operator_type} has {found.rows} rows by the optimized plan, {expected.rows} by the naive one"
+    found, expected = source_of(source), source_of(Executor(MaterializeOptions(naive=True)).execute(node))
+    if found.row_count != expected.row_count:
+        message = f"{node.operator_type} has {found.row_count} rows by the optimized plan, {expected.row_count} by the naive one"
         raise PlanInvariantError(message)
+    for start in range(0, found.row_count, config.batch_rows):
+        stop = min(start + config.batch_rows, found.row_count)
+        compare_rows(node, found.read(start, stop), expected.read(start, stop), start)
+
+
+def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: int) -> None:
+    """Compare some rows by what they mean: floats are equal but for rounding, as the number of ranges decides how they are added.
+
+    Raises
+    ------
+    PlanInvariantError
+        If they differ, with the first value that does.
+    """
     for position, (a, b) in enumerate(zip(found.columns, expected.columns, strict=True)):
-        if repr(decode(a, node.schema[position])) != repr(decode(b, node.schema[position])):
-            raise PlanInvariantError(f"column {position} of {node.operator_type} differs between the optimized and the naive plan")
+        if a.equals(b):
+            continue
+        values = [decode(column, node.schema[position]) for column in (a, b)]
+        for number, (left, right) in enumerate(zip(*values, strict=True)):
+            if not agree(left, right):
+                where = f"column {position} of {node.operator_type} differs between the optimized and the naive plan"
+                raise PlanInvariantError(f"{where}: in row {first_row + number} it is {left!r:.60} and {right!r:.60}")
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

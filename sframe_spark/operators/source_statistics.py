@@ -16,6 +16,8 @@ from sframe_spark.storage.statistics import column_statistics, merge, of_some_ro
 
 # Facts about rows in memory are found by looking at them, which pays for so many at a time: 10 ns a float or text, 1 ns an int.
 MOST_CELLS_LOOKED_AT = 20_000_000
+# Of so many parts of a table the facts are kept, of those asked for lately.
+MOST_PARTS = 16
 # Of very wide frames only some orderings are written down.
 MOST_RECORDED = 64
 
@@ -53,6 +55,14 @@ def segment_statistics(source: SegmentSource) -> Statistics:
 def memory_statistics(source: MemorySource) -> Statistics:
     """Facts about arrays in memory, found once per column, or recorded when it was written for Spark."""
     data = source.data
+    if source.start != 0 or source.stop != data.rows:
+        return part_statistics(source)
+    return tuple(known_statistics(source).get(position, UNKNOWN_STATISTICS) for position in source.positions)
+
+
+def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
+    """Facts about whole columns of a source's table."""
+    data = source.data
     known: dict[int, ColumnStatistics] = data.remembered.setdefault("statistics", {})
     if source.stored is not None and not known.keys() >= set(source.positions):
         positions, segments = source.stored
@@ -60,9 +70,23 @@ def memory_statistics(source: MemorySource) -> Statistics:
     unknown = set(source.positions) - known.keys()
     if data.rows * len(unknown) <= MOST_CELLS_LOOKED_AT:
         known |= {position: column_statistics(data.columns[position], source.types[position]) for position in unknown}
-    facts = [known.get(position, UNKNOWN_STATISTICS) for position in source.positions]
-    whole = source.start == 0 and source.stop == data.rows
-    return tuple(facts if whole else map(of_some_rows, facts))
+    return known
+
+
+def part_statistics(source: MemorySource) -> Statistics:
+    """Facts about some rows of a table: their own where they are looked at, else those of all rows that hold for any part."""
+    data, rows = source.data, source.stop - source.start
+    parts: dict[tuple[int, int], dict[int, ColumnStatistics]] = data.remembered.setdefault("statistics of parts", {})
+    known = parts.pop((source.start, source.stop), {})
+    unknown = set(source.positions) - known.keys()
+    if rows * len(unknown) > MOST_CELLS_LOOKED_AT:
+        whole = known_statistics(source)
+        return tuple(of_some_rows(whole.get(position, UNKNOWN_STATISTICS)) for position in source.positions)
+    known |= {position: column_statistics(data.columns[position].slice(source.start, rows), source.types[position]) for position in unknown}
+    for oldest in list(parts)[: max(0, len(parts) + 1 - MOST_PARTS)]:
+        parts.pop(oldest, None)
+    parts[source.start, source.stop] = known
+    return tuple(known[position] for position in source.positions)
 
 
 def range_statistics(source: RangeSource) -> ColumnStatistics:

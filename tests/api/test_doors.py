@@ -11,8 +11,6 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
 
-pytestmark = pytest.mark.behaviour
-
 
 def taken_early(look: Callable[[SFrame], Any]) -> tuple[SFrame, SArray, SFrame]:
     """A column and a frame taken from a frame whose number of rows was not known, and which was then looked at."""
@@ -54,6 +52,15 @@ def test_a_column_taken_early_has_its_rows(look: str, door: str) -> None:
     _, column, _ = taken_early(LOOKS[look])
     open_door, expected = COLUMN_DOORS[door]
     assert open_door(column) == expected
+
+
+@pytest.mark.spark
+def test_a_column_taken_early_has_its_rows_on_spark(everything_on_spark: None) -> None:
+    _, column, frame = taken_early(len)
+    for door in ("list", "two at once", "tail", "sum", "to_numpy"):
+        open_door, expected = COLUMN_DOORS[door]
+        assert open_door(column) == expected, door
+    assert [row["a"] for row in frame.to_spark().collect()] == [3, 2, 5]
 
 
 @pytest.mark.parametrize("look", LOOKS)
@@ -98,6 +105,19 @@ def test_cells_that_hold_values_are_cells_of_a_numpy_table() -> None:
     ragged = SFrame({"a": SArray([["x"], ["y", "z"]], list)})
     assert ragged.to_numpy().tolist() == [[["x"]], [["y", "z"]]]
     assert ragged["a"].to_numpy().tolist() == [["x"], ["y", "z"]]
+
+
+@pytest.mark.parametrize("start", [1, 2])
+def test_a_computed_slice_knows_the_order_of_its_own_rows(start: int) -> None:
+    """Not that of the table it is a part of."""
+    table = SFrame({"t": [3, 1, 2, 5, 4], "v": [1, 2, 3, 4, 5]})
+    part = table[start:4]
+    part.materialize()
+    assert part.is_sorted("t")
+    assert "left out sort by t" in part.sort("t").explain(why=True)
+    assert not table[0:3].is_sorted("t")
+    assert [row["t"] for row in table[start:].sort("t")] == sorted([3, 1, 2, 5, 4][start:])
+    assert (part["t"].min(), part["t"].max()) == (min([3, 1, 2, 5][start:]), 5)
 
 
 def test_few_rows_are_saved_without_spark(tmp_path: Path) -> None:

@@ -1,0 +1,36 @@
+"""When two computed values agree: they are what two plans of one query may give."""
+
+from __future__ import annotations
+
+import array
+import datetime
+import math
+from typing import Any
+
+# Floats are added range by range, so last digits depend on the ranges; what cancels out leaves these behind.
+TOLERANCE = 1e-9
+
+
+def agree(found: Any, expected: Any) -> bool:
+    """True for values of one class that are equal: floats but for rounding, NaN and NaN, a zero of either sign, one instant at one offset.
+
+    Examples
+    --------
+    >>> agree(0.1 + 0.2, 0.3), agree(float("nan"), float("nan")), agree(-0.0, 0.0), agree(None, None)
+    (True, True, True, True)
+    >>> agree(1, 1.0), agree(None, float("nan")), agree([1.0, 2.0], [1.0]), agree(2**60, 2**60 + 1)
+    (False, False, False, False)
+    """
+    if type(found) is not type(expected):
+        return False
+    if isinstance(found, float):
+        if math.isnan(found) or math.isnan(expected):
+            return math.isnan(found) and math.isnan(expected)
+        return math.isclose(found, expected, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    if isinstance(found, datetime.datetime):
+        return found.utcoffset() == expected.utcoffset() and found == expected
+    if isinstance(found, (list, tuple, array.array)):
+        return len(found) == len(expected) and all(map(agree, found, expected))
+    if isinstance(found, dict):
+        return found.keys() == expected.keys() and all(agree(value, expected[key]) for key, value in found.items())
+    return bool(found == expected)
