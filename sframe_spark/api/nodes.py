@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.collecting import require_room
-from sframe_spark.engine.materialize import compute, iterate, materialize
+from sframe_spark.engine.materialize import compute, count_rows, iterate, materialize
 from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, reduce_columns
@@ -40,8 +40,9 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
 
 
 def row_count(node: PlannerNode) -> int:
-    """Number of rows: inferred where possible, otherwise the node is materialised."""
+    """Number of rows: inferred where possible, of joins with many rows counted without them, otherwise the node is materialised."""
     rows = infer_planner_node_length(node)
+    rows = count_rows(node) if rows is None else rows
     if rows is None:
         materialize(node)
         rows = infer_planner_node_length(node)

@@ -16,6 +16,7 @@ from sframe_spark.engine.calls import called_again, needs_one_batch
 from sframe_spark.engine.datasets import new_dataset, write_chunk, write_chunks, write_query
 from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.looks import require_owned
+from sframe_spark.engine.matches import with_counted_rows
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     BUDGETS_AT_HAND,
@@ -38,6 +39,7 @@ from sframe_spark.operators.groupby import GroupBy, Reduce
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.segment_parts import lacks_key
 from sframe_spark.operators.sort import Sort
+from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, SparkSource, segment_source, source_of
 from sframe_spark.operators.suffix_sort import SuffixSort
@@ -156,7 +158,10 @@ class Executor:
                 # How few rows there are was not known before they were computed.
                 in_memory = SuffixSort(node.operator.by, 0).make_planner_node(children[0][0])
                 return in_memory, place(in_memory, [children[0][1]]) or placement
-        return node.with_inputs([child for child, _ in children]), placement
+        placed = node.with_inputs([child for child, _ in children])
+        if isinstance(placed.operator, SortedJoin) and placement.segment:
+            return with_counted_rows(placed, placement.rows_to_run), placement
+        return placed, placement
 
     def _can_be_sorted_in_memory(self, node: PlannerNode) -> bool:
         return is_small(node) and known_rows(node) <= suffix_sort.MOST_TIES
@@ -297,18 +302,22 @@ class Executor:
     def _range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
         require_owned(node, self.owned)
         require_readable(node)
-        plan = FlatPlan.of(node)
-        return self._with_states(plan, self._ranges(placement.rows_to_run, max(row_bytes(sizes, 0) for sizes in plan.sizes)))
+        plan, rows = FlatPlan.of(node), placement.rows_to_run
+        made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
+        return self._with_states(plan, self._ranges(rows, int(made)))
 
-    def _ranges(self, rows: int, size: float) -> list[tuple[int, int]]:
-        """Row ranges of tasks, given the bytes of a row: as many as asked for, else enough for all cores but none too small or too large."""
+    def _ranges(self, rows: int, size: int) -> list[tuple[int, int]]:
+        """Row ranges of tasks, given the bytes of what is made of all rows.
+
+        As many as asked for, else enough for all cores but none too small or too large.
+        """
         from sframe_spark.session.session import default_parallelism, get_session
 
         count = self.options.segments or config.default_segments
         if count is None:
             cores = default_parallelism(get_session())
-            worth = max(-(-rows // LEAST_TASK_ROWS), int(rows * size) // LEAST_TASK_BYTES)
-            count = max(1, min(rows, cores, worth), -(-rows // config.segment_rows), min(rows, int(rows * size) // LARGEST_TASK_BYTES))
+            worth = max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES)
+            count = max(1, min(rows, cores, worth), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
         bounds = [rows * i // count for i in range(count + 1)]
         return list(pairwise(bounds))
 

@@ -8,14 +8,17 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.actions import Action
+from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import Look, look, optimize
+from sframe_spark.engine.matches import may_have_many
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources import source_of
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Length
 from sframe_spark.planner.infer import current_facts, known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.agreement import agree
@@ -111,6 +114,21 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
             if not agree(left, right):
                 where = f"column {position} of {node.operator_type} differs between the optimized and the naive plan"
                 raise PlanInvariantError(f"{where}: in row {first_row + number} it is {left!r:.60} and {right!r:.60}")
+
+
+def count_rows(node: PlannerNode) -> int | None:
+    """The number of rows of a join that has many, found without making them and remembered; None where rows must be made to be counted."""
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    if not may_have_many(plan):
+        return None
+    counted, _ = Executor(MaterializeOptions()).section(plan)
+    rows = counted.length.rows
+    if rows is None or fits_driver(counted, MaterializeOptions().in_memory):
+        return None
+    with GRAPH_LOCK:
+        node.facts = attrs.evolve(node.facts, length=Length.exactly(rows))
+    return rows
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

@@ -11,11 +11,11 @@ from tests.examples import examples
 LAWS, LARGE, FEW_KINDS, CLAIMS, RIGHT_LAWS = map(examples, (170, 30, 30, 30, 40))
 
 # The engine's path on the driver.
-DRIVER, SMALL_BATCHES = map(examples, (130, 40))
+DRIVER, SMALL_BATCHES, BUDGETS = map(examples, (130, 40, 15))
 
 # Queries and tasks on Spark: of these programs in each of six layouts, and one more in all six.
 IN_EACH_LAYOUT = 4
 
 # Two sets of kinds in the suite with few kinds.
-WITHOUT_SPARK = LAWS + LARGE + 2 * FEW_KINDS + CLAIMS + RIGHT_LAWS + DRIVER + SMALL_BATCHES
+WITHOUT_SPARK = LAWS + LARGE + 2 * FEW_KINDS + CLAIMS + RIGHT_LAWS + DRIVER + SMALL_BATCHES + BUDGETS
 ON_SPARK = 6 * IN_EACH_LAYOUT + 6

@@ -11,7 +11,7 @@ from sframe_spark.config import config
 from sframe_spark.session import is_started
 from sframe_spark.testing.equivalence import EngineRunner, check_program
 from sframe_spark.testing.plans import DRIVER_STEPS, RandomProgram, programs
-from tests.properties.counts import DRIVER, SMALL_BATCHES
+from tests.properties.counts import BUDGETS, DRIVER, SMALL_BATCHES
 
 DRIVER_PROGRAMS = programs(tuple(DRIVER_STEPS))
 HISTORIES = st.randoms(use_true_random=False)
@@ -23,6 +23,13 @@ def test_every_node_after_a_random_history(program: RandomProgram, history: rand
     started = is_started()
     check_program(program, EngineRunner(), history)
     assert is_started() == started
+
+
+@settings(max_examples=BUDGETS)
+@given(DRIVER_PROGRAMS, HISTORIES, st.sampled_from([1, 40, 150]))
+def test_rows_do_not_depend_on_budgets_of_bytes(program: RandomProgram, history: random.Random, size: int) -> None:
+    with config.using(batch_bytes=size):
+        check_program(program, EngineRunner(), history)
 
 
 @settings(max_examples=SMALL_BATCHES)

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sframe_spark.config import config
 from sframe_spark.testing.equivalence import EngineRunner, check_program, spark_layout
 from sframe_spark.testing.plans import EXCHANGE_STEPS, random_program
 from tests.properties.counts import IN_EACH_LAYOUT
@@ -30,3 +31,11 @@ def test_one_program_in_every_layout(spark: Any, partitions: int, adaptive: bool
     program = random_program(random.Random(7), [*EXCHANGE_STEPS, "append", "filter", "cumulative"], most_steps=5)
     with spark_layout(partitions, adaptive) as options:
         check_program(program, EngineRunner(options))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("budget", [0, 100, 1_000])
+def test_rows_do_not_depend_on_budgets_of_bytes(spark: Any, budget: int) -> None:
+    with config.using(memory_budget=budget, batch_bytes=max(1, budget), single_task_rows=0):
+        for seed in range(40 + budget, 43 + budget):
+            check_program(random_program(random.Random(seed), most_steps=4), EngineRunner(), random.Random(seed))

@@ -1,0 +1,198 @@
+"""Limits of memory are bytes: rows that are few and long are not small, and batches, results and gathered rows keep within budgets."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import sframe_spark as tc
+from sframe_spark import SArray, SFrame, aggregate
+from sframe_spark.config import config
+from sframe_spark.engine.batches import FIRST_ROWS, BatchSize
+from sframe_spark.engine.budgets import fits_driver, weight_of
+from sframe_spark.engine.materialize import optimize
+from sframe_spark.engine.placement import is_small
+from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.operators.sources import MemorySource, SegmentSource
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.graph import sizes_of
+from sframe_spark.session import is_started
+
+ROWS, LONG = 2_000, 1_000
+
+
+@pytest.fixture(params=["memory", "saved", "saved with a dictionary"])
+def frame(request: pytest.FixtureRequest, tmp_path: Any) -> SFrame:
+    """Rows of a short and a long column."""
+    distinct = 2 if "dictionary" in request.param else ROWS
+    texts = [f"{row % distinct:05d}" * (LONG // 5) for row in range(ROWS)]
+    made = SFrame({"a": list(range(ROWS)), "t": texts})
+    if request.param == "memory":
+        return made
+    made.save(str(tmp_path / "saved"))
+    return SFrame(str(tmp_path / "saved"))
+
+
+def bytes_of_row(made: Any) -> float:
+    sizes = sizes_of(made._node)[id(made._node)]
+    return sum(size or 0 for size in sizes)
+
+
+def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.storage import sizes
+
+    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    assert LONG < bytes_of_row(frame) < 1.1 * LONG
+    assert bytes_of_row(frame["a"]) == 8
+    assert bytes_of_row(frame[10:20]) > LONG
+
+
+@pytest.mark.parametrize(
+    "derived",
+    [
+        lambda sf: sf[sf["a"] > 3],
+        lambda sf: sf.sort("t"),
+        lambda sf: sf.groupby("t", {"n": aggregate.COUNT()}),
+        lambda sf: sf.append(sf),
+        lambda sf: SFrame({"t": sf["t"] + "x"}),
+        lambda sf: sf.join(SFrame({"a": [1]}), on="a"),
+    ],
+)
+def test_long_rows_are_not_small_however_few(frame: SFrame, derived: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.storage import sizes
+
+    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    with config.using(memory_budget=ROWS * LONG // 2):
+        assert not is_small(optimize(derived(frame)._node))
+    with config.using(memory_budget=ROWS * LONG * 4):
+        assert is_small(optimize(derived(frame)._node))
+
+
+def test_a_column_that_nobody_reads_does_not_count(frame: SFrame) -> None:
+    with config.using(memory_budget=ROWS * LONG // 2):
+        assert is_small(optimize(frame[frame["a"] > 3]["a"]._node))
+
+
+def test_batches_hold_bytes_not_rows(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    for source in (MemorySource, SegmentSource):
+        original = source.read
+        monkeypatch.setattr(source, "read", lambda self, a, b, original=original: read.append(b - a) or original(self, a, b))
+    from sframe_spark.storage import sizes
+
+    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    with config.using(batch_bytes=100 * LONG):
+        assert [row["t"][:5] for row in frame] == [row["t"][:5] for row in frame.to_arrow().to_pylist()]
+    assert sorted(read)[-2] <= 100
+
+
+def test_long_rows_after_short_ones_are_noticed_before_they_are_read() -> None:
+    texts = ["x"] * 10_000 + ["y" * LONG] * 1_000
+    node = SArray(texts)._node
+    with config.using(batch_bytes=50_000):
+        sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(node)).stream(0, len(texts), 131_072)]
+    assert max(sizes) < 200_000
+
+
+def test_results_of_a_function_are_watched_as_they_come() -> None:
+    column = SArray(list(range(20_000)))
+    calls: list[int] = []
+
+    def long_text(value: int) -> str:
+        calls.append(value)
+        return str(value) * 100
+
+    node = optimize(column.apply(long_text, dtype=str)._node)
+    with config.using(batch_bytes=100_000):
+        rows = [chunk.rows for chunk in PlanRunner(FlatPlan.of(node)).stream(0, 20_000, 131_072)]
+    assert rows[0] == FIRST_ROWS
+    assert max(rows[2:]) < 1_000
+    assert calls == list(range(20_000))
+
+
+def test_results_that_turn_out_too_large_go_to_disk_without_spark() -> None:
+    started = is_started()
+    calls: list[int] = []
+
+    def long_text(value: int) -> str:
+        calls.append(value)
+        return str(value) * 100
+
+    with config.using(memory_budget=500_000, batch_bytes=50_000):
+        found = SArray(list(range(10_000))).apply(long_text, dtype=str)
+        found.materialize()
+        assert isinstance(found._node.operator, SegmentSource)
+        small = SArray(list(range(10))).apply(long_text, dtype=str)
+        small.materialize()
+        assert isinstance(small._node.operator, MemorySource)
+    assert list(found) == [str(value) * 100 for value in range(10_000)]
+    assert calls == [*range(10_000), *range(10)]
+    assert is_started() == started
+
+
+def test_groups_of_a_function_that_makes_long_texts_call_it_once() -> None:
+    calls: list[int] = []
+
+    def text(value: int) -> str:
+        calls.append(value)
+        return str(value % 3) * 10
+
+    with config.using(memory_budget=100_000):
+        frame = SFrame({"a": list(range(5_000))})
+        frame["t"] = frame["a"].apply(text, dtype=str)
+        found = list(frame.groupby("t", {"n": aggregate.COUNT()}))
+    assert sorted(row["n"] for row in found) == [1666, 1667, 1667]
+    assert calls == list(range(5_000))
+
+
+def test_lists_of_groups_may_hold_all_rows(tmp_path: Any) -> None:
+    frame = SFrame({"k": [1, 2] * 500, "t": ["x" * 1_000] * 1_000})
+    node = frame.groupby("k", {"all": aggregate.CONCAT("t")})._node
+    weight = weight_of(frame._node)
+    assert weight is not None
+    with config.using(memory_budget=int(weight.size) - 1):
+        assert not fits_driver(node, 100_000)
+
+
+def test_batches_grow_slowly_where_nothing_is_known() -> None:
+    size = BatchSize(1_000_000, 8.0, is_known=False)
+    found = []
+    for _ in range(4):
+        found.append(size.rows(131_072))
+        size.saw(found[-1], found[-1])
+    assert found == [4_096, 16_384, 65_536, 125_000]
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_rows_of_a_join_are_counted_before_they_are_made(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.operators.sorted_join import SortedJoin
+
+    made: list[int] = []
+    pairs = SortedJoin._pairs
+    monkeypatch.setattr(SortedJoin, "_pairs", lambda *arguments: made.append(arguments[-1] - arguments[-2]) or pairs(*arguments))
+    started = is_started()
+    many = SFrame({"k": [1] * 10_000, "v": list(range(10_000))})
+    joined = many.join(SFrame({"k": [1] * 10_000, "w": list(range(10_000))}), on="k", how=how)
+    assert len(joined) == 10**8
+    assert made == []
+    assert joined[9_999] == {"k": 1, "v": 0, "w": 9_999}
+    assert sum(made) < 200_000
+    # One match each: the product of the lengths says nothing.
+    single = SFrame({"k": list(range(2_000)), "v": [1] * 2_000}).join(SFrame({"k": list(range(2_000)), "w": [2] * 2_000}), on="k", how=how)
+    assert len(single) == 2_000
+    assert list(single[-1:]) == [{"k": 1_999, "v": 1, "w": 2}]
+    assert is_started() == started
+
+
+def test_the_size_of_a_chunk_is_that_of_its_rows() -> None:
+    texts = pa.array(["x" * 100] * 100)
+    assert Chunk.of([texts]).slice(0, 10).size < 1_200
+    assert Chunk.of([pa.array(np.arange(100))]).size == 800
+
+
+def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SFRAME_SPARK_MEMORY_BUDGET", "1000")
+    assert tc.config.memory_budget == 1_000
