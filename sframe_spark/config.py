@@ -237,6 +237,10 @@ class Configuration:
         finally:
             _OVERRIDES.reset(token)
 
+    def free_lock(self) -> None:
+        """In a forked process: the thread that may have held the lock is not here."""
+        self._lock = threading.Lock()
+
     def reset(self) -> None:
         """Forget every assignment, so that the environment and the defaults count again."""
         self._assigned = {}
@@ -262,3 +266,5 @@ class Configuration:
 
 
 config = Configuration()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=config.free_lock)

@@ -140,7 +140,9 @@ def frame_from_spark(df: Any) -> Frame:
     from pyspark.sql.pandas.types import to_arrow_type
 
     from sframe_spark.operators.spark_columns import spark_type
+    from sframe_spark.session.session import require_frame_open
 
+    require_frame_open(df.sparkSession)
     types = [arrow_column_type(to_arrow_type(field.dataType, timezone="UTC")) for field in df.schema.fields]
     positional = df.toDF(*[f"c{i}" for i in range(len(types))])
     columns = [F.col(f"c{i}").cast(spark_type(column_type)).alias(f"c{i}") for i, column_type in enumerate(types)]

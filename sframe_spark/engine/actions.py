@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Iterable
 
@@ -34,6 +35,7 @@ class Action:
 
     def claim(self, nodes: Iterable[PlannerNode]) -> None:
         """Take nodes on which nobody works; the caller holds the lock."""
+        IN_FLIGHT.add(self)
         for node in nodes:
             self.nodes.append(node)
             node.action = self
@@ -44,4 +46,17 @@ class Action:
             for node in self.nodes:
                 if node.action is self:
                     node.action = None
+        IN_FLIGHT.discard(self)
         self.done.set()
+
+
+def release_those_of_other_threads() -> None:
+    """In a forked process: the threads that worked on nodes are not here, and nobody would ever be done."""
+    for action in list(IN_FLIGHT):
+        if action.thread != threading.get_ident():
+            action.release()
+
+
+IN_FLIGHT: set[Action] = set()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=release_those_of_other_threads)

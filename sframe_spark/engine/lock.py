@@ -4,4 +4,7 @@ from __future__ import annotations
 
 import threading
 
+from sframe_spark.session.forks import keep_whole_at_fork
+
 GRAPH_LOCK = threading.RLock()
+keep_whole_at_fork(GRAPH_LOCK)

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import atexit
 import enum
+import os
 import threading
 from typing import TYPE_CHECKING
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
+from sframe_spark.session.forks import FORKED, belongs_to_parent, is_forked_from_spark
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.settings import UserSettings, apply
 from sframe_spark.session.source_cache import SourceCache
@@ -16,6 +18,10 @@ from sframe_spark.session.starting import SparkStart
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+
+# Set where another process, `spark-submit`, has started the JVM.
+GATEWAY_OF_OTHERS = "PYSPARK_GATEWAY_PORT"
 
 
 class QuerySize(enum.Enum):
@@ -50,6 +56,12 @@ class SessionHolder:
     """
 
     def __init__(self) -> None:
+        self._forget()
+        # Whether this process was forked from one that uses a Spark that it did not start.
+        self._refused = is_forked_from_spark()
+
+    def _forget(self) -> None:
+        """Know of no session."""
         self._lock = threading.RLock()
         self._base: SparkSession | None = None
         self._settings: UserSettings | None = None
@@ -62,13 +74,21 @@ class SessionHolder:
         # Directories that Spark's processes were seen to share, and what with: "read" or "written".
         self.reached: set[tuple[str, str]] = set()
 
+    def start_over(self) -> None:
+        """In a forked process: leave the session to the parent; a local one is started afresh if the parent's was ours, too."""
+        atexit.unregister(self.stop)
+        started_here = self._owned and self._base is not None and not is_remote(self._base) and GATEWAY_OF_OTHERS not in os.environ
+        self._refused = self._refused or (is_forked_from_spark() and not started_here)
+        self._forget()
+
     def get(self, size: QuerySize = QuerySize.USUAL) -> SparkSession:
         """Return the session for queries of a size, finding or starting Spark first if need be.
 
         Raises
         ------
         SessionClosedError
-            If the session in use belongs to the user, who has stopped it and started no other.
+            If the session in use belongs to the user, who has stopped it and started no other, or to the parent of a
+            forked process.
         """
         with self._lock:
             session = self._first()
@@ -143,6 +163,8 @@ class SessionHolder:
 
     def _started(self) -> SparkSession:
         """A session that nobody but us has started, perhaps when an earlier query was interrupted."""
+        if self._refused:
+            raise SessionClosedError(FORKED)
         if self._session is not None and not self._owned:
             raise SessionClosedError(
                 "the Spark session in use has been stopped. Start a new SparkSession, or call "
@@ -189,6 +211,7 @@ class SessionHolder:
             base, owned = self._base, self._owned
             self._base, self._session, self._settings, self._owned = None, None, None, False
             self._of_size, self._sources, self.reached = {}, {}, set()
+            self._refused = False
             if base is not None and owned:
                 base.stop()
 
@@ -224,8 +247,10 @@ def require_frame_open(session: SparkSession) -> None:
     Raises
     ------
     SessionClosedError
-        If it has been stopped, after which the DataFrame's rows cannot be had again.
+        If it has been stopped, after which the DataFrame's rows cannot be had again, or if this process was forked since.
     """
+    if belongs_to_parent(session):
+        raise SessionClosedError(FORKED)
     if not is_alive(session):
         raise SessionClosedError(
             "the Spark session of a DataFrame that this was made from has been stopped. Make the DataFrame and the "
@@ -243,6 +268,8 @@ def default_parallelism(session: SparkSession) -> int:
 
 
 _HOLDER = SessionHolder()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_HOLDER.start_over)
 
 
 def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:

@@ -9,6 +9,7 @@ from collections import defaultdict
 from collections.abc import Callable, Hashable
 
 from sframe_spark.errors import StorageError
+from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.owner import remove_own
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
@@ -102,3 +103,4 @@ def _let_go(handle: DatasetHandle) -> None:
 
 
 OPEN_DATASETS = OpenDatasets()
+keep_whole_at_fork(OPEN_DATASETS._lock)

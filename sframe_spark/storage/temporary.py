@@ -10,6 +10,7 @@ import weakref
 
 from sframe_spark.config import config
 from sframe_spark.locations import normalised
+from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import delete, own_directory
 from sframe_spark.storage.failures import telling
@@ -83,6 +84,7 @@ def remove_directory(directory: str, owner: int) -> None:
 
 _STORES: dict[tuple[str, int], TemporaryStore] = {}
 _STORES_LOCK = threading.Lock()
+keep_whole_at_fork(_STORES_LOCK)
 
 
 def temporary_root() -> str:

@@ -1,0 +1,147 @@
+"""Forked processes: the Spark of the parent stays the parent's, and locks that a thread of the parent held are free.
+
+A forked process has copies of the parent's sockets. What it says on one of them the parent's JVM takes for words of the parent: answers
+cross. Closing one, as Python does for the threads that are not in the new process, ends the parent's connection. See ``docs/decisions/forks.md``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import threading
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.errors import SessionClosedError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+FORKED = (
+    "this process was forked from one that uses Spark, whose connections it cannot share. Start it afresh instead (multiprocessing: "
+    "get_context('spawn'); PyTorch: multiprocessing_context='spawn'), start a SparkSession of its own in it, or call "
+    "sframe_spark.session.stop() to let a local one be started on the next use"
+)
+# A thread that holds a lock may wait for this very fork to start Spark.
+SECONDS_FOR_LOCKS = 5.0
+
+_PROCESS = os.getpid()
+# By which process, kept for ever: what is collected says so to its JVM.
+_INHERITED: list[tuple[int, Any]] = []
+
+
+def is_forked_from_spark() -> bool:
+    """Say whether the process that this one was forked from used Spark then."""
+    return any(process == os.getpid() for process, _ in _INHERITED)
+
+
+def belongs_to_parent(session: SparkSession) -> bool:
+    """Say whether a session is of the process that this one was forked from."""
+    context = getattr(session, "_sc", None)
+    return hasattr(getattr(getattr(context, "_gateway", None), "_gateway_client", None), "is_inherited")
+
+
+def keep_whole_at_fork(lock: Any) -> None:
+    """Fork only while no thread is inside a lock, so that what it guards is whole in the new process, and free it there."""
+    held = threading.local()
+
+    def before() -> None:
+        held.by_us = lock.acquire(timeout=SECONDS_FOR_LOCKS)
+
+    def in_parent() -> None:
+        if held.by_us:
+            lock.release()
+
+    def in_child() -> None:
+        if held.by_us:
+            lock.release()
+        else:
+            lock._at_fork_reinit()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
+
+
+def leave_parents_connections() -> None:
+    """Before a fork: let connections that were opened in another process be closed without a word."""
+    module = sys.modules.get("py4j.clientserver")
+    if module is None or hasattr(module.ClientServerConnection, "close_of_py4j"):
+        return
+    close = module.ClientServerConnection.close
+
+    def close_ours(connection: Any, reset: bool = False) -> None:
+        if os.getpid() == _PROCESS and not hasattr(connection.java_client, "is_inherited"):
+            close(connection, reset)
+            return
+        for stream in (connection.stream, connection.socket):
+            with contextlib.suppress(Exception):
+                # Shutting it down would shut down the parent's end, too.
+                stream.close()
+        connection.socket = connection.stream = None
+
+    module.ClientServerConnection.close_of_py4j = close
+    module.ClientServerConnection.close = close_ours
+
+
+def leave_parents_spark() -> None:
+    """After a fork, in the child: forget the parent's Spark, and refuse to talk to it."""
+    global _PROCESS  # noqa: PLW0603 - which process this is
+    if "pyspark.core.context" in sys.modules:
+        _leave_classic()
+    if "pyspark.sql.connect.session" in sys.modules:
+        _leave_connect()
+    _PROCESS = os.getpid()
+
+
+def _leave_classic() -> None:
+    from py4j.finalizer import ThreadSafeFinalizer
+    from pyspark.core.context import SparkContext
+    from pyspark.sql import SparkSession, SQLContext
+
+    gateway = SparkContext._gateway
+    SparkContext._lock, ThreadSafeFinalizer.lock = threading.RLock(), threading.RLock()
+    SparkSession.Builder._lock = threading.RLock()
+    if gateway is None:
+        return
+    _INHERITED.append((os.getpid(), (gateway, SparkContext._active_spark_context, SparkSession._instantiatedSession)))
+    gateway._gateway_client.is_inherited = True
+    gateway._gateway_client.send_command = _refuse
+    process = getattr(gateway, "proc", None)
+    if process is not None and process.stdin is not None:
+        # The JVM ends when nobody has the other end of this pipe.
+        process.stdin.close()
+    SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
+    SparkSession._instantiatedSession = SparkSession._activeSession = None
+    SQLContext._instantiatedContext = None
+
+
+def _leave_connect() -> None:
+    from pyspark.sql.connect.session import SparkSession
+
+    SparkSession._lock = threading.RLock()
+    inherited = SparkSession._get_default_session()
+    if inherited is not None:
+        _INHERITED.append((os.getpid(), inherited))
+        SparkSession._default_session = None
+        SparkSession._active_session = threading.local()
+
+
+def _refuse(*_: Any, **__: Any) -> str:
+    raise SessionClosedError(FORKED)
+
+
+def is_inherited() -> bool:
+    """Say whether the Spark in this process is that of another one, from which it was forked before it imported this module.
+
+    The thread that tells the JVM of garbage is not in a forked process.
+    """
+    context = sys.modules.get("pyspark.core.context")
+    gateway = None if context is None else context.SparkContext._gateway
+    garbage = getattr(getattr(gateway, "_gateway_client", None), "finalizer_deque", None)
+    return garbage is not None and not any(getattr(thread, "deque", None) is garbage for thread in threading.enumerate())
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=leave_parents_connections, after_in_child=leave_parents_spark)
+    if is_inherited():
+        leave_parents_spark()
