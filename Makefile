@@ -8,7 +8,7 @@ PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 # A JVM that compiles quickly rather than thoroughly suits many small queries.
 export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1
 
-.PHONY: demo test bench check clean venv
+.PHONY: demo test faults bench check clean venv
 
 venv: $(STAMP)
 
@@ -30,6 +30,10 @@ test: $(STAMP)
 	$(PYTEST) -m "spark and not campaign" tests
 	if [ -d examples/plugin_package/tests ]; then $(PYTEST) examples/plugin_package/tests; fi
 	SFRAME_SPARK_SMALL_ROWS=0 $(PYTEST) -m "behaviour and not campaign" tests
+
+# Everything that may go wrong, at every step; the table of promises is printed at the end.
+faults: $(STAMP)
+	$(PYTEST) -m "campaign or not campaign" tests/faults
 
 bench: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.run
