@@ -1,4 +1,4 @@
-"""Command line: ``python -m sframe_spark doctor`` checks the installation."""
+"""Command line: ``python -m sframe_spark doctor`` checks the installation, ``clean`` deletes what killed processes left."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from collections.abc import Sequence
 import sframe_spark
 from sframe_spark.session import stop
 from sframe_spark.session.doctor import run_doctor
+from sframe_spark.storage.clean import run_clean
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,7 +18,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--version", action="version", version=sframe_spark.__version__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="check Python, Java, Spark and the temporary directory")
-    parser.parse_args(arguments)
+    clean = commands.add_parser("clean", help="delete what processes that were killed left")
+    clean.add_argument("paths", nargs="*", help="saved frames, or directories with some, to look beside; temporary data is always looked at")
+    clean.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
+    chosen = parser.parse_args(arguments)
+    if chosen.command == "clean":
+        return run_clean(chosen.paths, chosen.dry_run, print)
     try:
         return run_doctor(functools.partial(print, flush=True))
     finally:

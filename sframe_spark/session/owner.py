@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 
+from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.processes import ProcessMark, mark_of_this_process
 
 PREFIX = "sframe_spark-"
@@ -86,17 +87,15 @@ def remove_own(path: str) -> None:
 
 
 def delete(path: str) -> None:
-    """Delete a file, or a directory with all that is in it, as far as that can be done; links are not followed."""
-    CLAIMS.discard(path)
-    try:
-        is_directory = stat.S_ISDIR(os.lstat(path).st_mode)
-        if not is_directory:
+    """Delete a file, or a directory with all that is in it, as far as that can be done; links are not followed, and Ctrl-C is heard afterwards."""
+    # What cannot be deleted, or is gone, is left for the next who cleans up.
+    with interrupts_deferred(), contextlib.suppress(OSError):
+        if stat.S_ISDIR(os.lstat(path).st_mode):
+            shutil.rmtree(path, ignore_errors=True)
+        else:
             os.unlink(path)
-    except OSError:
-        # It is gone, or stays for the next who cleans up.
-        return
-    if is_directory:
-        shutil.rmtree(path, ignore_errors=True)
+    if not os.path.lexists(path):
+        CLAIMS.discard(path)
 
 
 class Claims:

@@ -12,8 +12,9 @@ import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import own_directory_beside, remove_own
+from sframe_spark.session.owner import own_directory_beside
 from sframe_spark.storage.checksums import copy_with_checksum, with_checksums
 from sframe_spark.storage.commit import check_files, flush_directory, flush_files, write_manifest
 from sframe_spark.storage.failures import telling
@@ -90,16 +91,19 @@ def staged(target: str) -> Iterator[str]:
     # What a link leads to is replaced, not the link.
     target = os.path.realpath(target) if os.path.islink(target) else target
     parent = os.path.dirname(target)
-    with telling("save to", target):
-        os.makedirs(parent, exist_ok=True)
-        remove_leftovers(parent)
-        staging = own_directory_beside(parent)
+    staging = None
     try:
+        with telling("save to", target):
+            os.makedirs(parent, exist_ok=True)
+            remove_leftovers(parent)
+            with interrupts_deferred():
+                staging = own_directory_beside(parent)
         yield staging
-    except BaseException:
-        remove_own(staging)
-        raise
-    swap_into_place(staging, target)
+        swap_into_place(staging, target)
+    finally:
+        # The old frame, unless it is in use, or the new one where something kept it from its place.
+        if staging is not None:
+            OPEN_DATASETS.remove_unused(staging)
 
 
 def check_replaceable(location: str) -> None:
@@ -170,14 +174,10 @@ def swap_into_place(staging: str, target: str) -> None:
 
     At every moment the target is the old or the new frame, whole, and what is beside it has a name that says whose it is.
     """
-    try:
-        check_replaceable(target)
-        with telling("save to", target):
-            OPEN_DATASETS.replace(target, staging, put_in_place)
-            flush_directory(os.path.dirname(target))
-    finally:
-        # The old frame, unless it is in use, or the new one where something kept it from its place.
-        OPEN_DATASETS.remove_unused(staging)
+    check_replaceable(target)
+    with telling("save to", target):
+        OPEN_DATASETS.replace(target, staging, put_in_place)
+        flush_directory(os.path.dirname(target))
 
 
 def put_in_place(staging: str, target: str) -> None:

@@ -1,0 +1,55 @@
+"""``python -m sframe_spark clean``: lists and deletes what dead processes left."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+
+from sframe_spark.session.leftovers import leftovers_in, may_be_renamed_by_anyone, size_on_disk
+from sframe_spark.session.owner import delete
+from sframe_spark.storage.temporary import temporary_root
+
+UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+
+
+def places(paths: Sequence[str]) -> list[str]:
+    """Directories in which processes leave something: those of temporary data and sockets, and those in and beside the given paths."""
+    always = [temporary_root(), tempfile.gettempdir(), "/tmp"]
+    given = [os.path.abspath(os.path.expanduser(path)) for path in paths]
+    found = [*always, *(place for path in given for place in (path, os.path.dirname(path)))]
+    return list(dict.fromkeys(os.path.realpath(place) for place in found if os.path.isdir(place)))
+
+
+def size_text(size: int) -> str:
+    """A number of bytes for people.
+
+    Examples
+    --------
+    >>> size_text(17), size_text(3 << 20)
+    ('17 bytes', '3.0 MiB')
+    """
+    amount, unit = float(size), 0
+    while amount >= 1024 and unit < len(UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{amount:.1f} {UNITS[unit]}" if unit else f"{size} bytes"
+
+
+def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) -> int:
+    """Show and delete what dead processes of this user left; return 1 if a path is missing or something could not be deleted, otherwise 0."""
+    missing = [path for path in paths if not os.path.lexists(os.path.expanduser(path))]
+    for path in missing:
+        show(f"there is no {path}")
+    number, total, failed = 0, 0, 0
+    for place in places(paths):
+        if may_be_renamed_by_anyone(place):
+            show(f"{place} is left as it is: anyone may rename things in it; chmod +t mends that")
+        for path in leftovers_in(place):
+            size = size_on_disk(path)
+            if not dry_run:
+                delete(path)
+            stays = not dry_run and os.path.lexists(path)
+            show(f"{'would remove' if dry_run else 'cannot remove' if stays else 'removed'} {path}, {size_text(size)}")
+            number, total, failed = number + (not stays), total + size * (not stays), failed + stays
+    show(f"{number} left by processes that ended, {size_text(total)}{' could be removed' if dry_run else ' removed'}")
+    return 1 if failed or missing else 0

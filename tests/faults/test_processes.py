@@ -1,0 +1,148 @@
+"""Many saves, loads, queries and drops leave a process as it was; threads and Ctrl-C leave frames whole."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import random
+import threading
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sframe_spark import SFrame, aggregate, load_sframe
+from sframe_spark.config import config
+from sframe_spark.errors import StorageError
+from sframe_spark.session import get_session
+from sframe_spark.storage.temporary import temporary_store
+from tests.faults.steps import names_in
+
+pytestmark = [
+    pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning"),
+]
+amounts = pytest.mark.parametrize("amount", [1, pytest.param(10, marks=pytest.mark.campaign)])
+
+
+def frame_of(number: int, rows: int = 50) -> SFrame:
+    return SFrame({"a": [number] * rows, "b": list(range(rows))})
+
+
+def is_whole(frame: SFrame, rows: int = 50) -> bool:
+    """Say whether a frame is one that `frame_of` makes."""
+    values = list(frame["a"])
+    return len(set(values)) == 1 and list(frame["b"]) == list(range(rows)) and len(values) == rows
+
+
+@amounts
+def test_threads_save_and_read_the_same_targets(tmp_path: Path, promise: Any, amount: int) -> None:
+    targets = [str(tmp_path / name) for name in "xy"]
+    for target in targets:
+        frame_of(0).save(target)
+    broken: list[str] = []
+    done: list[int] = []
+
+    def work(thread: int) -> None:
+        chosen = random.Random(thread)
+        held = [load_sframe(target) for target in targets]
+        for turn in range(12 * amount):
+            target = chosen.choice(targets)
+            try:
+                if chosen.random() < 0.4:
+                    frame_of(thread * 1000 + turn).save(target)
+                else:
+                    held.append(load_sframe(target))
+                frame = held.pop(chosen.randrange(len(held))) if len(held) > 3 else held[0]
+                if not is_whole(frame):
+                    broken.append(f"thread {thread}, turn {turn}: other rows")
+            except StorageError as error:
+                # Files that were moved while they were read: told, and right when tried again.
+                if "missing" not in str(error) and "there is no" not in str(error) and "does not exist" not in str(error):
+                    broken.append(f"thread {thread}: {error}")
+            except BaseException as error:
+                broken.append(f"thread {thread}: {type(error).__name__}: {error}")
+            done.append(turn)
+
+    threads = [threading.Thread(target=work, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    broken += [f"{target} is not whole" for target in targets if not is_whole(load_sframe(target))]
+    del threads
+    gc.collect()
+    broken += [f"left behind: {names_in(str(tmp_path))}"] if names_in(str(tmp_path)) != ["x", "y"] else []
+    promise("frames are whole, old rows stay while a process refers to them", "8 threads that save and read two targets", len(done), broken)
+
+
+def cycle(target: str, number: int) -> None:
+    """Save, load, query, drop."""
+    frame_of(number).save(target)
+    frame = load_sframe(target)
+    frame["c"] = frame["a"] + frame["b"]
+    assert frame[frame["b"] > 10]["c"].sum() == sum(number + value for value in range(11, 50))
+    assert len(frame.groupby("a", {"n": aggregate.COUNT()})) == 1
+    assert len(frame.sort("b", ascending=False).head(3)) == 3
+    # Over itself, while it is open.
+    frame.save(target)
+
+
+def measure() -> dict[str, int]:
+    """What a process holds."""
+    gc.collect()
+    with open("/proc/self/statm", encoding="ascii") as stream:
+        resident = int(stream.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return {
+        "descriptors": len(os.listdir("/proc/self/fd")),
+        "threads": len(os.listdir("/proc/self/task")),
+        "resident bytes": resident,
+    }
+
+
+ALLOWED = {"descriptors": 3, "threads": 8, "resident bytes": 48 << 20, "heap bytes": 48 << 20, "entries of jobs": 1200, "temporary datasets": 0}
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them")
+def test_two_hundred_cycles_leave_the_process_as_it_was(tmp_path: Path, promise: Any) -> None:
+    target = str(tmp_path / "frame")
+    for number in range(30):
+        cycle(target, number)
+    before = measure()
+    for number in range(200):
+        cycle(target, number)
+    after = measure()
+    broken = [f"{name}: {before[name]} before, {after[name]} after" for name in before if after[name] - before[name] > ALLOWED[name]]
+    broken += [f"left behind: {names_in(str(tmp_path))}"] if names_in(str(tmp_path)) != ["frame"] else []
+    promise("cycles of save, load, query and drop leave the process as it was", "200 cycles on the driver", 200, broken)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("cycles", [15, pytest.param(200, marks=pytest.mark.campaign)])
+def test_cycles_on_spark_leave_jvm_and_process_as_they_were(tmp_path: Path, promise: Any, spark: Any, cycles: int) -> None:
+    target = str(tmp_path / "frame")
+    with config.using(small_rows=0, single_task_rows=0):
+        for number in range(5):
+            cycle(target, number)
+        before = {**measure(), **measure_jvm()}
+        for number in range(cycles):
+            cycle(target, number)
+        after = {**measure(), **measure_jvm()}
+    broken = [f"{name}: {before[name]} before, {after[name]} after" for name in before if after[name] - before[name] > ALLOWED[name]]
+    promise("cycles of save, load, query and drop leave the process as it was", "cycles on Spark", cycles, broken)
+
+
+def measure_jvm() -> dict[str, int]:
+    """What the JVM and the temporary directory hold."""
+    session = get_session()
+    java = session.sparkContext._jvm
+    assert java is not None
+    java.System.gc()
+    runtime = java.Runtime.getRuntime()
+    store = session.sparkContext._jsc.sc().statusStore()
+    return {
+        "heap bytes": runtime.totalMemory() - runtime.freeMemory(),
+        "entries of jobs": store.jobsList(None).size(),
+        "temporary datasets": len(os.listdir(temporary_store().directory)),
+    }
