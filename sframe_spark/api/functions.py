@@ -13,7 +13,7 @@ from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_errors import user_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ColumnType
+from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, infer_type
 
@@ -29,18 +29,25 @@ class UnknownResultError(SchemaError, UnsupportedOperationError):
 def infer_result_type(fn: Callable[[Any], Any], first: Callable[[], Sequence[Any]], dtype: Any, skip_missing: bool) -> tuple[ColumnType, list[Any]]:
     """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows; and the results for these.
 
-    Lists and dicts are always encoded, because later rows may hold other element types than the first.
+    Lists and dicts are always encoded, because later rows may hold other element types than the first. Only the results tell whether date-times
+    have an offset from UTC.
     """
-    if dtype is not None:
-        return column_type_for(dtype), []
+    declared = None if dtype is None else column_type_for(dtype)
+    if declared is not None and declared.kind != DATETIME_KIND:
+        return declared, []
     results = []
     for value in first():
         try:
             results.append(None if skip_missing and value is None else kept(fn(value)))
         except Exception as error:
             raise user_error(describe_function(fn), value, error) from error
+    present = [result for result in results if result is not None]
+    if declared is not None:
+        suits = all(isinstance(result, declared.python_class) for result in present)
+        # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.
+        return (infer_type(present) if present and suits else declared if present else ZONED_DATETIME), results if suits else []
     try:
-        return general(infer_type([result for result in results if result is not None])), results
+        return general(infer_type(present)), results
     except SchemaError as error:
         raise UnknownResultError(f"the function returns values of different types, so give apply() a dtype: {error}") from None
 
