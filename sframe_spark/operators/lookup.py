@@ -16,7 +16,7 @@ from sframe_spark.operators.lookup_keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources import MemorySource, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
-from sframe_spark.storage.footers import column_chunks, segment_footer
+from sframe_spark.storage.footers import segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.physical import order_column
 
@@ -312,7 +312,7 @@ def group_firsts(manifest: Manifest, entry: SegmentEntry, position: int) -> list
         return [(False, None)] * (len(group_starts(manifest, entry, 0)))
     footer = segment_footer(manifest, entry)
     found: list[tuple[bool, Any]] = []
-    for statistics in column_chunks(footer.metadata, order_column(manifest.file_name(position), manifest.types[position])):
+    for statistics in footer.chunks(order_column(manifest.file_name(position), manifest.types[position])):
         if statistics is None or not statistics.has_null_count:
             found.append((False, None))
         elif statistics.null_count:

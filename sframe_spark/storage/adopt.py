@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.storage.footers import Footer, bounds_in_footer, footer_of, statistics_in_footer
+from sframe_spark.storage.footers import Footer, bounds_of, footer_of, statistics_in_footer
 from sframe_spark.storage.listing import files_below
 from sframe_spark.storage.manifest import SegmentEntry
 from sframe_spark.storage.paths import join
@@ -56,7 +56,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     missing = {KEY_NAME, *map(file_column, range(len(types)))} - set(footer.schema.names)
     if missing:
         raise StorageError(f"{file} has no column {', '.join(sorted(missing))}: it was not written as a segment")
-    bounds = bounds_in_footer(footer.metadata, KEY_NAME) if footer.schema.field(KEY_NAME).type == pa.int64() else None
+    bounds = bounds_of(footer.chunks(KEY_NAME)) if footer.schema.field(KEY_NAME).type == pa.int64() else None
     if bounds is None or not isinstance(bounds[0], int) or not isinstance(bounds[1], int):
         raise StorageError(f"{file} does not say which rows it holds: its footer has no bounds of {KEY_NAME}")
     first, last = bounds[0], bounds[1]

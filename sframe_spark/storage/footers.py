@@ -8,7 +8,7 @@ import itertools
 import os
 import stat
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import attrs
@@ -26,7 +26,7 @@ from sframe_spark.types import ColumnType
 REMEMBERED_FOOTERS = 1024
 
 
-@attrs.frozen(eq=False)
+@attrs.frozen(eq=False, slots=False)
 class Footer:
     """The footer of one Parquet file, and where its row groups start.
 
@@ -50,10 +50,19 @@ class Footer:
     measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
     sound: set[str | tuple[int, str]] = attrs.field(factory=set, repr=False)
 
-    @property
+    @functools.cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the file."""
         return self.metadata.schema.to_arrow_schema()
+
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """Place of each Parquet column, by its path."""
+        return leaf_places(self.metadata)
+
+    def chunks(self, name: str) -> Iterator[pq.Statistics | None]:
+        """Yield the statistics of a column that is not nested, one for each row group."""
+        return column_chunks(self.metadata, self.places[name])
 
     @property
     def rows(self) -> int:
@@ -177,13 +186,13 @@ def opened(location: str, footer: Footer, verify: bool = True) -> Iterator[pq.Pa
         yield file
 
 
-def bounds_in_footer(metadata: pq.FileMetaData, name: str) -> tuple[Scalar, Scalar] | None:
+def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] | None:
     """Return minimum and maximum of a column over all row groups; None when any of them does not tell.
 
     Date-times come as microseconds. NaN is not among the values compared.
     """
     minima, maxima = [], []
-    for statistics in column_chunks(metadata, name):
+    for statistics in chunks:
         if statistics is None or not statistics.has_min_max:
             if statistics is None or not statistics.has_null_count or statistics.num_values:
                 return None
@@ -208,11 +217,11 @@ def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> 
     if field.type != column_type.physical or nested or column_type.is_encoded:
         return UNKNOWN_STATISTICS
     name = order_column(name, column_type)
-    chunks = list(column_chunks(footer.metadata, name))
+    chunks = list(footer.chunks(name))
     missing = [chunk.null_count if chunk is not None and chunk.has_null_count else None for chunk in chunks]
     has_missing = None if None in missing else any(missing)
     has_nan = None if pa.types.is_floating(field.type) else False
-    bounds = None if pa.types.is_string(field.type) else bounds_in_footer(footer.metadata, name)
+    bounds = None if pa.types.is_string(field.type) else bounds_of(chunks)
     if bounds is None:
         return ColumnStatistics(has_missing=has_missing, has_nan=has_nan)
     low, high = bounds
@@ -227,12 +236,13 @@ def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> 
     )  # fmt: skip
 
 
-def column_chunks(metadata: pq.FileMetaData, name: str) -> Iterator[pq.Statistics | None]:
-    """Yield the statistics of a column that is not nested, one for each row group."""
-    if not metadata.num_row_groups:
-        return
-    first = metadata.row_group(0)
-    paths = [first.column(index).path_in_schema for index in range(metadata.num_columns)]
-    position = paths.index(name)
+def leaf_places(metadata: pq.FileMetaData) -> dict[str, int]:
+    """Return the place of each Parquet column of a file, by its path; made once for all columns, since a table may have thousands."""
+    schema = metadata.schema
+    return {schema.column(place).path: place for place in range(len(schema))}
+
+
+def column_chunks(metadata: pq.FileMetaData, place: int) -> Iterator[pq.Statistics | None]:
+    """Yield the statistics of a Parquet column, one for each row group."""
     for group in range(metadata.num_row_groups):
-        yield metadata.row_group(group).column(position).statistics
+        yield metadata.row_group(group).column(place).statistics

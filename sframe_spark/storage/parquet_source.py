@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 import pyarrow as pa
@@ -82,7 +83,7 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
 
 def _common_names(files: Sequence[str], footers: Sequence[Footer]) -> tuple[str, ...]:
     names = tuple(footers[0].schema.names)
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         raise StorageError(f"{files[0]} has several columns of the name {repeated[0]!r}; rename them first")
     for file, footer in zip(files, footers, strict=True):

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
 
-from sframe_spark.storage.footers import column_chunks, segment_footer
+from sframe_spark.storage.footers import segment_footer
 from sframe_spark.storage.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
 from sframe_spark.storage.physical import order_column
 
@@ -187,7 +187,7 @@ def _row_groups(manifest: Manifest, column: int, wanted: Sequence[Bounds], entry
     if footer.schema.field(name).type != physical:
         return [(0, entry.rows, None)]
     found = []
-    for group, chunk in enumerate(column_chunks(footer.metadata, order_column(name, manifest.types[column]))):
+    for group, chunk in enumerate(footer.chunks(order_column(name, manifest.types[column]))):
         bounds: Bounds | None = None
         if chunk is not None and chunk.has_min_max:
             # Bounds of texts that other writers may have cut short are not recorded, so such segments were taken whole.

@@ -25,7 +25,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.checksums import ChecksummedFile, sealed
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.footers import bounds_in_footer
+from sframe_spark.storage.footers import bounds_of, column_chunks, leaf_places
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, SegmentEntry
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
@@ -174,12 +174,13 @@ class SegmentWriter:
         if not self._collect_statistics:
             return tuple(UNKNOWN_STATISTICS for _ in self._types)
         footer = self._footers[0]
-        return tuple(
-            collector.result(
-                bounds_in_footer(footer, order_column(file_column(position), column_type)) if has_order_statistics(column_type) else None
-            )
-            for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True))
-        )
+        places = leaf_places(footer)
+        found = []
+        for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True)):
+            is_ordered = has_order_statistics(column_type)
+            place = places[order_column(file_column(position), column_type)] if is_ordered else None
+            found.append(collector.result(None if place is None else bounds_of(column_chunks(footer, place))))
+        return tuple(found)
 
     def abort(self) -> None:
         """Give up: close and remove the file. Nothing happens when there is none."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.engine.verification_rows import check_rows, check_segments, refuted, row_ranges
+from sframe_spark.errors import StorageError
 from sframe_spark.operators.row_claims import InOrder, NotMissing
 from sframe_spark.operators.sources import SegmentSource, memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -64,7 +65,10 @@ def test_what_is_recorded_wrongly_is_found(tmp_path: Path, change: Callable[[Seg
 
 def test_segments_that_have_changed_places_are_found(tmp_path: Path) -> None:
     manifest = dataset(tmp_path, [1, 2], [3, 4])
-    swapped = attrs.evolve(manifest, segments=manifest.segments[::-1])
+    with pytest.raises(StorageError, match="out of order"):
+        attrs.evolve(manifest, segments=manifest.segments[::-1])
+    swapped = attrs.evolve(manifest)
+    object.__setattr__(swapped, "segments", manifest.segments[::-1])
     assert ["its row keys are smaller" in problem for problem in check_segments(source(swapped))] == [True]
     assert [item.row for item in check_rows(segment_source(swapped), [InOrder(((0, True),))])] == [2]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.manifest import MANIFEST_FILE
+from sframe_spark.storage.manifest_text import unsealed
 from sframe_spark.storage.reader import read_rows
 from sframe_spark.storage.save import save_dataset
 
@@ -49,29 +51,48 @@ def test_missing_and_truncated_segments_are_found_without_reading_them(dataset: 
     assert load_manifest(tmp_path / "d") == manifest
 
 
+def older(directory: Any, **changes: Any) -> None:
+    """Rewrite a manifest as version 1 of the format had it, without any check sum; segments can be changed as well."""
+    path = directory / MANIFEST_FILE
+    content = unsealed(path.read_text(), "")
+    segments = [{**entry, "checksum": None, **changes} for entry in content["segments"]]
+    for entry in segments:
+        del entry["tail"], entry["pages"]
+    rows = sum(entry["rows"] for entry in segments)
+    path.write_text(json.dumps({"format": "sframe_spark", "version": 1, **content, "segments": segments, "rows": rows}))
+
+
 def test_rows_are_checked_where_the_size_is_unknown(dataset: Any, tmp_path: Any) -> None:
     dataset("d", [1, 2])
-    path = tmp_path / "d" / MANIFEST_FILE
-    text = path.read_text()
-    size = text[text.index('"size"') :].split(",")[0]
-    path.write_text(text.replace(size, '"size": null'))
+    older(tmp_path / "d", size=None)
     assert load_manifest(tmp_path / "d").rows == 2
-    path.write_text(text.replace(size, '"size": null').replace('"rows": 2', '"rows": 3'))
+    older_again = unsealed((tmp_path / "d" / MANIFEST_FILE).read_text(), "")
+    older_again["segments"][0]["rows"] = older_again["rows"] = 3
+    (tmp_path / "d" / MANIFEST_FILE).write_text(json.dumps(older_again))
     refused(tmp_path / "d", "has 2 rows")
 
 
 def test_check_sums_find_a_single_changed_byte(dataset: Any, tmp_path: Any) -> None:
-    refused_without = dataset("d", range(1000))
-    refused(tmp_path / "d", "without a check sum", verify_checksums=True)
-    saved = save_dataset([refused_without], tmp_path / "saved")
-    file = tmp_path / "saved" / saved.segments[0].file
-    assert load_manifest(tmp_path / "saved", verify_checksums=True) == saved
+    saved = dataset("d", range(1000))
+    assert load_manifest(tmp_path / "d", verify_checksums=True) == saved
+    file = tmp_path / "d" / saved.segments[0].file
     content = bytearray(file.read_bytes())
     content[100] ^= 1
     os.remove(file)
     file.write_bytes(content)
-    load_manifest(tmp_path / "saved")
-    refused(tmp_path / "saved", "check sum", verify_checksums=True)
+    load_manifest(tmp_path / "d")
+    refused(tmp_path / "d", "check sum", verify_checksums=True)
+
+
+def test_what_older_versions_saved_loads_and_gets_check_sums_when_it_is_saved_again(dataset: Any, tmp_path: Any) -> None:
+    dataset("d", range(1000), range(10))
+    older(tmp_path / "d")
+    loaded = load_manifest(tmp_path / "d")
+    assert read_rows(loaded, [0]).num_rows == 1010
+    refused(tmp_path / "d", "without a check sum", verify_checksums=True)
+    save_dataset([loaded], tmp_path / "again")
+    again = load_manifest(tmp_path / "again", verify_checksums=True)
+    assert all(entry.checksum and entry.tail and entry.pages for entry in again.segments)
 
 
 def test_a_dataset_that_changes_after_it_was_opened_is_noticed(dataset: Any, tmp_path: Any) -> None:
