@@ -109,7 +109,7 @@ def _key_of(entry: SegmentEntry) -> tuple[int, int]:
 def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_rows: int) -> list[str]:
     """What is recorded of one segment and is not so."""
     entry, offset = manifest.segments[place], manifest.offsets[place]
-    stored = footer_of(join(manifest.directory, entry.file)).rows
+    stored = footer_of(join(manifest.directory, entry.file), entry.size, entry.tail).rows
     if stored != entry.rows:
         return [f"{entry.file} has {stored} rows, not {entry.rows}"]
     problems = []
@@ -127,7 +127,7 @@ def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int)
     """Whether the row keys in a file are those that follow from the segment's number."""
     location = join(manifest.directory, entry.file)
     expected = (entry.number << KEY_SHIFT) + entry.first_position
-    with opened(location, footer_of(location)) as file:
+    with opened(location, footer_of(location, entry.size, entry.tail)) as file:
         for batch in file.iter_batches(batch_size=batch_rows, columns=[KEY_NAME]):
             keys = batch.column(0).to_numpy()
             if (keys != np.arange(expected, expected + len(keys))).any():

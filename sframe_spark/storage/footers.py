@@ -60,6 +60,15 @@ class Footer:
         """Place of each Parquet column, by its path."""
         return leaf_places(self.metadata)
 
+    @functools.cached_property
+    def leaves(self) -> dict[str, list[int]]:
+        """Places of the Parquet columns that each column is stored in; a name with a dot in it may be that of a column."""
+        found: dict[str, list[int]] = {name: [] for name in self.schema.names}
+        for path, place in self.places.items():
+            name = path if path in found else path.partition(".")[0]
+            found.setdefault(name, []).append(place)
+        return found
+
     def chunks(self, name: str) -> Iterator[pq.Statistics | None]:
         """Yield the statistics of a column that is not nested, one for each row group."""
         return column_chunks(self.metadata, self.places[name])

@@ -6,10 +6,10 @@ import bisect
 from collections.abc import Sequence
 from typing import Any
 
-from sframe_spark.storage.footers import Footer, footer_of, opened
+from sframe_spark.storage.footers import Footer, check_pages, opened, segment_footer
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.paths import join
-from sframe_spark.storage.reader import intersecting
+from sframe_spark.storage.reader import intersecting, page_checksums
 
 # Row groups that are looked at in a long range, evenly spread over it.
 MOST_GROUPS = 8
@@ -44,7 +44,8 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     totals, seen = [0.0] * len(columns), 0
     for entry, low, high in chosen:
         location = join(manifest.directory, entry.file)
-        footer = footer_of(location, entry.size)
+        footer = segment_footer(manifest, entry)
+        check_pages(footer, location, page_checksums(manifest, entry, columns))
         first, last = bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)
         for group in spread(range(first, last), max(1, MOST_GROUPS // len(chosen))):
             rows = min(high, footer.starts[group + 1]) - max(low, footer.starts[group])
@@ -79,8 +80,7 @@ def bytes_in_group(location: str, footer: Footer, name: str, group: int) -> floa
 def _bytes_in_group(location: str, footer: Footer, name: str, group: int) -> float:
     metadata = footer.metadata.row_group(group)
     rows = metadata.num_rows
-    leaves = [metadata.column(index) for index in range(metadata.num_columns)]
-    leaves = [leaf for leaf in leaves if leaf.path_in_schema == name or leaf.path_in_schema.startswith(f"{name}.")]
+    leaves = [metadata.column(index) for index in footer.leaves.get(name, ())]
     if not rows or not leaves:
         return 0.0
     total, longest = 0.0, 0.0
