@@ -192,12 +192,14 @@ class _Reader:
             return self._to_segments([], self.files.blocks(), types, hinted)
 
     def _first_rows(self) -> tuple[list[TextBlock], Iterator[TextBlock] | None]:
-        """Blocks up to the number of rows that may stay in memory; the others, if there are more."""
+        """Blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more."""
         blocks = self.files.blocks()
         first: list[TextBlock] = []
+        rows = size = 0
         for block in blocks:
             first.append(block)
-            if sum(item.rows for item in first) > IN_MEMORY_ROWS:
+            rows, size = rows + block.rows, size + sum(column.nbytes for column in block.columns)
+            if rows > IN_MEMORY_ROWS or size > config.memory_budget:
                 return first, blocks
         return first, None
 

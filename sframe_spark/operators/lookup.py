@@ -16,6 +16,7 @@ from sframe_spark.operators.lookup_keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources import MemorySource, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.storage.footers import segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.physical import order_column
@@ -24,6 +25,8 @@ from sframe_spark.storage.physical import order_column
 BLOCK_ROWS = 131_072
 # Columns of blocks read last stay in memory up to this many bytes.
 CACHE_BYTES = 128 * 1024 * 1024
+# Row groups of other writers may be of any size; one of ours is smaller.
+LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
 OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
 
@@ -271,11 +274,25 @@ def block_starts(source: Source) -> Positions:
     """Number of the first row of each block of a source, and at the end the number of rows."""
     rows = source.row_count
     if isinstance(source, SegmentSource):
-        starts = [start for entry, offset in entries(source) for start in group_starts(source.manifest, entry, offset)]
+        starts = [start for entry, offset in entries(source) for start in block_starts_in(source, entry, offset)]
         inside = sorted({0, *(start - source.start for start in starts if source.start < start < source.stop)})
     else:
         inside = list(range(0, rows, BLOCK_ROWS))
     return np.array([*inside, rows] if rows else [0], dtype=np.int64)
+
+
+def block_starts_in(source: SegmentSource, entry: SegmentEntry, offset: int) -> list[int]:
+    """Number of the first row of each block of a segment, in the dataset: a row group, or a part of one that is too large to be one block."""
+    starts = group_starts(source.manifest, entry, offset)
+    if source.manifest.has_key:
+        return starts
+    found: list[int] = []
+    for start, stop in itertools.pairwise([*starts, offset + entry.rows]):
+        rows = stop - start
+        size = row_bytes(source.sizes_between(start - source.start, stop - source.start), 0) if rows > 1 else 0.0
+        parts = max(1, min(rows, int(size) // LARGEST_BLOCK_BYTES))
+        found += [start + rows * part // parts for part in range(parts)]
+    return found
 
 
 def entries(source: SegmentSource) -> Iterator[tuple[SegmentEntry, int]]:
@@ -302,6 +319,7 @@ def stored_starts(source: Source, column: int, blocks: int) -> list[tuple[bool, 
         starts = group_starts(source.manifest, entry, offset)
         ends = [*starts[1:], offset + entry.rows]
         found += [first for first, a, b in zip(firsts, starts, ends, strict=True) if a < source.stop and b > source.start]
+    # Row groups of which some are several blocks, whose first keys nobody wrote down.
     return found if len(found) == blocks else unknown
 
 

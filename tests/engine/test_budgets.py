@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import sframe_spark as tc
@@ -16,7 +17,7 @@ from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.sources import MemorySource, SegmentSource
+from sframe_spark.operators.sources import MemorySource, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import sizes_of
 from sframe_spark.session import is_started
@@ -196,3 +197,26 @@ def test_the_size_of_a_chunk_is_that_of_its_rows() -> None:
 def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("SFRAME_SPARK_MEMORY_BUDGET", "1000")
     assert tc.config.memory_budget == 1_000
+
+
+def test_a_large_row_group_of_others_is_several_blocks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.operators import lookup
+
+    monkeypatch.setattr(lookup, "LARGEST_BLOCK_BYTES", 20 * LONG)
+    table = pa.table({"k": pa.array(range(0, 200, 2)), "t": pa.array([f"{row:05d}" * (LONG // 5) for row in range(100)])})
+    pq.write_table(table, tmp_path / "one.parquet")
+    right = SFrame.read_parquet(str(tmp_path / "one.parquet"))
+    assert 4 <= lookup.Lookup.of(source_of(right._node)).block_count <= 6
+    found = SFrame({"k": [0, 77, 198]}).asof_join(right.assume_sorted("k"), on="k")
+    assert [row["t"][:5] for row in found] == ["00000", "00038", "00099"]
+
+
+def test_long_rows_of_a_csv_file_go_to_disk(tmp_path: Any) -> None:
+    path = str(tmp_path / "long.csv")
+    written = SFrame({"a": list(range(500)), "t": ["x" * 1_000] * 500})
+    written.export_csv(path)
+    with config.using(memory_budget=100_000):
+        found = SFrame.read_csv(path, verbose=False)
+        assert isinstance(found._node.operator, SegmentSource)
+    assert found.to_arrow() == written.to_arrow()
+    assert isinstance(SFrame.read_csv(path, verbose=False)._node.operator, MemorySource)
