@@ -23,6 +23,7 @@ from sframe_spark.operators.segment_parts import STORED_ROWS
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session
+from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import AS_NAMED, join, spark_path
@@ -140,7 +141,8 @@ def answers(file: str, directory: str | None) -> list[Answer]:
     follow_user()
     session = get_session()
     tasks = default_parallelism(session)
-    frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(file, directory), "answer string")
+    with interrupts_deferred():
+        frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(file, directory), "answer string")
     try:
         table = run_spark(frame.toArrow, "asking Spark's executors what they see")
     except ExecutionError as error:
@@ -157,8 +159,9 @@ def _copy_by_query(file: str, copied: str, above: str) -> None:
 
     reader = get_session().read.options(**AS_NAMED).schema("token string")
     try:
-        frame = reader.parquet(spark_path(file))
-        run_spark(partial(frame.write.parquet, spark_path(copied)), "asking Spark what it sees")
+        with interrupts_deferred():
+            writer = reader.parquet(spark_path(file)).write
+        run_spark(partial(writer.parquet, spark_path(copied)), "asking Spark what it sees")
     except Exception as error:
         if not isinstance(error, (ExecutionError, StorageError)) and not type(error).__module__.startswith(("pyspark", "py4j")):
             raise

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -157,11 +156,16 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
 
     relation = lower(root)
     ordered = relation.sorted()
-    observed = observed_rows(ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key")))
-    writer = observed.df.write.options(**{"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES})
-    action = partial(writer.parquet, spark_path(directory), mode="append", compression="zstd")
-    run_spark(action, f"materialising {root.operator_type}", directory)
-    return observed.count
+    options = {"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES}
+    with interrupts_deferred():
+        observed = observed_rows(ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key")))
+        writer = observed.df.write.options(**options)
+
+    def write() -> int | None:
+        writer.parquet(spark_path(directory), mode="append", compression="zstd")
+        return observed.count
+
+    return run_spark(write, f"materialising {root.operator_type}", directory)
 
 
 def run_spark(action: Callable[[], Value], description: str, location: str | None = None) -> Value:

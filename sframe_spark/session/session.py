@@ -128,10 +128,10 @@ class SessionHolder:
         with self._lock:
             session = self.get()
             assert self._settings is not None
-            changes = self._settings.changes()
-            if not changes:
-                return
             with interrupts_deferred():
+                changes = self._settings.changes()
+                if not changes:
+                    return
                 apply(session, changes)
                 self._partitions = None
                 for size, other in self._of_size.items():
