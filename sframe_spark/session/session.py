@@ -116,6 +116,11 @@ class SessionHolder:
     def _opened(self, base: SparkSession) -> SparkSession:
         """A new session of ours with the settings of the user's."""
         session = open_session(base)
+        if is_remote(session):
+            # A connection left to the end of the interpreter waits for threads that no longer run, or for a server that was stopped, for
+            # ever. Each has its own work then, which comes first, so the end of all of ours is put before it again.
+            atexit.unregister(self.stop)
+            atexit.register(self.stop)
         assert self._settings is not None
         self._settings.carry_over(session)
         return session
@@ -184,9 +189,6 @@ class SessionHolder:
         self._session = self._opened(base)
         self._partitions = None
         self._of_size, self._sources, self.reached = {}, {}, set()
-        if is_remote(self._base):
-            # A connection left to the end of the interpreter waits for threads that no longer run, for ever.
-            atexit.register(self.stop)
         return self._session
 
     def _disconnect(self) -> None:
