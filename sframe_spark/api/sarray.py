@@ -246,7 +246,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         fn
             Function of one value.
         dtype
-            Class of the results; inferred from the first rows when not given.
+            Class of the results; inferred from the first rows when not given. These tell too whether date-times have an offset from UTC.
         skip_na
             Missing values stay missing and are not given to ``fn``.
 
