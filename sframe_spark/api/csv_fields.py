@@ -166,8 +166,12 @@ def _by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvOptio
 
 
 @functools.lru_cache(maxsize=16)
-def field_pattern(options: CsvOptions, skip_space: bool) -> re.Pattern[str]:
-    """One field and what ends it: groups quoted text, rest after the quotes, plain text, end; white space before it is skipped or its own."""
+def field_pattern(options: CsvOptions, skip_space: bool, unclosed: bool = False) -> re.Pattern[str]:
+    """One field and what ends it: groups quoted text, rest after the quotes, plain text, end; white space before it is skipped or its own.
+
+    Once a quote was found ``unclosed`` up to the end of the text, every later one is too, unless it is closed by one of the quotes right after it:
+    looking for each of them would take quadratic time.
+    """
     delimiter, quote, escape, comment = (
         re.escape(text) for text in (options.delimiter, options.quote_char, options.escape_char, options.comment_char)
     )
@@ -179,7 +183,8 @@ def field_pattern(options: CsvOptions, skip_space: bool) -> re.Pattern[str]:
     to_line_end = rf"{comment}(?:(?!{terminator}).)*(?:{terminator}|\Z)|" if comment else ""
     stop = rf"{delimiter}|{terminator}|\Z" + (f"|{comment}" if comment else "")
     amid = rf"{quote}(?!{quote + '|' if options.double_quote else ''}[ \t]*(?:{stop}))"
-    inside = "|".join(filter(None, (rf"[^{quote}{escape}]", rf"{escape}." if escape else "", quote * 2 if options.double_quote else "", amid)))
+    parts = (rf"[^{quote}{escape}]", rf"{escape}." if escape else "", quote * 2 if options.double_quote else "", amid)
+    inside = "|".join(filter(None, parts[2:3] if unclosed else parts)) or "(?!)"
     quoted = rf"{quote}((?:{inside})*+){quote}(?=[ \t]*(?:{stop})){plain}" if quote else "(?!)()()"
     space = ("[ ]*" if options.delimiter == "\t" else "[ \t]*") if skip_space else ""
     return re.compile(rf"{space}(?:{quoted}|{plain})({delimiter}|{to_line_end}{terminator}|\Z)", re.DOTALL)
@@ -189,21 +194,22 @@ def fields_of_first_line(text: str, options: CsvOptions) -> tuple[list[str], int
     """The fields of the first line that is not empty, and where the line ends; no fields if there is none."""
     position = 0
     while position < len(text):
-        fields, position = _line(text, position, options, is_header=options.header)
+        fields, position, _ = _line(text, position, options, is_header=options.header)
         if fields:
             return fields, position
     return [], position
 
 
-def _line(text: str, start: int, options: CsvOptions, is_header: bool = False) -> tuple[list[str], int]:
-    """The fields of the line that starts at a place, none if it is blank and lines are divided, and the start of the next."""
+def _line(text: str, start: int, options: CsvOptions, is_header: bool = False, unclosed: bool = False) -> tuple[list[str], int, bool]:
+    """The fields of the line at a place, none if it is blank and lines are divided; the start of the next; whether a quote is unclosed."""
     fields: list[str] = []
     blank = True
-    spaceless, position = field_pattern(options, skip_space=True), start
+    spaceless, position = field_pattern(options, True, unclosed), start
     # White space at the start of a header belongs to no name.
-    pattern = spaceless if is_header else field_pattern(options, options.skip_initial_space)
+    pattern = spaceless if is_header else field_pattern(options, options.skip_initial_space, unclosed)
     while (match := pattern.match(text, position)) is not None:
-        pattern = field_pattern(options, options.skip_initial_space)
+        unclosed = unclosed or (match.group(1) is None and bool(options.quote_char) and text.startswith(options.quote_char, match.start(3)))
+        pattern = field_pattern(options, options.skip_initial_space, unclosed)
         whole = _bracketed(text, match.start(3), spaceless) if match.group(3) and match.group(3)[0] in "[{" else None
         fields.append(_value(match, options, keeps_space=is_header) if whole is None else text[match.start(3) : whole.start(4)].rstrip(SPACE))
         match = whole or match
@@ -211,7 +217,7 @@ def _line(text: str, start: int, options: CsvOptions, is_header: bool = False) -
         position = match.end()
         if match.group(4) != options.delimiter:
             break
-    return ([] if blank and len(fields) == 1 and not options.is_undivided else fields), position
+    return ([] if blank and len(fields) == 1 and not options.is_undivided else fields), position, unclosed
 
 
 def _bracketed(text: str, start: int, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -269,10 +275,10 @@ def _unescaped(quoted: str, options: CsvOptions) -> str:
 def _one_by_one(text: str, width: int, wanted: Sequence[int], options: CsvOptions) -> TextBlock:
     rows: list[list[str]] = []
     bad: list[str] = []
-    position = 0
+    position, unclosed = 0, False
     while position < len(text):
         start = position
-        fields, position = _line(text, start, options)
+        fields, position, unclosed = _line(text, start, options, unclosed=unclosed)
         if len(fields) == width:
             rows.append(fields)
         elif fields:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import re
 from collections.abc import Iterator
 
@@ -52,22 +53,26 @@ def end_of_lines(block: bytes, options: CsvOptions) -> int:
         terminator = b"\r"
         # The next block may start with the other half of this line's end.
         limit -= 1
+    quotes = _quotes(block, quote, options) if quote and quote in block else []
     while True:
         end = block.rfind(terminator, 0, limit)
         if end < 0:
             return 0
         after = end + len(terminator)
-        if not quote or not _is_inside_quotes(block[:after], quote, options):
+        before = bisect.bisect_left(quotes, after)
+        if before % 2 == 0:
             return after
-        limit = block.rfind(quote, 0, after)
+        limit = quotes[before - 1]
 
 
-def _is_inside_quotes(block: bytes, quote: bytes, options: CsvOptions) -> bool:
-    """True when an odd number of quotes comes before the end of a block."""
+def _quotes(block: bytes, quote: bytes, options: CsvOptions) -> list[int]:
+    """Places of the quotes that are not escaped."""
     escape = options.escape_char.encode()
+    pattern = re.escape(quote)
     if escape and escape in block:
-        block = re.sub(re.escape(escape) + b".", b"", block, flags=re.DOTALL)
-    return block.count(quote) % 2 == 1
+        pattern = re.escape(escape) + b"(?s:.)|(" + pattern + b")"
+        return [match.start() for match in re.finditer(pattern, block) if match.group(1) is not None]
+    return [match.start() for match in re.finditer(pattern, block)]
 
 
 def _terminator(options: CsvOptions) -> bytes:

@@ -13,11 +13,13 @@ def unique_names(names: Sequence[str]) -> list[str]:
     >>> unique_names(["a", "a", "b", "a"])
     ['a', 'a.1', 'b', 'a.2']
     """
-    result: list[str] = []
+    taken: dict[str, None] = {}
+    numbers: dict[str, int] = {}
     for name in names:
-        chosen, number = name, 0
-        while chosen in result:
+        chosen, number = name, numbers.get(name, 0)
+        while chosen in taken:
             number += 1
             chosen = f"{name}.{number}"
-        result.append(chosen)
-    return result
+        numbers[name] = number
+        taken[chosen] = None
+    return list(taken)

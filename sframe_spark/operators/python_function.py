@@ -19,6 +19,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.types import ARRAY_KIND, DATETIME, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
+from sframe_spark.values.text import brief
 
 
 @attrs.frozen
@@ -107,7 +108,7 @@ class PythonFunction:
                 advice = "give apply() another dtype, or convert the value in the function"
                 if self.result == DATETIME and getattr(result, "tzinfo", None) is not None:
                     advice = "it has an offset from UTC, and those of the first rows have none: give all of them one, or none"
-                what = f"{self.describe()} returned {result!r:.80} ({type(result).__name__})"
+                what = f"{self.describe()} returned {brief(result, 80)} ({type(result).__name__})"
                 message = f"{what}, which does not fit a column of {self.result.kind}: {advice}"
                 return error_like(TypeError, message, row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")

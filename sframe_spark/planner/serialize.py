@@ -152,12 +152,20 @@ def _read_operator(item: Mapping[str, Any], chunks: list[Chunk]) -> Operator:
     for parameter, value in item["parameters"].items():
         is_chunk = isinstance(value, dict) and "$chunk" in value
         parameters[parameter] = _chunk(chunks, value["$chunk"]) if is_chunk else from_portable(value, classes)
+    _check_held(operator_class, parameters)
     check_fields(operator_class, parameters)
     try:
         operator: Operator = operator_class(**parameters)
     except TypeError as error:
         raise InvalidArgumentError(f"operator {name!r} does not take the plan's parameters ({error}): its package may be another version") from error
     return operator.as_read()
+
+
+def _check_held(operator_class: Any, parameters: Mapping[str, Any]) -> None:
+    """Refuse texts for what only a process can hold, functions and live DataFrames."""
+    for field in attrs.fields(operator_class):
+        if not field.metadata.get("portable", True) and not isinstance(parameters.get(field.alias), (Chunk, type(None))):
+            raise InvalidArgumentError(f"the plan's text gives {parameters[field.alias]!r:.80} for {field.name!r}, which no text holds")
 
 
 def _chunk(chunks: list[Chunk], number: Any) -> Chunk:

@@ -30,7 +30,7 @@ from sframe_spark.values.temporal import (
     to_datetime,
     to_microseconds,
 )
-from sframe_spark.values.text import display_text
+from sframe_spark.values.text import brief, display_text
 
 
 def construct_value(value: Any, kind: str) -> Any:
@@ -51,7 +51,7 @@ def construct_value(value: Any, kind: str) -> Any:
         return None
     convert = _CONSTRUCTORS.get((family, kind))
     if convert is None:
-        raise SchemaError(f"{value!r:.60} ({family}) cannot become {kind}")
+        raise SchemaError(f"{brief(value)} ({family}) cannot become {kind}")
     return convert(value)
 
 

@@ -35,6 +35,7 @@ from sframe_spark.types import (
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of
 from sframe_spark.values.sources import simplify
+from sframe_spark.values.text import brief
 
 _SEQUENCES = frozenset({LIST_KIND, ARRAY_KIND})
 _NUMPY_TYPES = {"i": INT, "f": FLOAT, "M": ZONED_DATETIME}
@@ -141,7 +142,7 @@ def _mixture_message(values: Sequence[Any]) -> str:
     for position, value in enumerate(values):
         family = family_of(type(value))
         if value is not None and family not in examples:
-            examples[family] = f"row {position} holds {value!r:.40} ({family})"
+            examples[family] = f"row {position} holds {brief(value, 40)} ({family})"
     return f"the values have no common type: {', '.join(examples.values())}"
 
 

@@ -18,6 +18,7 @@ from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode, recode
 from sframe_spark.values.infer import encoding_for
 from sframe_spark.values.plain import plain
+from sframe_spark.values.text import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -69,7 +70,7 @@ def _fill_value(column_type: ColumnType, value: Any) -> Any:
             raise SchemaError("an array holds numbers, and at least one that says so: pass an array.array")
         return construct_value(value, column_type.kind)
     except SFrameError as error:
-        raise FillValueError(f"missing values of a column of {column_type.kind} cannot be filled with {value!r:.60}: {error}") from error
+        raise FillValueError(f"missing values of a column of {column_type.kind} cannot be filled with {brief(value)}: {error}") from error
 
 
 def _fill_type(column_type: ColumnType, value: Any) -> ColumnType:
