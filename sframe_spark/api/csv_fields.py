@@ -84,20 +84,20 @@ def without_escapes(block: bytes, options: CsvOptions) -> bytes:
         return block
     letters = {ord(letter): character.encode() for letter, character in ESCAPES.items()}
     escaped = re.compile(re.escape(escape) + b"(.)", re.DOTALL)
-    lone: list[int] = []
 
     def character(match: re.Match[bytes]) -> bytes:
         return quote * 2 if match.group(1) == quote else letters.get(match.group(1)[0], match.group(1))
 
-    def in_quotes(match: re.Match[bytes]) -> bytes:
+    e, q = re.escape(escape), re.escape(quote)
+    pieces, end = [], 0
+    for match in re.finditer(q + b"(?:[^" + q + e + b"]|" + e + b".)*+" + q + b"|" + q, block, flags=re.DOTALL):
         text = match.group()
         if text == quote:
-            lone.append(match.start())
-        return escaped.sub(character, text) if escape in text else text
-
-    e, q = re.escape(escape), re.escape(quote)
-    found = re.sub(q + b"(?:[^" + q + e + b"]|" + e + b".)*+" + q + b"|" + q, in_quotes, block, flags=re.DOTALL)
-    return block if lone else found
+            # Not closed: whoever looked on would look from every later quote to the end of the block.
+            return block
+        pieces += [block[end : match.start()], escaped.sub(character, text) if escape in text else text]
+        end = match.end()
+    return b"".join([*pieces, block[end:]])
 
 
 def is_plain(block: bytes, width: int, options: CsvOptions) -> bool:

@@ -27,7 +27,7 @@ from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.oracle import Oracle, rows_equal
 from tests.hostile.mutations import mutated
 
-SECONDS_A_CASE = 10
+SECONDS_A_CASE = 20
 MOST_BYTES = 6 << 30
 # Rows of sources beyond this are not computed, only planned.
 FEW_ROWS = 2_000
