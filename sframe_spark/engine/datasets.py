@@ -20,6 +20,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
+from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.storage.adopt import adopt
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder, SegmentEntry
@@ -94,6 +95,8 @@ def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order:
     ranges = pairwise(chunk.rows * part // count for part in range(count + 1))
     with new_dataset(types, options, order) as dataset, ThreadPoolExecutor(count) as pool:
         parts = [chunk.slice(start, stop) for start, stop in ranges]
-        works = [pool.submit(write_segment, dataset.directory, number, types, [part.columns]) for number, part in enumerate(parts)]
+        with interrupts_deferred():
+            # A thread whose start is interrupted is waited for by nobody, and would write after the directory was deleted.
+            works = [pool.submit(write_segment, dataset.directory, number, types, [part.columns]) for number, part in enumerate(parts)]
         manifest = dataset.publish([work.result() for work in works])
     return segment_source(manifest, dataset.handle)

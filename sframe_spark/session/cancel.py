@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Generic, TypeVar, cast
 
 from sframe_spark.errors import CancelledError
+from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_session, is_remote
 from sframe_spark.session.starting import POLL_SECONDS
@@ -81,7 +82,9 @@ class CancellableAction(Generic[Result]):
         worker = InheritableThread(target=lambda: context.run(self._work), session=self._session)
         worker.daemon = True
         try:
-            worker.start()
+            with interrupts_deferred():
+                # Of a thread whose start is interrupted nobody knows that it runs.
+                worker.start()
             self._wait()
         except KeyboardInterrupt:
             self._cancel(worker)

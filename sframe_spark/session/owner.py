@@ -112,7 +112,7 @@ class Claims:
 
     def add(self, path: str) -> None:
         """Remember a path; the first one starts the heartbeat."""
-        with self._lock:
+        with interrupts_deferred(), self._lock:
             self._paths.add(path)
             if not self._beating:
                 self._beating = True

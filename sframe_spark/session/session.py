@@ -175,8 +175,9 @@ class SessionHolder:
                 "the Spark session in use has been stopped. Start a new SparkSession, or call "
                 "sframe_spark.session.stop() to let a local one be started on the next use"
             )
-        if self._start is None or self._start.failed:
-            self._start = SparkStart()
+        with interrupts_deferred():
+            if self._start is None or self._start.failed:
+                self._start = SparkStart()
         session = self._start.wait()
         self._start = None
         return session

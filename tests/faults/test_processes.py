@@ -6,7 +6,9 @@ import gc
 import multiprocessing
 import os
 import random
+import signal
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.session import get_session
 from sframe_spark.storage.temporary import temporary_store
-from tests.faults.steps import names_in
+from tests.faults.steps import in_child, names_in
 
 pytestmark = [
     pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"),
@@ -75,6 +77,46 @@ def test_threads_save_and_read_the_same_targets(tmp_path: Path, promise: Any, am
     gc.collect()
     broken += [f"left behind: {names_in(str(tmp_path))}"] if names_in(str(tmp_path)) != ["x", "y"] else []
     promise("frames are whole, old rows stay while a process refers to them", "8 threads that save and read two targets", len(done), broken)
+
+
+@amounts
+def test_interrupts_on_the_driver(tmp_path: Path, promise: Any, amount: int) -> None:
+    target = str(tmp_path / "frame")
+    tries = 30 * amount
+    frame_of(0).save(target)
+    broken: list[str] = []
+    chosen = random.Random(7)
+    saved = 0
+
+    def work() -> None:
+        # In a process of its own: Ctrl-C goes to all of its threads' work, and what is left is seen after its end.
+        nonlocal saved
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        interrupted = 0
+        started = time.perf_counter()
+        cycle(target, 1)
+        usual = time.perf_counter() - started
+        for turn in range(tries):
+            timer = threading.Timer(chosen.random() * usual, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                try:
+                    timer.start()
+                    cycle(target, turn)
+                finally:
+                    timer.join()
+            except KeyboardInterrupt:
+                interrupted += 1
+            assert is_whole(load_sframe(target)), "not whole"
+            cycle(target, turn)
+            gc.collect()
+            assert names_in(str(tmp_path)) == ["frame"], names_in(str(tmp_path))
+        assert interrupted > tries // 4, interrupted
+
+    ended = in_child(work)
+    broken += [f"ended with {ended}"] if ended else []
+    promise(
+        "after Ctrl-C frames are whole, nothing is left, and the next query is right", "Ctrl-C at random moments of save and query", tries, broken
+    )
 
 
 def cycle(target: str, number: int) -> None:
@@ -146,3 +188,57 @@ def measure_jvm() -> dict[str, int]:
         "entries of jobs": store.jobsList(None).size(),
         "temporary datasets": len(os.listdir(temporary_store().directory)),
     }
+
+
+@pytest.mark.spark
+@amounts
+def test_workers_that_die(tmp_path: Path, promise: Any, spark: Any, amount: int) -> None:
+    tries, broken = 2 * amount, []
+    for turn in range(tries):
+        marker = str(tmp_path / f"died-{turn}")
+
+        def dies(value: int, marker: str = marker) -> int:
+            # Once: Spark tries the task again.
+            if value == 77 and not os.path.exists(marker):
+                os.close(os.open(marker, os.O_CREAT))
+                os.kill(os.getpid(), signal.SIGKILL)
+            return value + 1
+
+        with config.using(small_rows=0, single_task_rows=0):
+            try:
+                found = list(SFrame({"a": list(range(100))})["a"].apply(dies))
+                broken += [] if found == list(range(1, 101)) else [f"other rows: {len(found)}"]
+            except Exception as error:
+                # In local mode Spark tries each task once.
+                broken += [] if "SIGKILL" in str(error) or "crashed" in str(error) or "ended" in str(error) else [f"{type(error).__name__}: {error}"]
+            again = list(SFrame({"a": list(range(100))})["a"].apply(dies))
+            broken += [] if again == list(range(1, 101)) else ["the next query has other rows"]
+    promise("a query whose worker dies is right or an error, the next one is right", "SIGKILL of a Python worker", tries, broken)
+
+
+@pytest.mark.spark
+@amounts
+def test_interrupts_on_spark(tmp_path: Path, promise: Any, spark: Any, amount: int) -> None:
+    target, tries, broken = str(tmp_path / "frame"), 3 * amount, []
+    chosen = random.Random(11)
+    frame_of(0).save(target)
+    with config.using(small_rows=0, single_task_rows=0):
+        cycle(target, 1)
+        started = time.perf_counter()
+        cycle(target, 1)
+        usual = time.perf_counter() - started
+        for turn in range(tries):
+            timer = threading.Timer(chosen.random() * usual, os.kill, (os.getpid(), signal.SIGINT))
+            try:
+                try:
+                    timer.start()
+                    cycle(target, turn)
+                finally:
+                    timer.join()
+            except KeyboardInterrupt:
+                pass
+            broken += [] if is_whole(load_sframe(target)) else ["not whole"]
+            cycle(target, turn)
+            gc.collect()
+            broken += [] if names_in(str(tmp_path)) == ["frame"] else [f"left behind: {names_in(str(tmp_path))}"]
+    promise("after Ctrl-C frames are whole, nothing is left, and the next query is right", "Ctrl-C at random moments on Spark", tries, broken)
