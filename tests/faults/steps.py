@@ -114,11 +114,11 @@ def failing(number: int) -> Callable[[str], None]:
 ERRORS = {"ENOSPC": errno.ENOSPC, "EIO": errno.EIO, "EACCES": errno.EACCES}
 
 
-def in_child(work: Callable[[], None]) -> int:
+def in_child(work: Callable[[], None], seconds: int = 60) -> int:
     """How a forked process ended that did some work: 0, the number of an exit, or of a signal below 0."""
     child = os.fork()
     if child == 0:
-        signal.alarm(60)
+        signal.alarm(seconds)
         try:
             work()
         except BaseException:
