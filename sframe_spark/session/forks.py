@@ -37,8 +37,8 @@ def is_forked_from_spark() -> bool:
 
 def belongs_to_parent(session: SparkSession) -> bool:
     """Say whether a session is of the process that this one was forked from."""
-    context = getattr(session, "_sc", None)
-    return hasattr(getattr(getattr(context, "_gateway", None), "_gateway_client", None), "is_inherited")
+    java = getattr(getattr(session, "_sc", None), "_jsc", None)
+    return hasattr(getattr(java, "_gateway_client", None), "is_inherited")
 
 
 def keep_whole_at_fork(lock: Any) -> None:

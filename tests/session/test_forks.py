@@ -20,10 +20,13 @@ COMMON = """
 import gc, os, signal, sys, threading, time, traceback
 from sframe_spark import SFrame
 from sframe_spark.config import config
+from sframe_spark.session import is_started
 
 def on_spark(rows):
     with config.using(small_rows=0, single_task_rows=0):
-        return list(SFrame({"a": list(range(rows))})["a"].apply(lambda value: value + 1)) == list(range(1, rows + 1))
+        found = list(SFrame({"a": [number * 7919 % rows for number in range(rows)]}).sort("a")["a"])
+    assert is_started()
+    return found == sorted(number * 7919 % rows for number in range(rows))
 
 def in_child(work, wait=True):
     child = os.fork()
@@ -207,7 +210,8 @@ asked.set()
 thread.join()
 assert answers == [10, 10]
 assert list(frame["id"]) == list(range(10)) and on_spark(100)
-assert in_child(work) == 0
+# What the parent has materialised can be read in a child.
+assert in_child(lambda: says(SessionClosedError, "forked", lambda: on_spark(10)) or list(frame["id"]) == list(range(10))) == 0
 assert on_spark(100)
 """)
 
@@ -226,7 +230,7 @@ if child == 0:
     from sframe_spark.errors import SessionClosedError
     try:
         with config.using(small_rows=0, single_task_rows=0):
-            list(SFrame({"a": [1]})["a"] + 1)
+            list(SFrame({"a": [2, 1, 3]}).sort("a")["a"])
     except SessionClosedError as error:
         os._exit(7 if "forked" in str(error) else 1)
     os._exit(2)
