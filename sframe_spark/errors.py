@@ -327,6 +327,7 @@ class StorageError(SFrameError, OSError):
     """
 
 
+@travelling
 class NotSharedError(StorageError):
     """Spark's processes do not see the files of this process, or do not run the same packages.
 

@@ -35,8 +35,8 @@ def comparable(column: pa.Array, column_type: ColumnType) -> pa.Array:
     Examples
     --------
     >>> from sframe_spark.types import FLOAT
-    >>> str(comparable(pa.array([-0.0, None]), FLOAT)[0])
-    '0'
+    >>> comparable(pa.array([-0.0, None]), FLOAT)[0].as_py()
+    0.0
     """
     if column_type.is_zoned:
         return pc.struct_field(column, "instant")

@@ -59,6 +59,8 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
     if isinstance(error, FileNotFoundError):
         parent = os.path.dirname(location)
         return f"there is no directory {parent}" if parent and not os.path.isdir(parent) else "it does not exist"
+    if isinstance(error, NotADirectoryError):
+        return "a file stands where a directory should be; choose another path"
     if isinstance(error, PermissionError) and reading:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):

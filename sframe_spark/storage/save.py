@@ -108,6 +108,9 @@ def staged(target: str) -> Iterator[str]:
 
 def check_replaceable(location: str) -> None:
     """Make sure that saving to a location destroys nothing but a saved frame."""
+    with telling("save to", location), contextlib.suppress(FileNotFoundError):
+        # What stands in the way of the directory, such as a file in the place of one above it, is told here.
+        os.lstat(location)
     if os.path.lexists(location) and not os.path.isdir(location):
         raise StorageError(f"{location} is a file, not a directory: choose another path, or remove it first")
     files = files_below(location)

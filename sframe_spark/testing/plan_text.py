@@ -45,7 +45,7 @@ def read_declarations(lines: Iterable[str]) -> Declared:
     for line in lines:
         if match := TABLE.match(line):
             types = read_types(match["types"])
-            segments = read_segments(int(match["rows"]), len(types), match["facts"])
+            segments = read_segments(int(match["rows"]), types, match["facts"])
             tables[match["name"]] = Manifest(types, segments, match["name"])
         elif match := FUNCTION.match(line):
             functions[match["name"]] = PythonFunction(named_function(match["name"], match["type"]), read_types(match["type"])[0])

@@ -218,7 +218,7 @@ def test_damaged_pages_are_found_when_read(tmp_path: Path) -> None:
     place = tmp_path / "frame"
     frame().save(str(place))
     overwrite_bytes(segment_of(place))
-    with pytest.raises(StorageError, match=r"segment-.*it is damaged .*restore it from a copy"):
+    with pytest.raises(StorageError, match=r"segment-.*is damaged.*restore it from a copy"):
         list(load_sframe(str(place))["a"])
 
 
