@@ -219,10 +219,18 @@ class SegmentSource(Source):
         return attrs.evolve(self, manifest=attrs.evolve(self.manifest, order=self.manifest.order.and_ordering(ordering)))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """What the footers of the segments tell, and some rows where these are stored shorter than they are."""
+        """By type where it tells; otherwise what footers tell, and some rows where these are stored shorter than they are."""
         from sframe_spark.storage.sizes import column_bytes
 
-        return column_bytes(self.manifest, self.positions, self.start + start, min(self.start + stop, self.stop))
+        known = list(super().sizes_between(start, stop))
+        asked = [place for place, size in enumerate(known) if size is None]
+        # Without sizes of files there are none that could be asked.
+        if asked and all(entry.size is not None for entry in self.manifest.segments):
+            columns = [self.positions[place] for place in asked]
+            found = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
+            for place, size in zip(asked, found, strict=True):
+                known[place] = size
+        return tuple(known)
 
     def as_read(self) -> SegmentSource:
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
