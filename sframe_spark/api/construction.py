@@ -9,6 +9,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
+from sframe_spark.api.persistence import load_frame, nothing_to_verify
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SparkSource, memory_source, source_of
@@ -18,17 +19,19 @@ from sframe_spark.values.from_arrow import arrow_column_type, normalize
 Frame = tuple[PlannerNode, list[str]]
 
 
-def frame_from(data: Any, format: str = "auto") -> Frame:
-    """Node and column names of whatever a frame can be made of."""
+def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
+    """Node and column names of whatever a frame can be made of; only saved frames can be verified."""
     from sframe_spark.api.sarray import SArray
     from sframe_spark.api.sframe import SFrame
 
+    if verify and not isinstance(data, (str, os.PathLike)):
+        raise nothing_to_verify(data)
     if data is None:
         return memory_source([], [], 0), []
     if isinstance(data, SFrame):
         return data._node, list(data._names)
     if isinstance(data, (str, os.PathLike)):
-        return frame_from_path(os.fspath(data), format)
+        return frame_from_path(os.fspath(data), format, verify)
     if isinstance(data, SArray):
         return data._node, ["X1"]
     if isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -45,16 +48,19 @@ def frame_from(data: Any, format: str = "auto") -> Frame:
     raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: give a dict of columns, a list of values, a table or a path")
 
 
-def frame_from_path(path: str, format: str) -> Frame:
+def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
     """A saved frame, or a CSV or Parquet file."""
     from sframe_spark.api.csv_reader import read_csv
-    from sframe_spark.api.persistence import load_frame
 
-    if format == "csv" or (format == "auto" and path.endswith((".csv", ".csv.gz", ".tsv", ".txt"))):
+    is_csv = format == "csv" or (format == "auto" and path.endswith((".csv", ".csv.gz", ".tsv", ".txt")))
+    is_parquet = format == "auto" and path.endswith(".parquet")
+    if verify and (is_csv or is_parquet):
+        raise nothing_to_verify(path)
+    if is_csv:
         return read_csv(path, "\t" if path.endswith(".tsv") else ",", True)
-    if format == "auto" and path.endswith(".parquet"):
+    if is_parquet:
         return frame_from_parquet(path)
-    return load_frame(path)
+    return load_frame(path, verify)
 
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:

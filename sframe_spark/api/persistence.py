@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.looks import Look, look
@@ -40,6 +41,12 @@ def path_text(path: str | os.PathLike[str]) -> str:
     if not text:
         raise InvalidArgumentError("the path is empty: give the place to save to or to load from")
     return text
+
+
+def nothing_to_verify(data: Any) -> InvalidArgumentError:
+    """Return the error that says that only what was saved carries check sums."""
+    given = repr(data) if isinstance(data, str) else f"a {type(data).__name__}"
+    return InvalidArgumentError(f"verify=True compares the check sums of a saved SFrame or SArray; {given} has none")
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str]) -> None:
@@ -88,25 +95,25 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
         raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
 
 
-def load_frame(path: str | os.PathLike[str]) -> tuple[PlannerNode, list[str]]:
-    """Node and column names of a saved frame."""
+def load_frame(path: str | os.PathLike[str], verify: bool = False) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a saved frame; ``verify`` reads every byte and compares all check sums first."""
     from sframe_spark.storage.load import load_manifest
 
     location = normalised(path_text(path))
-    manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location))
+    manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
     names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
     return segment_source(manifest), names
 
 
-def load_column(path: str | os.PathLike[str]) -> PlannerNode:
-    """Node of a saved column.
+def load_column(path: str | os.PathLike[str], verify: bool = False) -> PlannerNode:
+    """Node of a saved column; ``verify`` reads every byte and compares all check sums first.
 
     Raises
     ------
     StorageError
         If the path holds a frame of several columns.
     """
-    node, names = load_frame(path)
+    node, names = load_frame(path, verify)
     if len(names) != 1:
         raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
     return node

@@ -70,6 +70,8 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         Class of the values; inferred when not given.
     ignore_cast_failure
         Values that do not fit ``dtype`` are left out instead of raising.
+    verify
+        Whether to read every byte of the saved SArray at the path ``data`` and compare all its check sums before anything else.
 
     Raises
     ------
@@ -90,14 +92,18 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         ignore_cast_failure: bool = False,
         _node: PlannerNode | None = None,
         _typed_by_values: bool = False,
+        *,
+        verify: bool = False,
     ) -> None:
+        if verify and not isinstance(data, str):
+            raise persistence.nothing_to_verify(data)
         self._typed_by_values = _typed_by_values
         if _node is not None:
             self._node = _node
         elif isinstance(data, SArray):
             self._node = data._node if dtype is None else data.astype(dtype)._node
         elif isinstance(data, str):
-            self._node = persistence.load_column(data)
+            self._node = persistence.load_column(data, verify)
         else:
             self._node = node_from_values(data, dtype, ignore_cast_failure)
 

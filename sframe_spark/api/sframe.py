@@ -47,6 +47,8 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         of a saved SFrame or CSV file.
     format
         ``"auto"`` decides by what ``data`` is.
+    verify
+        Whether to read every byte of the saved SFrame at the path ``data`` and compare all its check sums before anything else.
 
     Raises
     ------
@@ -63,11 +65,19 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
     {'a': [3, 1], 'b': [30, 10]}
     """
 
-    def __init__(self, data: Any = None, format: str = "auto", _node: PlannerNode | None = None, _names: Sequence[str] | None = None) -> None:
+    def __init__(
+        self,
+        data: Any = None,
+        format: str = "auto",
+        _node: PlannerNode | None = None,
+        _names: Sequence[str] | None = None,
+        *,
+        verify: bool = False,
+    ) -> None:
         if _node is not None:
             self._node, self._names = _node, list(_names or ())
         else:
-            self._node, self._names = construction.frame_from(data, format)
+            self._node, self._names = construction.frame_from(data, format, verify)
         self._node.call_columns(self._names)
 
     def __len__(self) -> int:
@@ -394,13 +404,28 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders):
         return display.frame_html(self._node, self._names)
 
 
-def load_sframe(filename: str) -> SFrame:
+def load_sframe(filename: str, *, verify: bool = False) -> SFrame:
     """The frame saved under a path.
+
+    Parameters
+    ----------
+    filename
+        The path.
+    verify
+        Whether to read every byte first and compare all check sums. Without it, what is read is checked as it is read.
 
     Raises
     ------
     OSError
-        If nothing complete is saved there.
+        If nothing complete is saved there, or it is damaged; with ``verify`` also if an older version saved it without check sums.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     SFrame({"a": [1, 2]}).save(os.path.join(directory, "frame"))
+    ...     len(load_sframe(os.path.join(directory, "frame"), verify=True))
+    2
     """
-    node, names = persistence.load_frame(filename)
+    node, names = persistence.load_frame(filename, verify)
     return SFrame(_node=node, _names=names)

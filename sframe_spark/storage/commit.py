@@ -105,14 +105,19 @@ def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
         If one is not.
     """
     for entry in manifest.segments:
-        file = join(manifest.directory, entry.file)
-        size = sizes.get(entry.file)
-        if size is None:
-            link = os.path.lexists(file)
-            reason = "is a link or no regular file: only files inside its directory are read" if link else "is missing"
-            raise StorageError(f"{file} {reason}; restore it from a copy or write the frame again")
-        if entry.size is not None and size != entry.size:
-            raise StorageError(f"{file} is damaged: it has {size} of {entry.size} bytes; restore it from a copy or write the frame again")
+        check_file(manifest, entry, sizes)
+
+
+def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> None:
+    """Make sure that one file that a manifest names is there and as long as it should be (see :func:`check_files`)."""
+    file = join(manifest.directory, entry.file)
+    size = sizes.get(entry.file)
+    if size is None:
+        link = os.path.lexists(file)
+        reason = "is a link or no regular file: only files inside its directory are read" if link else "is missing"
+        raise StorageError(f"{file} {reason}; restore it from a copy or write the frame again")
+    if entry.size is not None and size != entry.size:
+        raise StorageError(f"{file} is damaged: it has {size} of {entry.size} bytes; restore it from a copy or write the frame again")
 
 
 def write_manifest(manifest: Manifest, durable: bool) -> None:

@@ -7,39 +7,49 @@ import stat
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.storage.checksums import checksum_of
 from sframe_spark.storage.commit import check_files
+from sframe_spark.storage.content import damage_in
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.listing import files_below, sizes_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest, SegmentEntry
+from sframe_spark.storage.manifest_text import is_sealed
 from sframe_spark.storage.paths import join
 
 
-def load_manifest(directory: str | os.PathLike[str], verify_checksums: bool = False) -> Manifest:
-    """Return the manifest of a saved dataset whose files are all there and as long as they should be; read no rows.
+def load_manifest(directory: str | os.PathLike[str], verify: bool = False) -> Manifest:
+    """Return the manifest of a saved dataset whose files are all there and as long as they should be; read no rows unless asked to verify them.
 
     Parameters
     ----------
     directory
         Its path.
-    verify_checksums
-        Whether to read every file to its end and compare check sums, which finds single damaged bytes.
+    verify
+        Whether to read every file to its end and compare all check sums.
 
     Raises
     ------
     StorageError
-        If there is no such directory, nothing complete is saved in it, it is of a newer version, or a file is missing
-        or damaged.
+        If there is no such directory, nothing complete is saved in it, it is of a newer version, or a file is missing or damaged; also if it
+        should be verified and was saved without check sums.
     """
     location = normalised(directory)
-    manifest = Manifest.from_json(_manifest_text(location), location)
+    manifest = read_manifest(location, verify)
     check_files(manifest, sizes_below(location))
     for entry in manifest.segments:
         if entry.size is None:
             _check_rows(location, entry)
-        if verify_checksums:
-            _check_content(location, entry)
+    if verify and (found := damage_in(manifest)):
+        raise found[0]
+    return manifest
+
+
+def read_manifest(location: str, verify: bool = False) -> Manifest:
+    """Return what the manifest in a directory says, whether or not the files are there; if it is to verify, it must carry a check sum."""
+    text = _manifest_text(location)
+    manifest = Manifest.from_json(text, location)
+    if verify and not is_sealed(text):
+        raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
     return manifest
 
 
@@ -89,12 +99,3 @@ def _check_rows(location: str, entry: SegmentEntry) -> None:
     file = join(location, entry.file)
     if (rows := footer_of(file).rows) != entry.rows:
         raise StorageError(f"{file} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
-
-
-def _check_content(location: str, entry: SegmentEntry) -> None:
-    file = join(location, entry.file)
-    if entry.checksum is None:
-        raise StorageError(f"{file} was saved without a check sum, so its content cannot be verified; save it again")
-    found = checksum_of(file)
-    if found != entry.checksum:
-        raise StorageError(f"{file} is damaged: check sum {found}, not {entry.checksum}; restore it from a copy")

@@ -12,7 +12,7 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifest_checks import check
 from sframe_spark.storage.manifest_text import damaged, sealed, unsealed
-from sframe_spark.storage.physical import file_column, type_from_json, type_to_json
+from sframe_spark.storage.physical import UnknownColumnTypeError, file_column, type_from_json, type_to_json
 from sframe_spark.types import ColumnType
 
 MANIFEST_FILE = "_manifest.json"
@@ -282,7 +282,7 @@ class Manifest:
         content = unsealed(text, directory)
         try:
             manifest = cls(
-                types=tuple(type_from_json(column_type) for column_type in content["types"]),
+                types=tuple(map(type_from_json, content["types"])),
                 segments=tuple(SegmentEntry.from_json(entry) for entry in content["segments"]),
                 directory=directory,
                 names=_optional_tuple(content["names"]),
@@ -291,6 +291,8 @@ class Manifest:
                 column_names_in_files=_optional_tuple(content["column_names_in_files"]),
                 order=RecordedOrder.from_json(content.get("order", {})),
             )
+        except UnknownColumnTypeError as error:
+            raise damaged(directory, str(error)) from None
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             raise damaged(directory, repr(error)[:200]) from error
         if content.get("rows") != manifest.rows:

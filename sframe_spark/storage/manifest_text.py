@@ -60,6 +60,11 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     return content
 
 
+def is_sealed(text: str) -> bool:
+    """Say whether the text of a manifest carries the check sum of its content."""
+    return _SEALED.fullmatch(text) is not None
+
+
 def parsed(text: str, directory: str) -> Any:
     """Return what a JSON text says, however deep or long it is."""
     try:

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import StorageError
-from sframe_spark.types import PYTHON_CLASS, ZONED_PHYSICAL, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.encode import recode
 from sframe_spark.values.from_arrow import normalize
 
@@ -26,7 +26,22 @@ PHYSICAL_TYPES: dict[str, pa.DataType] = {
     **{f"list<{name}>": pa.list_(element) for name, element in _SCALARS.items()},
     **{f"map<{key}, {value}>": pa.map_(_SCALARS[key], element) for key in ("int64", "string") for value, element in _SCALARS.items()},
 }
+# Column types that exist: kinds by the physical types that their values can have.
+_KINDS: dict[str, frozenset[str]] = {
+    "int64": frozenset({INT_KIND}),
+    "float64": frozenset({FLOAT_KIND}),
+    # Lists and dicts of anything are stored as text.
+    "string": frozenset({STR_KIND, LIST_KIND, DICT_KIND}),
+    "timestamp": frozenset({DATETIME_KIND}),
+    "zoned timestamp": frozenset({DATETIME_KIND}),
+    **{f"list<{name}>": frozenset({LIST_KIND, ARRAY_KIND} if name == "float64" else {LIST_KIND}) for name in _SCALARS},
+    **{name: frozenset({DICT_KIND}) for name in PHYSICAL_TYPES if name.startswith("map<")},
+}
 _NAMES = {physical: name for name, physical in PHYSICAL_TYPES.items()}
+
+
+class UnknownColumnTypeError(StorageError):
+    """A text names a column type that does not exist; the columns of this version are all known."""
 
 
 def file_column(position: int) -> str:
@@ -74,14 +89,19 @@ def type_from_json(value: Any) -> ColumnType:
     --------
     >>> str(type_from_json({"kind": "list", "physical": "list<int64>"}))
     'list:list<item: int64>'
+    >>> type_from_json({"kind": "int", "physical": "string"})
+    Traceback (most recent call last):
+        ...
+    sframe_spark.storage.physical.UnknownColumnTypeError: unknown column type {'kind': 'int', 'physical': 'string'}: no column is stored like that
     """
     try:
-        kind, physical = value["kind"], PHYSICAL_TYPES[value["physical"]]
+        kind, name = value["kind"], value["physical"]
+        known = kind in _KINDS[name]
     except (KeyError, TypeError):
-        raise StorageError(f"unknown column type {value!r} in the manifest") from None
-    if kind not in PYTHON_CLASS:
-        raise StorageError(f"unknown column kind {kind!r} in the manifest")
-    return ColumnType(kind, physical)
+        known = False
+    if not known:
+        raise UnknownColumnTypeError(f"unknown column type {value!r:.200}: no column is stored like that")
+    return ColumnType(kind, PHYSICAL_TYPES[name])
 
 
 def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:

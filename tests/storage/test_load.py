@@ -74,14 +74,14 @@ def test_rows_are_checked_where_the_size_is_unknown(dataset: Any, tmp_path: Any)
 
 def test_check_sums_find_a_single_changed_byte(dataset: Any, tmp_path: Any) -> None:
     saved = dataset("d", range(1000))
-    assert load_manifest(tmp_path / "d", verify_checksums=True) == saved
+    assert load_manifest(tmp_path / "d", verify=True) == saved
     file = tmp_path / "d" / saved.segments[0].file
     content = bytearray(file.read_bytes())
     content[100] ^= 1
     os.remove(file)
     file.write_bytes(content)
     load_manifest(tmp_path / "d")
-    refused(tmp_path / "d", "check sum", verify_checksums=True)
+    refused(tmp_path / "d", "check sum", verify=True)
 
 
 def test_what_older_versions_saved_loads_and_gets_check_sums_when_it_is_saved_again(dataset: Any, tmp_path: Any) -> None:
@@ -89,9 +89,9 @@ def test_what_older_versions_saved_loads_and_gets_check_sums_when_it_is_saved_ag
     older(tmp_path / "d")
     loaded = load_manifest(tmp_path / "d")
     assert read_rows(loaded, [0]).num_rows == 1010
-    refused(tmp_path / "d", "without a check sum", verify_checksums=True)
+    refused(tmp_path / "d", "without check sums", verify=True)
     save_dataset([loaded], tmp_path / "again")
-    again = load_manifest(tmp_path / "again", verify_checksums=True)
+    again = load_manifest(tmp_path / "again", verify=True)
     assert all(entry.checksum and entry.tail and entry.pages for entry in again.segments)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 import pickle
@@ -22,6 +23,7 @@ from sframe_spark.types import (
     ENCODED_LIST,
     FLOAT,
     INT,
+    PYTHON_CLASS,
     STR,
     ZONED_DATETIME,
     ColumnType,
@@ -146,7 +148,7 @@ def test_the_good_one_is_good() -> None:
         (GOOD.to_json().replace(', "checksum"', ',  "checksum"', 1), "check sum"),
         (change(types=None), "damaged"),
         (change(types=[{"kind": "int"}]), "unknown column type"),
-        (change(types=[{"kind": "colour", "physical": "int64"}] * 2), "unknown column kind"),
+        (change(types=[{"kind": "colour", "physical": "int64"}] * 2), "unknown column type"),
         (change(segments=[{}]), "damaged"),
         (change(segments=None), "damaged"),
         (change(names=["a", "b", "c"]), "3 names for 2 columns"),
@@ -221,3 +223,14 @@ def test_every_changed_byte_of_the_text_is_noticed() -> None:
 
 def test_facts_of_a_later_version_are_left_out() -> None:
     assert ColumnStatistics.from_json({"ascending": True, "median": 3}) == ColumnStatistics(ascending=True)
+
+
+def test_exactly_the_column_types_that_exist_are_read() -> None:
+    known = {(column_type.kind, name) for name, physical in PHYSICAL_TYPES.items() for column_type in ALL_TYPES if column_type.physical == physical}
+    for kind, name in itertools.product((*PYTHON_CLASS, "frame", None, 1, ["int"]), (*PHYSICAL_TYPES, "int32", None, {})):
+        text = sealed({**content(), "types": [{"kind": kind, "physical": name}, {"kind": "str", "physical": "string"}], "segments": [], "rows": 0})
+        if isinstance(kind, str) and isinstance(name, str) and (kind, name) in known:
+            assert Manifest.from_json(text, "/x").types[0] == ColumnType(kind, PHYSICAL_TYPES[name])
+        else:
+            with pytest.raises(StorageError, match="the manifest of /x is damaged: unknown column type"):
+                Manifest.from_json(text, "/x")

@@ -46,7 +46,7 @@ def target(tmp_path: Path) -> str:
 def test_a_saved_dataset_holds_the_same_rows_names_and_facts(dataset: Any, target: str) -> None:
     source = dataset("d", [1, 2], [3])
     saved = save_dataset([source], target, names=["n"], kind="sarray")
-    loaded = load_manifest(target, verify_checksums=True)
+    loaded = load_manifest(target, verify=True)
     assert loaded == saved and loaded.directory == target
     assert (loaded.names, loaded.kind, values(loaded)) == (("n",), "sarray", [1, 2, 3])
     assert [entry.columns for entry in loaded.segments] == [entry.columns for entry in source.segments]
@@ -64,7 +64,7 @@ def test_a_dataset_can_be_saved_over_itself(dataset: Any, target: str) -> None:
     first = save_dataset([dataset("a", [1], [2])], target)
     again = save_dataset([first], target)
     doubled = save_dataset([again, again], target)
-    assert values(load_manifest(target, verify_checksums=True)) == [1, 2, 1, 2]
+    assert values(load_manifest(target, verify=True)) == [1, 2, 1, 2]
     assert keys_ascend(doubled)
 
 
@@ -88,7 +88,7 @@ def test_without_links_files_are_copied(dataset: Any, tmp_path: Any, monkeypatch
 
     monkeypatch.setattr(save.os, "link", no_links)
     save_dataset([dataset("a", [1, 2])], tmp_path / "target")
-    assert values(load_manifest(tmp_path / "target", verify_checksums=True)) == [1, 2]
+    assert values(load_manifest(tmp_path / "target", verify=True)) == [1, 2]
 
 
 def test_temporary_data_can_go_after_it_was_saved(tmp_path: Any) -> None:
@@ -107,7 +107,7 @@ def test_foreign_files_get_keys(tmp_path: Any, target: str) -> None:
     pq.write_table(pa.table({"x y": pa.array([1, 2], pa.int8())}), tmp_path / "f.parquet")
     saved = save_dataset([foreign_manifest([tmp_path / "f.parquet"])], target, names=["x y"])
     assert saved.has_key and saved.column_names_in_files is None
-    assert values(load_manifest(target, verify_checksums=True)) == [1, 2]
+    assert values(load_manifest(target, verify=True)) == [1, 2]
 
 
 def test_nothing_but_a_saved_frame_is_replaced(dataset: Any, tmp_path: Any) -> None:

@@ -1,0 +1,97 @@
+"""Every byte of a saved dataset, compared with all its check sums: of whole files, of footers, of page headers and of pages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import StorageError
+from sframe_spark.session.build import available_cores
+from sframe_spark.storage.checksums import checksum_of, sealed
+from sframe_spark.storage.commit import check_file
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.listing import sizes_below
+from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.pages import BrokenPages
+from sframe_spark.storage.paths import join
+from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform
+
+BATCH_ROWS = 65_536
+
+
+def damage_in(manifest: Manifest) -> list[StorageError]:
+    """Return what is wrong with the files of a dataset, one error for each file that is not what was saved, in row order.
+
+    Parameters
+    ----------
+    manifest
+        The dataset. Every file is read to its end, several at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.commit import publish
+    >>> from sframe_spark.storage.writer import write_segment
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     manifest = publish(directory, [INT], [write_segment(directory, 0, [INT], [[pa.array([1, 2])]])])
+    ...     damage_in(manifest)
+    []
+    """
+    sizes = sizes_below(manifest.directory)
+    with ThreadPoolExecutor(available_cores()) as pool:
+        found = pool.map(lambda entry: _damage(manifest, entry, sizes), manifest.segments)
+        return [error for error in found if error is not None]
+
+
+def _damage(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> StorageError | None:
+    try:
+        check_file(manifest, entry, sizes)
+        _check_bytes(manifest, entry)
+        _check_rows(manifest, entry)
+    except StorageError as error:
+        return error
+    return None
+
+
+def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
+    """Compare the check sum of the whole file; nothing interprets its bytes before that."""
+    location = join(manifest.directory, entry.file)
+    if None in (entry.checksum, entry.tail, entry.pages, entry.size):
+        raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
+    found = checksum_of(location)
+    if found != entry.checksum:
+        raise StorageError(f"{location} is damaged: check sum {found}, not {entry.checksum}; restore it from a copy")
+
+
+def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
+    """Compare the check sums inside the file, and decode all rows: a file may have been damaged in memory, before it was written."""
+    location = join(manifest.directory, entry.file)
+    try:
+        again = sealed(entry, location, len(manifest.types))
+        if (again.tail, again.pages) != (entry.tail, entry.pages):
+            raise StorageError(f"{location} is damaged: the check sums of its footer or page headers are others; restore it from a copy")
+        rows = _decoded(manifest, entry, location)
+    except (BrokenPages, KeyError) as error:
+        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    if rows != entry.rows:
+        raise StorageError(f"{location} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
+
+
+def _decoded(manifest: Manifest, entry: SegmentEntry, location: str) -> int:
+    """Decode all rows of a file and return how many there are."""
+    position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
+    with telling("read", location), pa.memory_map(location) as source:
+        for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):
+            for column, column_type in enumerate(manifest.types):
+                conform(batch.column(manifest.file_name(column)), column_type)
+            keys = batch.column(KEY_NAME).to_numpy(zero_copy_only=False)
+            if not np.array_equal(keys, np.arange(first_key + position, first_key + position + len(keys))):
+                raise StorageError(f"{location} is damaged: its rows are not those of segment {entry.number}; restore it from a copy")
+            position += len(keys)
+    return position
