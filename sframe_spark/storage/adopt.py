@@ -40,7 +40,11 @@ def adopt(directory: str, types: Sequence[ColumnType], files: Sequence[str] | No
     """
     location = normalised(directory)
     names = files_below(location) if files is None else files
-    entries = [_entry(location, name, footer, types) for name in names if _is_data(name) and (footer := footer_of(join(location, name))).rows]
+    entries = [
+        _entry(location, name, footer, types)
+        for name in names
+        if _is_data(name) and (footer := footer_of(join(location, name), just_written=True)).rows
+    ]
     entries.sort(key=lambda entry: (entry.number, entry.first_position))
     _check_order(location, entries)
     return entries

@@ -16,9 +16,9 @@ from sframe_spark.storage.commit import check_file
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.listing import sizes_below
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.pages import BrokenPages
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform
+from sframe_spark.storage.thrift import BrokenThrift
 
 BATCH_ROWS = 65_536
 
@@ -77,7 +77,7 @@ def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
         if (again.tail, again.pages) != (entry.tail, entry.pages):
             raise StorageError(f"{location} is damaged: the check sums of its footer or page headers are others; restore it from a copy")
         rows = _decoded(manifest, entry, location)
-    except (BrokenPages, KeyError) as error:
+    except (BrokenThrift, KeyError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     if rows != entry.rows:
         raise StorageError(f"{location} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")

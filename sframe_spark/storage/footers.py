@@ -17,13 +17,17 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import missing, telling
+from sframe_spark.storage.foreign_footer import check_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
-from sframe_spark.storage.pages import BrokenPages, header_checksums
+from sframe_spark.storage.pages import header_checksums
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
+from sframe_spark.storage.thrift import BrokenThrift
 from sframe_spark.types import ColumnType
 
 REMEMBERED_FOOTERS = 1024
+# Length of the footer, and four letters.
+FOOTER_END = 8
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -94,7 +98,7 @@ def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
     return footer
 
 
-def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | None = None) -> Footer:
+def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | None = None, just_written: bool = False) -> Footer:
     """Return the footer of a file, from memory if the file has not changed since.
 
     Parameters
@@ -105,6 +109,8 @@ def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | No
         Length that the file should have, as the manifest says; None when unknown.
     tail
         How many bytes at its end are no pages, and their check sum; None when unknown.
+    just_written
+        Whether a writer of ours has just made the file, so that it need not be looked at with suspicion.
     """
     with telling("read", location):
         try:
@@ -116,7 +122,7 @@ def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | No
                 f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {size}; "
                 "restore it from a copy or save the frame again"
             )
-        return _load(location, found, modified, tail)
+        return _load(location, found, modified, tail, just_written)
 
 
 def _identity(location: str) -> tuple[int, int]:
@@ -136,13 +142,20 @@ def _linked_file(location: str) -> os.stat_result:
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
-def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None) -> Footer:
+def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None, just_written: bool) -> Footer:
     """Read a footer; the time of change is only there to be part of the key."""
     try:
         with pa.memory_map(location) as source:
             if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
                 raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
             metadata = pq.read_metadata(source)
+            if tail is None and not just_written:
+                length = int.from_bytes(source.read_at(FOOTER_END, size - FOOTER_END)[:4], "little")
+                check_footer(source.read_at(length, size - FOOTER_END - length), metadata)
+                # Fails for names that are no text, or a schema of Arrow's that is none.
+                metadata.schema.to_arrow_schema()
+    except (BrokenThrift, UnicodeDecodeError) as error:
+        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
@@ -177,7 +190,7 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
     with telling("read", location), pa.memory_map(location) as source:
         try:
             found = header_checksums(memoryview(source.read_buffer()), footer.metadata, wanted)
-        except BrokenPages as error:
+        except BrokenThrift as error:
             raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     for name in wanted:
         if found.get(name) != sums[name]:

@@ -12,15 +12,14 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-# What a Thrift compact struct holds, by the lower half of the byte before each field.
-_BOOLEANS, _BYTE, _INTEGERS, _DOUBLE, _BINARY, _STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, 12
+from sframe_spark.storage.thrift import INTEGERS, BrokenThrift, signed, skipped
+
 _COMPRESSED_SIZE = 3
-MOST_NESTED = 8
 # Headers with longer bounds in them are looked at again with more room.
 USUAL_HEADER = 256
 
 
-class BrokenPages(ValueError):
+class BrokenPages(BrokenThrift):
     """The pages of a column are not where the footer says."""
 
 
@@ -109,60 +108,11 @@ def _parsed_header(header: bytes) -> tuple[int, int]:
         if kind >> 4:
             field += kind >> 4
         else:
-            field, at = _signed(header, at)
-        if field == _COMPRESSED_SIZE and kind & 15 in _INTEGERS:
-            size, at = _signed(header, at)
+            field, at = signed(header, at)
+        if field == _COMPRESSED_SIZE and kind & 15 in INTEGERS:
+            size, at = signed(header, at)
         else:
-            at = _skipped(header, at, kind & 15, 0)
+            at = skipped(header, at, kind & 15)
     if size < 0:
         raise BrokenPages("a page has no length")
     return at + 1, size
-
-
-def _number(content: bytes, at: int) -> tuple[int, int]:
-    """Return a number of variable length, and where it ends."""
-    value = shift = 0
-    while (byte := content[at]) & 128:
-        value |= (byte & 127) << shift
-        shift += 7
-        at += 1
-        if shift > 63:
-            raise BrokenPages("a number has no end")
-    return value | byte << shift, at + 1
-
-
-def _signed(content: bytes, at: int) -> tuple[int, int]:
-    value, at = _number(content, at)
-    return (value >> 1) ^ -(value & 1), at
-
-
-def _skipped(content: bytes, at: int, kind: int, depth: int) -> int:
-    """Return where a field ends."""
-    if depth > MOST_NESTED:
-        raise BrokenPages("a header is too deep")
-    if kind in _INTEGERS:
-        while content[at] & 128:
-            at += 1
-        return at + 1
-    if kind == _BINARY:
-        length, at = _number(content, at)
-        return at + length
-    if kind == _STRUCT:
-        return _skipped_struct(content, at, depth)
-    if kind in _BOOLEANS:
-        return at
-    if kind == _BYTE:
-        return at + 1
-    if kind == _DOUBLE:
-        return at + 8
-    # Page headers have no lists and no maps.
-    raise BrokenPages("a header holds what no header holds")
-
-
-def _skipped_struct(content: bytes, at: int, depth: int) -> int:
-    while kind := content[at]:
-        at += 1
-        if not kind >> 4:
-            _, at = _signed(content, at)
-        at = _skipped(content, at, kind & 15, depth + 1)
-    return at + 1

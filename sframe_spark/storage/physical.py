@@ -122,7 +122,9 @@ def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Ar
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Return the values of a file of any origin as those of a column."""
+    """Return the values of a file of any origin as those of a column; raise pyarrow's ``ArrowInvalid`` for text that is none."""
+    if not pa.types.is_primitive(array.type):
+        array.validate(full=True)
     if array.type == column_type.physical:
         return array
     if pa.types.is_null(array.type):

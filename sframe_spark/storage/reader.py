@@ -120,7 +120,8 @@ def _segment_batches(
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
     for batch in _file_batches(location, footer, [manifest.file_name(column) for column in columns], low, high, size):
-        arrays = [convert(batch.column(index), manifest.types[column]) for index, column in enumerate(columns)]
+        with telling("read", location):
+            arrays = [convert(batch.column(index), manifest.types[column]) for index, column in enumerate(columns)]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
         position += batch.num_rows
