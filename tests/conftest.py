@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -34,8 +35,16 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+# Each of these starts processes, or tries the same thing hundreds of times.
+ATTACKS = tuple(Path(__file__).with_name(folder) for folder in ("faults", "hostile", "model"))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out long and cluster runs unless -m names them."""
+    """Mark attacks, and leave out long and cluster runs unless -m names them."""
+    for item in items:
+        if any(folder in item.path.parents for folder in ATTACKS):
+            item.add_marker("attack")
     expression = config.getoption("-m") or ""
     for marker in ("campaign", "cluster"):
         if marker in expression:

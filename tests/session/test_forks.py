@@ -59,6 +59,7 @@ def run(program: str, *arguments: str) -> str:
     return done.stdout
 
 
+@pytest.mark.attack
 def test_work_on_the_driver_goes_on_whatever_the_parent_was_doing() -> None:
     run("""
 import multiprocessing, pyarrow.compute as pc, pyarrow as pa
