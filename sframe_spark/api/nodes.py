@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.collecting import require_room
 from sframe_spark.engine.materialize import compute, count_rows, iterate, materialize
-from sframe_spark.errors import DateTimeRangeError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, reduce_columns
 from sframe_spark.operators.program import Literal
@@ -110,7 +110,12 @@ def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 def numpy_column(node: PlannerNode) -> np.ndarray:
     """All values of a one-column node as a numpy array: numbers as they are, others as objects.
 
-    Lists and arrays of one length make a table, others stay whole.
+    Lists and arrays of one length make a table.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If lists are of different lengths, or hold what numpy makes no table of.
     """
     is_number = node.schema[0].is_numeric
     require_room(node, as_objects=not is_number)
@@ -124,9 +129,8 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
     rows = list(iterate_tuples(node))
     try:
         return np.asarray([value for (value,) in rows])
-    except ValueError:
-        # What makes no table.
-        return whole_cells(rows, 1)[:, 0]
+    except ValueError as error:
+        raise InvalidArgumentError(f"the values make no numpy array ({error}): list(column) keeps each of them whole") from None
 
 
 def iterate_tuples(node: PlannerNode, names: Sequence[str] | None = None) -> Iterator[tuple[Any, ...]]:
