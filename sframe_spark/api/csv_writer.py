@@ -177,13 +177,24 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     with telling("write", target):
         remove_leftovers(os.path.dirname(target))
         staging = own_file_beside(os.path.dirname(target))
-        try:
-            with _opened(staging, target.endswith(".gz")) as file:
-                for lines in csv_lines(node, names, chosen):
-                    file.write(lines)
+    try:
+        _write_lines(staging, target, csv_lines(node, names, chosen))
+        with telling("write", target):
             os.replace(staging, target)
-        finally:
-            remove_own(staging)
+    finally:
+        remove_own(staging)
+
+
+def _write_lines(staging: str, target: str, lines: Iterator[str]) -> None:
+    """Write texts into a file; what goes wrong while they are computed is not told as a failure to write."""
+    with contextlib.ExitStack() as stack:
+        with telling("write", target):
+            file = stack.enter_context(_opened(staging, target.endswith(".gz")))
+        for text in lines:
+            with telling("write", target):
+                file.write(text)
+        with telling("write", target):
+            stack.close()
 
 
 def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from pyarrow import ArrowException
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import SFrameError, StorageError
 
 # How Spark names a file that it cannot find or read.
 _UNREADABLE = re.compile(r"(?:Path does not exist: |Encountered error while reading file |FileNotFoundException: File )(\S+?)\.?(?:\s|$)")
@@ -45,7 +45,8 @@ def telling(action: str, location: str) -> Iterator[None]:
     """
     try:
         yield
-    except StorageError:
+    except SFrameError:
+        # One of ours has its own words, even where it is an OSError too: a user's function may raise one.
         raise
     except (OSError, ArrowException) as error:
         raise StorageError(f"cannot {action} {location}: {explanation(error, location, action in READING)}") from error

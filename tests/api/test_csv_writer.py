@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.api.csv_writer import nested_text
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UserFunctionError
 from tests.examples import examples
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "csv_export_facts.json").read_text())
@@ -202,4 +202,17 @@ def test_wrong_options(options: dict[str, Any], kind: type[Exception], words: st
         SFrame({"a": [1]}).export_csv(str(tmp_path / "out.csv"), **options)
     with pytest.raises(StorageError, match="is a directory"):
         SFrame({"a": [1]}).export_csv(str(tmp_path))
+    assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("name", ["o.csv", "o.csv.gz"])
+def test_an_error_of_a_users_function_is_told_as_such_and_not_as_one_of_writing(tmp_path: Path, name: str) -> None:
+    def opening(value: int) -> int:
+        return len(open(f"/nowhere/{value}").read())
+
+    frame = SFrame({"a": SArray([1, 2]).apply(opening, int)})
+    with pytest.raises(UserFunctionError, match="nowhere") as told:
+        frame.export_csv(str(tmp_path / name))
+    # What an ``except FileNotFoundError`` of the user's own would catch.
+    assert isinstance(told.value, FileNotFoundError) and not isinstance(told.value, StorageError)
     assert os.listdir(tmp_path) == []
