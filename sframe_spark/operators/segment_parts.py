@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Sequence
 from itertools import accumulate
 from typing import Any, ClassVar
 
 import attrs
 
+from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.segment_scan import KEY_BITS, dense_position, scan_segments
 from sframe_spark.operators.sources import SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -45,6 +47,13 @@ class SegmentParts(Source):
     def whole(self) -> SegmentSource:
         """The rows from the first to the last one, with those in between."""
         return SegmentSource(self.manifest, self.positions, self.ranges[0][0], self.ranges[-1][1], self.handle)
+
+    def as_read(self) -> SegmentParts:
+        """As :meth:`SegmentSource.as_read`; refuses ranges out of order as well."""
+        bounds = [bound for pair in self.ranges for bound in pair]
+        if not bounds or any(len(pair) != 2 for pair in self.ranges) or any(low >= high for low, high in itertools.pairwise(bounds)):
+            raise InvalidArgumentError(f"the plan's text reads the rows {list(self.ranges)!r:.200}, which are not ascending")
+        return attrs.evolve(self, manifest=self.whole.as_read().manifest)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the selected columns, from the manifest."""

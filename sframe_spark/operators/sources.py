@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
+from sframe_spark.locations import normalised
 from sframe_spark.operators.program import Literal, constant_array
 from sframe_spark.operators.spark_columns import literal_column, spark_type
 from sframe_spark.planner.chunk import Chunk, column_names, combine
@@ -237,6 +238,8 @@ class SegmentSource(Source):
         from sframe_spark.storage.listing import sizes_below
 
         manifest = self.manifest
+        if normalised(manifest.directory) != manifest.directory:
+            raise StorageError(f"the plan reads from {manifest.directory!r:.200}, which is not an absolute path: write it out")
         sizes = sizes_below(manifest.directory)
         for entry in manifest.segments:
             if sizes.get(entry.file) != entry.size or entry.size is None:

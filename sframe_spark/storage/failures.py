@@ -14,7 +14,10 @@ from pyarrow import ArrowException
 from sframe_spark.errors import SFrameError, StorageError
 
 # How Spark names a file that it cannot find or read.
-_UNREADABLE = re.compile(r"(?:Path does not exist: |Encountered error while reading file |FileNotFoundException: File )(\S+?)\.?(?:\s|$)")
+# Ours end in .parquet and may have spaces in them; what Spark says next follows after one.
+_UNREADABLE = re.compile(
+    r"(?:Path does not exist: |Encountered error while reading file |FileNotFoundException: File )([^\n]+?\.parquet|\S+?)\.?(?:\s|$)"
+)
 # What a message is about is told by its first condition, or by a traceback; words after those may quote data.
 _ABOUT = re.compile(r"\[[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*\] |Traceback \(most recent call last\):")
 _ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")

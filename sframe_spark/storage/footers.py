@@ -114,7 +114,7 @@ def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | No
     """
     with telling("read", location):
         try:
-            found, modified = _identity(location)
+            found, modified = _identity(location, may_be_link=tail is None)
         except FileNotFoundError:
             raise StorageError(missing(location)) from None
         if size is not None and found != size:
@@ -125,20 +125,14 @@ def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | No
         return _load(location, found, modified, tail, just_written)
 
 
-def _identity(location: str) -> tuple[int, int]:
-    """Return size and time of change, which tell one content of a path from another."""
-    status = os.lstat(location)
-    if not stat.S_ISREG(status.st_mode):
-        status = _linked_file(location)
-    return status.st_size, status.st_mtime_ns
-
-
-def _linked_file(location: str) -> os.stat_result:
-    """Return the status of the file that a link leads to; anything else, a named pipe for instance, is not opened."""
-    status = os.stat(location)
+def _identity(location: str, may_be_link: bool) -> tuple[int, int]:
+    """Return size and time of change, which tell one content of a path from another; what is no file, a named pipe for instance, is not opened."""
+    status = os.stat(location) if may_be_link else os.lstat(location)
+    if stat.S_ISLNK(status.st_mode):
+        raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy")
     if not stat.S_ISREG(status.st_mode):
         raise StorageError(f"{location} is no regular file; restore it from a copy")
-    return status
+    return status.st_size, status.st_mtime_ns
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)

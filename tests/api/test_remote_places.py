@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import socket
@@ -12,7 +13,10 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import Configuration, config
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.operators.segment_parts import SegmentParts
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.plugin import column_of, graph_from_json, graph_to_json, node_of
 
 PLACES = (
     "s3://bucket/frame",
@@ -84,3 +88,43 @@ def test_a_saved_frame_does_not_go_there_either(tmp_path: pathlib.Path, monkeypa
     with pytest.raises(StorageError, match="cannot be read or written yet"):
         frame.save("s3://bucket/copy")
     assert os.listdir(tmp_path) == ["saved"]
+
+
+@pytest.mark.parametrize("place", [*PLACES, "relative/frame", "/data/../data/frame", "file:///data/frame"])
+@pytest.mark.parametrize("rows", [2, 0])
+def test_a_plan_that_reads_from_there_is_refused(place: str, rows: int, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    saved = tmp_path / "saved"
+    SFrame({"a": [1, 2]})[:rows].save(str(saved))
+    text = graph_to_json(node_of(load_sframe(str(saved))))
+    assert json.dumps(str(saved)) in text
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(os, "scandir", lambda *_: pytest.fail("a directory was looked into"))
+    with pytest.raises(StorageError, match=r"cannot be read or written yet|not an absolute path|on the host|file: URI"):
+        graph_from_json(text.replace(json.dumps(str(saved)), json.dumps(place)))
+
+
+def parts_of(saved: pathlib.Path, ranges: tuple[tuple[int, int], ...]) -> str:
+    """The text of a plan that reads some rows of a saved column."""
+    source: Any = node_of(load_sframe(str(saved))).operator
+    parts = SegmentParts(source.manifest, source.positions, ((0, 1), (3, 4)))
+    return graph_to_json(PlannerNode(parts, ())).replace(json.dumps([[0, 1], [3, 4]]), json.dumps(ranges))
+
+
+def test_a_plan_that_reads_parts_of_a_frame_is_looked_at_as_closely(tmp_path: pathlib.Path) -> None:
+    saved = tmp_path / "saved"
+    SFrame({"a": [10, 11, 12, 13]}).save(str(saved))
+    text = parts_of(saved, ((0, 1), (3, 4)))
+    assert list(column_of(graph_from_json(text))) == [10, 13]
+    for place in PLACES:
+        with pytest.raises(StorageError):
+            graph_from_json(text.replace(json.dumps(str(saved)), json.dumps(place)))
+    next(saved.glob("*.parquet")).unlink()
+    with pytest.raises(StorageError, match="no such file"):
+        graph_from_json(text)
+
+
+@pytest.mark.parametrize("ranges", [(), ((3, 4), (0, 1)), ((0, 9),), ((-1, 2),), ((2, 2),), ((0, 3), (2, 4))])
+def test_ranges_out_of_order_or_beyond_the_rows_are_refused(tmp_path: pathlib.Path, ranges: tuple[tuple[int, int], ...]) -> None:
+    SFrame({"a": [10, 11, 12, 13]}).save(str(tmp_path / "saved"))
+    with pytest.raises(SFrameError):
+        graph_from_json(parts_of(tmp_path / "saved", ranges))

@@ -60,3 +60,18 @@ def test_quoted_data_tells_nothing_about_files(text: str) -> None:
 def test_full_disks_of_workers_are_told() -> None:
     assert tells_of_full_disk("Traceback (most recent call last):\nOSError: [Errno 28] No space left on device")
     assert tells_of_full_disk("Job aborted: [TASK_WRITE_FAILED] Task failed\nCaused by: java.io.IOException: No space left on device")
+
+
+@pytest.mark.parametrize("place", ["/no/run 1", "/no/run 1. b", "/no/ends. in dots.", "/no/plain", "/no/run*1", "/no/{x} [50%]", "/no/größe 日本"])
+@pytest.mark.parametrize(
+    "message",
+    [
+        "[PATH_NOT_FOUND] Path does not exist: file:{}. SQLSTATE: 42K03",
+        "[FAILED_READ_FILE.NO_HINT] Encountered error while reading file file://{}.  SQLSTATE: KD001",
+        "[FAILED_READ_FILE.FILE_NOT_EXIST] Encountered error while reading file file://{}. File does not exist. It is possible that SQLSTATE: KD001",
+        "java.io.FileNotFoundException: File file:{} does not exist\n\tat x",
+    ],
+)
+def test_a_file_is_named_in_whole(message: str, place: str) -> None:
+    file = f"{place}/segment-1.parquet"
+    assert (damage_told_by(message.replace("{}", file)) or "").startswith(f"{file} is missing: ")
