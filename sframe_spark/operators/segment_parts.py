@@ -22,6 +22,7 @@ from sframe_spark.planner.sizes import Sizes
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.pruning import RowRange, joined
 from sframe_spark.storage.reader import intersecting
+from sframe_spark.storage.sizes import MOST_GROUPS, spread
 
 
 @register
@@ -83,11 +84,14 @@ class SegmentParts(Source):
         return concatenate(parts or [self.whole.read(0, 0)], self.infer_type(()))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
-        """Those of the parts together."""
+        """Those of the parts together; of many parts, some that are evenly spread stand for all."""
         origin = self.ranges[0][0]
-        parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
+        ranges = list(self.rows_of_dataset(start, stop))
+        chosen = spread(ranges, MOST_GROUPS)
+        rows, seen = (sum(last - first for first, last in some) for some in (ranges, chosen))
+        parts = [self.whole.sizes_between(first - origin, last - origin) for first, last in chosen]
         found = [[part[place] for part in parts] for place in range(len(self.positions))]
-        return tuple(None if None in column else sum(size for size in column if size is not None) for column in found)
+        return tuple(None if None in column else sum(size for size in column if size is not None) * rows / max(seen, 1) for column in found)
 
     def rows_between(self, start: int, stop: int) -> Source:
         """The same dataset with other ranges."""
