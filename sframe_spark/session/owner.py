@@ -106,7 +106,8 @@ class Claims:
 
     def start_over(self) -> None:
         """Forget everything, in a process that was just forked: all of it is its parent's, and so is the heartbeat."""
-        self._lock = threading.Lock()
+        # The garbage collector may run while a thread holds it, and end a temporary dataset there, whose paths are discarded.
+        self._lock = threading.RLock()
         self._paths: set[str] = set()
         self._beating = False
 

@@ -8,7 +8,9 @@ import socket
 import stat
 import subprocess
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from sframe_spark.session import owner, processes
 from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_in, remove_leftovers, size_on_disk
 from sframe_spark.session.owner import PREFIX, new_name, own_directory, own_directory_beside, own_file_beside, owner_in, remove_own, show_in_use
 from sframe_spark.session.processes import ProcessMark, is_running, mark_of_this_process
+from sframe_spark.storage.temporary import DatasetHandle
 
 DEAD = 2**22 + 1
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them")
@@ -294,3 +297,43 @@ def test_what_is_made_is_known_before_it_exists(tmp_path: Path, monkeypatch: pyt
     with pytest.raises(KeyboardInterrupt):
         own_directory(str(tmp_path))
     assert list(tmp_path.iterdir()) == []
+
+
+class Collecting(set[str]):
+    """Paths; a garbage collection happens to run whenever they change, and finds a temporary dataset that nobody refers to."""
+
+    def __init__(self, handles: list[DatasetHandle]) -> None:
+        super().__init__()
+        self.handles = handles
+
+    def add(self, path: str) -> None:
+        super().add(path)
+        if self.handles:
+            self.handles.pop()
+
+    def discard(self, path: str) -> None:
+        super().discard(path)
+        if self.handles:
+            self.handles.pop()
+
+    def __iter__(self) -> Iterator[str]:
+        if self.handles:
+            self.handles.pop()
+        return super().__iter__()
+
+
+@pytest.mark.parametrize("act", ["add", "discard", "remove"])
+def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    directory = tmp_path / "dataset"
+    directory.mkdir()
+    claims = owner.Claims()
+    monkeypatch.setattr(claims, "_paths", Collecting([DatasetHandle(str(directory))]))
+    monkeypatch.setattr(claims, "_beating", True)
+    monkeypatch.setattr(owner, "CLAIMS", claims)
+    arguments = [] if act == "remove" else [str(tmp_path / new_name())]
+    # In a thread of its own: one that waits for itself would hold up all tests.
+    thread = threading.Thread(target=getattr(claims, act), args=arguments, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert not thread.is_alive()
+    assert not directory.exists()
