@@ -11,6 +11,7 @@ import attrs
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.errors import ExecutionError
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.interrupts import interrupts_deferred
 
 
 @attrs.define(eq=False)
@@ -41,19 +42,28 @@ class Action:
             node.action = self
 
     def release(self) -> None:
-        """Let the waiting threads go on."""
-        with GRAPH_LOCK:
-            for node in self.nodes:
-                if node.action is self:
-                    node.action = None
-        IN_FLIGHT.discard(self)
-        self.done.set()
+        """Let the waiting threads go on, also when Ctrl-C comes in the middle."""
+        try:
+            with interrupts_deferred(), GRAPH_LOCK:
+                IN_FLIGHT.discard(self)
+                for node in self.nodes:
+                    if node.action is self:
+                        node.action = None
+        finally:
+            self.done.set()
+
+    @property
+    def busy(self) -> bool:
+        """True while others have to wait."""
+        return not self.done.is_set()
 
 
 def release_those_of_other_threads() -> None:
     """In a forked process: the threads that worked on nodes are not here, and nobody would ever be done."""
     for action in list(IN_FLIGHT):
         if action.thread != threading.get_ident():
+            # A thread that is not here may have held the lock inside the old one.
+            action.done = threading.Event()
             action.release()
 
 

@@ -113,7 +113,7 @@ def look(
         try:
             with GRAPH_LOCK:
                 chosen = plan_look(root, becomes, first, tried)
-                busy = next((node.action for node in chosen.calls if node.action is not None), None)
+                busy = next((node.action for node in chosen.calls if node.action is not None and node.action.busy), None)
                 if busy is None and not chosen.missing:
                     action.claim(chosen.calls)
             if busy is None and not chosen.missing:

@@ -46,7 +46,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
         action, busy = Action(), None
         try:
             with GRAPH_LOCK:
-                busy = node.action
+                busy = node.action if node.action is not None and node.action.busy else None
                 if busy is None:
                     action.claim([node])
             if busy is None:
