@@ -6,19 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
+import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.functions import general
-from sframe_spark.api.nodes import row_tuples
+from sframe_spark.api.nodes import python_columns, rows_of
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.cycles import CycleFunction, MapCycles, group_by_cycles, map_cycles
+from sframe_spark.operators.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.groupby import Aggregation
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.runs import run_numbers, run_starts
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.operators.user_calls import remember_first
@@ -183,17 +185,12 @@ class Cycles(Relational):
     def _cycle_sample(self, function: CycleFunction, time: int, keys: Sequence[int]) -> CycleSample:
         """What a function gives for the first complete cycles."""
         ordered = sort_rows(zip_columns(self._node, row_number(self._node)), [(time, True)])
-        count, rows = SAMPLE_ROWS, row_tuples(ordered, 0, SAMPLE_ROWS)
-        while len(rows) == count and token(rows[0][time]) == token(rows[-1][time]):
-            count *= 10
-            rows = row_tuples(ordered, 0, count)
-        complete = [row for row in rows if len(rows) < count or token(row[time]) != token(rows[-1][time])]
-        cycles: dict[Any, list[tuple[Any, ...]]] = {}
-        for row in complete:
-            cycles.setdefault(tuple(token(row[position]) for position in (time, *keys)), []).append(row)
+        chunk, runs = first_runs(ordered, time)
+        rows = list(zip(*python_columns(chunk, ordered.schema, 0, None), strict=True))
         numbers: list[int] = []
         found: list[list[Any]] = [[] for _ in function.columns]
-        for cycle in cycles.values():
+        for places in cycles_within(runs, chunk, keys, ordered.schema) if rows else []:
+            cycle = [rows[place] for place in places]
             numbers += [row[-1] for row in cycle]
             for values, added in zip(found, function([dict(zip(self._names, row[:-1], strict=True)) for row in cycle]), strict=True):
                 values += added
@@ -241,6 +238,16 @@ class CycleSample:
                 remember_first(below, Chunk(columns, len(self.numbers)), numbers=self.numbers)
 
 
-def token(value: Any) -> Any:
-    """A value that is equal for equal times and keys: NaN equals NaN."""
-    return ("nan",) if value != value else repr(value) if isinstance(value, (list, dict)) else value
+def first_runs(ordered: PlannerNode, time: int) -> tuple[Chunk, np.ndarray]:
+    """The first rows, all rows of some times, and the number of each one's time; times are one where they are when all rows are computed."""
+    count = SAMPLE_ROWS
+    while True:
+        chunk = rows_of(ordered, 0, count, as_objects=True)
+        starts = run_starts([chunk.columns[time]], [ordered.schema[time]], chunk.rows)
+        if chunk.rows < count:
+            return chunk, run_numbers(starts, chunk.rows)
+        if starts.size > 1:
+            # More rows of the last time may follow.
+            complete = int(starts[-1])
+            return chunk.slice(0, complete), run_numbers(starts[:-1], complete)
+        count *= 10

@@ -125,13 +125,11 @@ class MapCycles(RunOperator):
 
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
         """One call per cycle."""
-        grouping = group_within(runs, [table.columns[p] for p in self.within], [schema[p] for p in self.within])
-        order = np.arange(table.rows) if grouping.order is None else grouping.order
         # The function sees the columns that have names; one more may hold the place of each row.
         names = self.function.function.names or ()
         lists = [decode(table.columns[i], schema[i]) for i in range(len(names))]
         rows = [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)]
-        cycles = [order[start:stop].tolist() for start, stop in itertools.pairwise([*grouping.starts.tolist(), table.rows])]
+        cycles = cycles_within(runs, table, self.within, schema)
 
         def call(places: np.ndarray) -> tuple[Chunk, None]:
             return self._called(rows, cycles, places), None
@@ -177,6 +175,13 @@ class MapCycles(RunOperator):
         """Keys and the function's place."""
         keys = ", ".join(f"c{position}" for position in (*self.keys, *self.within))
         return f"[{keys}]; {', '.join(self.function.columns)} = {self.function.describe()}"
+
+
+def cycles_within(runs: np.ndarray, table: Chunk, within: Sequence[int], schema: Schema) -> list[list[int]]:
+    """Places of the rows of each cycle: those of a run, given by its number, divided by some columns in order of first appearance."""
+    grouping = group_within(runs, [table.columns[place] for place in within], [schema[place] for place in within])
+    order = np.arange(table.rows) if grouping.order is None else grouping.order
+    return [order[start:stop].tolist() for start, stop in itertools.pairwise([*grouping.starts.tolist(), table.rows])]
 
 
 def map_runs(operator: MapCycles, schema: Schema, position: str) -> Callable[[pa.Table], pa.Table]:

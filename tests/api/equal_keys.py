@@ -6,6 +6,7 @@ import datetime
 import itertools
 import math
 import struct
+from array import array
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -13,7 +14,7 @@ import attrs
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.testing.oracle.values import rank
-from sframe_spark.types import FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 
 Rows = list[dict[str, Any]]
 Token = tuple[Any, ...]
@@ -37,6 +38,13 @@ TRICKY: dict[str, tuple[ColumnType, list[Any]]] = {
     "big float": (FLOAT, [2.0**53, 2.0**53 + 2, 2.0**63, None]),
 }
 
+TRICKY_NESTED: dict[str, tuple[ColumnType, list[Any]]] = {
+    "array": (ARRAY, [array("d", [0.0]), array("d", [-0.0]), array("d", [math.nan]), array("d", [OTHER_NAN]), array("d"), None]),
+    "list": (ENCODED_LIST, [[1, "a"], [1, "b"], [None], [], [[2]], None]),
+    "dict": (ENCODED_DICT, [{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1}, {}, {"a": None}, None]),
+}
+"""Keys that have no order: operations that sort by their keys, or compare columns, do not take them."""
+
 
 def moment(value: Any) -> Token:
     """Equal for keys that are equal as ``==`` has it, with missing and NaN equal to themselves."""
@@ -44,6 +52,10 @@ def moment(value: Any) -> Token:
         return ("missing",) if value is None else ("nan",)
     if isinstance(value, datetime.datetime):
         return ("time", value if value.tzinfo else value.replace(tzinfo=datetime.UTC))
+    if isinstance(value, dict):
+        return ("dict", frozenset((key, moment(item)) for key, item in value.items()))
+    if isinstance(value, (list, array)):
+        return (type(value).__name__, *map(moment, value))
     return (type(value).__name__, value)
 
 
@@ -213,6 +225,16 @@ def listed(rows: list[dict[str, Any]]) -> list[list[int]]:
     return [[row["n"] for row in rows]] * len(rows)
 
 
+def as_text(rows: list[dict[str, Any]]) -> list[str]:
+    """For each row of a cycle the numbers of all its rows, as a text: of a type that is found without being told."""
+    return [str(listed(rows)[0])] * len(rows)
+
+
+def texts_beside(rows: Grouped) -> list[Any]:
+    """Beside each row the numbers of all rows of its group, as a text."""
+    return [(str(group),) for (group,) in beside(moment)(rows)]
+
+
 COUNT_ALL = {"rows": aggregate.COUNT()}
 VALUES: dict[str, Operation] = {
     "groupby": Operation(lambda frame, keys: only(frame.groupby(keys, numbers()), "rows"), groups_by(exact)),
@@ -263,6 +285,9 @@ MOMENTS: dict[str, Operation] = {
     "add_columns_by_cycle by": Operation(
         lambda frame, keys: only(frame.add_columns_by_cycle(listed, "rows", "g", keys, dtypes=list), "rows"), beside(moment), in_order=True
     ),
+    "add_columns_by_cycle by, of results' types": Operation(
+        lambda frame, keys: only(frame.add_columns_by_cycle(as_text, "rows", "g", keys), "rows"), texts_beside, in_order=True
+    ),
     "groupby_intervals by": Operation(
         lambda frame, keys: only(frame.groupby_intervals("g", every=5, by=keys, operations=numbers()), "rows"), groups_by(moment)
     ),
@@ -273,6 +298,15 @@ MOMENTS: dict[str, Operation] = {
 """Operations over ordered rows, and comparison: as ``==`` has it."""
 OF_TIMES: dict[str, Operation] = {
     "groupby_cycles on": Operation(lambda frame, keys: only(frame.groupby_cycles(keys[0], None, numbers()), "rows"), groups_by(moment), one_key=True),
+    "add_columns_by_cycle on": Operation(
+        lambda frame, keys: only(frame.add_columns_by_cycle(listed, "rows", keys[0], dtypes=list), "rows"),
+        beside(moment),
+        in_order=True,
+        one_key=True,
+    ),
+    "add_columns_by_cycle on, of results' types": Operation(
+        lambda frame, keys: only(frame.add_columns_by_cycle(as_text, "rows", keys[0]), "rows"), texts_beside, in_order=True, one_key=True
+    ),
     "merge_sorted": Operation(
         lambda frame, keys: only(frame.sort(keys[0]).merge_sorted(frame.sort(keys[0]), on=keys[0]), "n"), merged, in_order=True, one_key=True
     ),

@@ -16,19 +16,22 @@ from sframe_spark.testing.equivalence import EngineRunner, spark_layout
 from sframe_spark.testing.oracle.values import rows_equal
 from sframe_spark.testing.tables import segments_source, table_source
 from sframe_spark.types import FLOAT, INT
-from tests.api.equal_keys import OPERATIONS, TRICKY, VALUES, Grouped, sorted_rows
+from tests.api.equal_keys import MOMENTS, OPERATIONS, TRICKY, TRICKY_NESTED, VALUES, Grouped, sorted_rows
 from tests.examples import examples
 
+KINDS = {**TRICKY, **TRICKY_NESTED}
+OF_DICTS = ["groupby_runs", *(name for name in MOMENTS if name.startswith(("groupby_", "add_columns_")) and " by" in name)]
+OF_LISTS = [*OF_DICTS, "groupby", "drop_duplicates", "running", "running count"]
 Drawn = tuple[SFrame, Grouped]
 
 
 def drawn(kinds: list[str], choose: random.Random, rows: int, cuts: list[int] | None) -> Drawn:
     """A frame of tricky keys, in memory or in segments, and its rows."""
-    columns = [[choose.choice(TRICKY[kind][1]) for _ in range(rows)] for kind in kinds]
+    columns = [[choose.choice(KINDS[kind][1]) for _ in range(rows)] for kind in kinds]
     order = list(range(rows))
     columns += [order, order, [0] * rows, [choose.choice([-1.5, 0.25, 8.0]) for _ in order]]
     names = [*[f"k{place}" for place in range(len(kinds))], "n", "m", "g", "v"]
-    types = (*[TRICKY[kind][0] for kind in kinds], INT, INT, INT, FLOAT)
+    types = (*[KINDS[kind][0] for kind in kinds], INT, INT, INT, FLOAT)
     node = table_source(columns, types, rows) if cuts is None else segments_source(columns, types, [0, *accumulate(cuts)])
     plain = [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
     return SFrame(_node=node, _names=names), Grouped(plain, names[: len(kinds)])
@@ -50,6 +53,16 @@ def test_keys_are_equal_by_the_rule_in_memory(name: str) -> None:
         pytest.skip("a query of Spark")
     choose = random.Random(name)
     for kind in TRICKY:
+        for count in range(examples(2)):
+            kinds = [kind] if OPERATIONS[name].one_key or count % 2 else [kind, choose.choice(list(TRICKY))]
+            with config.using(batch_rows=choose.choice([1, 3, 1000])):
+                check(name, *drawn(kinds, choose, choose.choice([3, 9, 14]), None), MaterializeOptions())
+
+
+@pytest.mark.parametrize("name", OF_LISTS)
+def test_nested_keys_are_equal_by_the_rule_in_memory(name: str) -> None:
+    choose = random.Random(name)
+    for kind in TRICKY_NESTED if name in OF_DICTS else ["array", "list"]:
         for count in range(examples(2)):
             kinds = [kind] if OPERATIONS[name].one_key or count % 2 else [kind, choose.choice(list(TRICKY))]
             with config.using(batch_rows=choose.choice([1, 3, 1000])):
