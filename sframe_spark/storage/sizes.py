@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sframe_spark.storage.footers import Footer, check_pages, opened, segment_footer
@@ -45,13 +45,13 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     for entry, low, high in chosen:
         location = join(manifest.directory, entry.file)
         footer = segment_footer(manifest, entry)
-        check_pages(footer, location, page_checksums(manifest, entry, columns))
+        sums = page_checksums(manifest, entry, columns)
         first, last = bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)
         for group in spread(range(first, last), max(1, MOST_GROUPS // len(chosen))):
             rows = min(high, footer.starts[group + 1]) - max(low, footer.starts[group])
             seen += rows
             for place, column in enumerate(columns):
-                totals[place] += rows * bytes_in_group(location, footer, manifest.file_name(column), group)
+                totals[place] += rows * bytes_in_group(location, footer, manifest.file_name(column), group, sums)
     rows = sum(high - low for _, low, high in segments)
     return tuple(total * rows / seen for total in totals) if seen else tuple(0.0 for _ in columns)
 
@@ -69,15 +69,15 @@ def spread(items: Sequence[Any], most: int) -> list[Any]:
     return [items[place * (len(items) - 1) // max(most - 1, 1)] for place in range(most)]
 
 
-def bytes_in_group(location: str, footer: Footer, name: str, group: int) -> float:
-    """Return the bytes that a row of a column of a row group takes in memory, on average."""
+def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int]) -> float:
+    """Return the bytes that a row of a column of a row group takes in memory, on average; pages are only read after their headers were checked."""
     found = footer.measured.get((name, group))
     if found is None:
-        found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group)
+        found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group, sums)
     return found
 
 
-def _bytes_in_group(location: str, footer: Footer, name: str, group: int) -> float:
+def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int]) -> float:
     metadata = footer.metadata.row_group(group)
     rows = metadata.num_rows
     leaves = [metadata.column(index) for index in footer.leaves.get(name, ())]
@@ -95,7 +95,10 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int) -> flo
                 longest = max(longest, float(leaf.num_values) * leaf.total_uncompressed_size)
         else:
             total += leaf.num_values * 8
-    return max(total / rows, _sampled(location, footer, name, group)) if longest > WORTH_A_LOOK else total / rows
+    if longest <= WORTH_A_LOOK:
+        return total / rows
+    check_pages(footer, location, {name: sums[name]} if name in sums else {})
+    return max(total / rows, _sampled(location, footer, name, group))
 
 
 def _sampled(location: str, footer: Footer, name: str, group: int) -> float:
