@@ -13,6 +13,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.counts import observed_rows, require_known_rows
 from sframe_spark.engine.messages import in_one_line
+from sframe_spark.engine.page_checks import require_sound_pages
 from sframe_spark.engine.probe import require_readable
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.error_transport import error_transport
@@ -60,6 +61,8 @@ def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
     size = size_of(root)
     single = size is QuerySize.FEW_ROWS
     require_readable(root)
+    with translated_errors(f"checking the files of {root.operator_type}"):
+        require_sound_pages(root)
     spark = get_session(size)
     observed = observed_nodes(root, root_observed)
     sources = get_sources(size)

@@ -105,7 +105,7 @@ class SegmentParts(Source):
         """A Parquet scan of the segments that hold some of the rows; their stored keys tell the ranges."""
         from pyspark.sql import functions as F
 
-        relation = scan_segments(self._opened(), context)
+        relation = scan_segments(self.scanned(), context)
         key = F.col(relation.key[0].name)
         row = dense_position(SegmentSource.of(self.manifest), key)
         wanted, position = F.lit(False), row - F.lit(self.ranges[0][0])
@@ -114,8 +114,8 @@ class SegmentParts(Source):
             position = F.when(row >= F.lit(first), row - F.lit(first - before)).otherwise(position)
         return attrs.evolve(relation, df=relation.df.where(wanted).withColumn(str(relation.position), position))
 
-    def _opened(self) -> SegmentSource:
-        """A source of all rows of those segments that hold some of these."""
+    def scanned(self) -> SegmentSource:
+        """What Spark reads: a source of all rows of those segments that hold some of these."""
         files = {entry.file for first, last in self.ranges for entry, _, _ in intersecting(self.manifest, first, last)}
         opened = attrs.evolve(self.manifest, segments=tuple(entry for entry in self.manifest.segments if entry.file in files))
         return SegmentSource(opened, self.positions, 0, opened.rows, self.handle)
@@ -128,6 +128,11 @@ class SegmentParts(Source):
 
 # The sources of rows that a manifest describes.
 STORED_ROWS = (SegmentSource, SegmentParts)
+
+
+def scanned(operator: SegmentSource | SegmentParts) -> SegmentSource:
+    """What Spark reads of the rows that a manifest describes."""
+    return operator.scanned() if isinstance(operator, SegmentParts) else operator
 
 
 def lacks_key(operator: Operator) -> bool:

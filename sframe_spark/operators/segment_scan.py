@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.storage.footers import check_pages, segment_footer
+from sframe_spark.storage.page_checks import PageCheck
 from sframe_spark.storage.paths import AS_NAMED, join, spark_path
 from sframe_spark.storage.reader import page_checksums
 
@@ -41,6 +41,12 @@ def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
     ]
 
 
+def page_checks(source: SegmentSource) -> list[PageCheck]:
+    """What is to be checked before Spark reads the rows of a source."""
+    manifest, wanted = source.manifest, source.positions
+    return [PageCheck.of(manifest.directory, entry, page_checksums(manifest, entry, wanted, with_key=True)) for _, entry in segments_in_range(source)]
+
+
 def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], context: LoweringContext) -> Relation:
     """The scan itself: Spark lists the files and plans their columns."""
     from pyspark.sql import functions as F
@@ -54,11 +60,9 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     if not chosen:
         empty = context.spark.createDataFrame([], schema=ddl)
         return _relation(empty, names, schema, F.col("_key"), F.col("_key"), not_missing)
-    for _, entry in chosen:
+    for check in page_checks(source):
         # Spark takes what footers and page headers say for true.
-        check_pages(
-            segment_footer(manifest, entry), join(manifest.directory, entry.file), page_checksums(manifest, entry, source.positions, with_key=True)
-        )
+        check.run()
     paths = [spark_path(join(manifest.directory, entry.file)) for _, entry in chosen]
     df = context.spark.read.options(**AS_NAMED, **CHECKED).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]

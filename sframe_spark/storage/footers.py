@@ -22,6 +22,7 @@ from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, 
 from sframe_spark.storage.pages import header_checksums
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
+from sframe_spark.storage.sound import SOUND_COLUMNS, Identity
 from sframe_spark.storage.thrift import BrokenThrift
 from sframe_spark.types import ColumnType
 
@@ -42,17 +43,20 @@ class Footer:
         Row at which each row group starts, and at the end the number of rows.
     size
         Length of the file in bytes.
+    identity
+        What tells this content of the file's path from others.
     measured
         What was found out about rows of the file; it follows from the file, as the footer does.
     sound
-        Names of columns whose page headers, and row groups with names whose pages, were compared with their check sums.
+        Row groups, with names of columns, whose pages were compared with the check sums that they carry.
     """
 
     metadata: pq.FileMetaData
     starts: tuple[int, ...]
     size: int
+    identity: Identity
     measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
-    sound: set[str | tuple[int, str]] = attrs.field(factory=set, repr=False)
+    sound: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
 
     @functools.cached_property
     def schema(self) -> pa.Schema:
@@ -91,7 +95,12 @@ def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
     StorageError
         If the file is missing, damaged or another one.
     """
-    location = join(manifest.directory, entry.file)
+    return footer_of_entry(manifest.directory, entry)
+
+
+def footer_of_entry(directory: str, entry: SegmentEntry) -> Footer:
+    """Return the footer of a file in the directory of a dataset (see :func:`segment_footer`)."""
+    location = join(directory, entry.file)
     footer = footer_of(location, entry.size, entry.tail)
     if footer.rows != entry.rows:
         raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; restore it from a copy or save the frame again")
@@ -114,7 +123,7 @@ def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | No
     """
     with telling("read", location):
         try:
-            found, modified = _identity(location, may_be_link=tail is None)
+            found, modified = size_and_time(location, may_be_link=tail is None)
         except FileNotFoundError:
             raise StorageError(missing(location)) from None
         if size is not None and found != size:
@@ -125,7 +134,7 @@ def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | No
         return _load(location, found, modified, tail, just_written)
 
 
-def _identity(location: str, may_be_link: bool) -> tuple[int, int]:
+def size_and_time(location: str, may_be_link: bool) -> tuple[int, int]:
     """Return size and time of change, which tell one content of a path from another; what is no file, a named pipe for instance, is not opened."""
     status = os.stat(location) if may_be_link else os.lstat(location)
     if stat.S_ISLNK(status.st_mode):
@@ -137,7 +146,7 @@ def _identity(location: str, may_be_link: bool) -> tuple[int, int]:
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
 def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None, just_written: bool) -> Footer:
-    """Read a footer; the time of change is only there to be part of the key."""
+    """Read a footer; the time of change is part of the key."""
     try:
         with pa.memory_map(location) as source:
             if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
@@ -153,7 +162,7 @@ def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None,
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), size)
+    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), size, (location, size, modified))
 
 
 def tail_checksum(source: pa.NativeFile, length: int) -> int:
@@ -178,7 +187,7 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
     StorageError
         If they are not.
     """
-    wanted = {name for name in sums if name not in footer.sound}
+    wanted = SOUND_COLUMNS.unchecked(footer.identity, sums)
     if not wanted:
         return
     with telling("read", location), pa.memory_map(location) as source:
@@ -189,7 +198,7 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
     for name in wanted:
         if found.get(name) != sums[name]:
             raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
-    footer.sound.update(wanted)
+    SOUND_COLUMNS.add(footer.identity, wanted)
 
 
 @contextlib.contextmanager

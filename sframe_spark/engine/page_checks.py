@@ -1,0 +1,47 @@
+"""Before Spark reads files of ours: their page headers, which no check sum that Spark knows covers, are compared with those of the manifest.
+
+Of little data the driver does so when a scan is opened. It takes about a second for each gigabyte, so that of much data is done by tasks.
+"""
+
+from __future__ import annotations
+
+from sframe_spark.engine.dispatch import run_tasks
+from sframe_spark.operators.segment_parts import STORED_ROWS, scanned
+from sframe_spark.operators.segment_scan import page_checks
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.page_checks import PageCheck
+from sframe_spark.storage.sound import Identity
+
+# Files that take more than this are checked by tasks: for fewer, starting these takes longer.
+CHECKED_HERE = 128 << 20
+
+
+def require_sound_pages(root: PlannerNode) -> None:
+    """Check what the driver does not know to be sound of the files of all sources of a plan, if that is much.
+
+    Raises
+    ------
+    StorageError
+        If a file is missing, damaged or another one.
+    """
+    checks = [check for node in postorder([root]) if isinstance(node.operator, STORED_ROWS) for check in page_checks(scanned(node.operator))]
+    if stored_bytes(checks) <= CHECKED_HERE:
+        return
+    due = due_checks(checks)
+    if stored_bytes([check for _, check in due]) <= CHECKED_HERE:
+        return
+    run_tasks([check.run for _, check in due], "checking page headers")
+    for file, check in due:
+        check.done_elsewhere(file)
+
+
+def stored_bytes(checks: list[PageCheck]) -> int:
+    """About how many bytes the files of some checks have."""
+    return sum(check.entry.size or 0 for check in checks)
+
+
+def due_checks(checks: list[PageCheck]) -> list[tuple[Identity, PageCheck]]:
+    """Checks of which the driver does not know that they pass, with the files as they are now."""
+    found = [(check.file(), check) for check in checks]
+    return [(file, check) for file, check in found if file is not None and check.is_due(file)]
