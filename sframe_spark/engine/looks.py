@@ -120,7 +120,10 @@ def look(
                 result = run(chosen)
                 settle(root, chosen)
                 return result
-        except (CallsElsewhereError, MemoFullError):
+        except MemoFullError:
+            # What was found is kept; the next plan materialises it first.
+            continue
+        except CallsElsewhereError:
             if tried:
                 raise PlanInvariantError("a plan calls functions that it does not own") from None
             tried = True
@@ -150,6 +153,9 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Loo
     plan = optimize(graph, None, trace)
     called = called_nodes(plan, owners)
     others = [node for node in called if not (becomes and node is root)]
+    full = [node for node in others if any(memo.is_full for memo in node.calls)]
+    if full:
+        return Look(plan, graph, trace, missing=topmost(root, full))
     if first:
         everything = [node for node in postorder([root]) if node is not root and functions_of(node)]
         if everything:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import reduce
 
 import attrs
 import numpy as np
@@ -13,48 +14,80 @@ from sframe_spark.planner.chunk import Chunk, joined
 Call = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
 # Results of looks at some rows that stay in memory; beyond that all rows are computed and stored.
 MOST_BYTES = 64 << 20
-NO_ROWS = np.zeros(0, dtype=np.int64)
 
 
 class MemoFullError(Exception):
     """A memo has more results than memory should hold: its node is to be materialised. What it has stays."""
 
 
+@attrs.frozen(eq=False)
+class Part:
+    """Results of some rows.
+
+    Parameters
+    ----------
+    numbers
+        The rows, ascending.
+    counts
+        How many result rows belong to each.
+    rows
+        The result rows.
+    """
+
+    numbers: np.ndarray
+    counts: np.ndarray
+    rows: Chunk
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return self.numbers.nbytes + self.rows.size
+
+    def without(self, known: np.ndarray) -> Part:
+        """The results of those rows that are not known, by a mask."""
+        places = np.flatnonzero(~known)
+        return self if places.size == known.size else Part(self.numbers[places], self.counts[places], taken(self.rows, self.counts, places))
+
+
 @attrs.define(eq=False)
 class CallMemo:
     """Results of one application of a function, by the number of the row that it was called with.
 
-    The node of the application keeps it while only some rows have been looked at. It is read and filled by the one who holds the node's action.
+    The node of the application keeps it while only some rows have been looked at. It is filled by the one who holds the node's action.
 
     Parameters
     ----------
     keeps
         New results are remembered: not where all results are kept in another place.
-    numbers
-        Rows that have results, ascending.
-    counts
-        How many result rows belong to each.
-    results
-        The result rows.
+    parts
+        What is known, the largest part first, so that a few more results cost no copy of all. One value: who reads it sees nothing half done.
     """
 
     keeps: bool = True
-    numbers: np.ndarray = NO_ROWS
-    counts: np.ndarray = NO_ROWS
-    results: Chunk | None = None
+    parts: tuple[Part, ...] = ()
 
     @property
-    def bytes(self) -> int:
-        """Size of the results in memory."""
-        return sum(column.nbytes for column in self.results.columns) if self.results is not None else 0
+    def size(self) -> int:
+        """Bytes of the results in memory."""
+        return sum(part.rows.size for part in self.parts)
+
+    @property
+    def is_full(self) -> bool:
+        """True when these are more results than memory should hold."""
+        return self.size > MOST_BYTES
+
+    @property
+    def known(self) -> int:
+        """How many rows have results."""
+        return sum(part.numbers.size for part in self.parts)
 
     def knows_none(self, numbers: np.ndarray) -> bool:
         """True when none of some rows, which all differ, has results."""
-        return bool((np.diff(numbers) > 0).all()) and not bool((self.places(numbers) >= 0).any())
+        return bool((np.diff(numbers) > 0).all()) and not bool((located(self.parts, numbers)[0] >= 0).any())
 
     def sent(self) -> CallMemo:
         """The memo for those whose results are kept otherwise: a Spark task, or a materialisation."""
-        return CallMemo(False, self.numbers, self.counts, self.results)
+        return CallMemo(False, self.parts)
 
     def completed(self, numbers: np.ndarray, call: Call) -> Chunk:
         """Result rows for rows given by number, in that order; the function is called for those that are not known.
@@ -69,39 +102,76 @@ class CallMemo:
         >>> memo.completed(np.array([1, 0, 0]), None).columns[0].to_pylist()
         [2, 0, 0]
         """
-        places = self.places(numbers)
-        unknown = np.flatnonzero(places < 0)
+        parts = self.parts
+        unknown = np.flatnonzero(located(parts, numbers)[0] < 0)
         if not self.keeps and unknown.size == numbers.size and self.knows_none(numbers):
             return call(unknown)[0]
-        if not unknown.size and self.results is not None:
-            return taken(self.results, self.counts, places)
-        fresh, first, again = np.unique(numbers[unknown], return_index=True, return_inverse=True)
-        found, counts = call(unknown[first])
-        counts = np.ones(fresh.size, dtype=np.int64) if counts is None else counts
-        places[unknown] = self.numbers.size + again
-        everything = found if self.results is None else joined(self.results, found)
-        answer = taken(everything, np.concatenate([self.counts, counts]), places)
-        if self.keeps:
-            self.record(fresh, counts, found)
-        return answer
+        if unknown.size or not parts:
+            fresh, first = np.unique(numbers[unknown], return_index=True)
+            found, counts = call(unknown[first])
+            added = Part(fresh, np.ones(fresh.size, dtype=np.int64) if counts is None else counts, found)
+            parts = self.record(added) if self.keeps else (*parts, added)
+        return gathered(parts, numbers)
 
-    def places(self, numbers: np.ndarray) -> np.ndarray:
-        """Where the results of rows are; -1 for rows that have none."""
-        if not self.numbers.size:
-            return np.full(numbers.size, -1, dtype=np.int64)
-        places = np.minimum(np.searchsorted(self.numbers, numbers), self.numbers.size - 1)
-        return np.where(self.numbers[places] == numbers, places, -1)
+    def record(self, added: Part) -> tuple[Part, ...]:
+        """Remember results, but for rows that have some already; all that is known then.
 
-    def record(self, numbers: np.ndarray, counts: np.ndarray, found: Chunk) -> None:
-        """Remember the results of rows that had none; numbers ascend."""
-        everything = found if self.results is None else joined(self.results, found)
-        rows, sizes = np.concatenate([self.numbers, numbers]), np.concatenate([self.counts, counts])
-        if self.numbers.size and numbers.size and numbers[0] < self.numbers[-1]:
-            order = np.argsort(rows, kind="stable")
-            rows, sizes, everything = rows[order], sizes[order], taken(everything, sizes, order)
-        self.numbers, self.counts, self.results = rows, sizes, everything
-        if self.bytes > MOST_BYTES:
+        Raises
+        ------
+        MemoFullError
+            If it is too much now.
+        """
+        # The function itself may have looked at these rows through another column.
+        added = added.without(located(self.parts, added.numbers)[0] >= 0)
+        parts = [*self.parts, added]
+        # Like with like: each result is copied a few times only, however small the steps are.
+        while len(parts) > 1 and 2 * parts[-1].size >= parts[-2].size:
+            parts[-2:] = [merged(parts[-2], parts[-1])]
+        self.parts = tuple(parts)
+        if self.is_full:
             raise MemoFullError
+        return self.parts
+
+    def everything(self) -> Part | None:
+        """All results, in the order of their rows; None if there are none."""
+        if len(self.parts) > 1:
+            self.parts = (reduce(lambda last, part: merged(part, last), reversed(self.parts)),)
+        return self.parts[0] if self.parts else None
+
+
+def located(parts: Sequence[Part], numbers: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """In which part, and where in it, the results of rows are; -1 for rows that have none."""
+    owners, places = np.full(numbers.size, -1, dtype=np.int64), np.full(numbers.size, -1, dtype=np.int64)
+    for owner, part in enumerate(parts):
+        if part.numbers.size:
+            found = np.minimum(np.searchsorted(part.numbers, numbers), part.numbers.size - 1)
+            here = part.numbers[found] == numbers
+            owners[here], places[here] = owner, found[here]
+    return owners, places
+
+
+def gathered(parts: Sequence[Part], numbers: np.ndarray) -> Chunk:
+    """The results of rows, all of which have some, in the order given."""
+    owners, places = located(parts, numbers)
+    used = np.unique(owners)
+    if used.size < 2:
+        part = parts[int(used[0])] if used.size else parts[0]
+        return taken(part.rows, part.counts, places)
+    chosen = [np.flatnonzero(owners == owner) for owner in used]
+    runs = [(parts[int(owner)], places[rows]) for owner, rows in zip(used, chosen, strict=True)]
+    rows = reduce(joined, (taken(part.rows, part.counts, found) for part, found in runs))
+    counts = np.concatenate([part.counts[found] for part, found in runs])
+    return taken(rows, counts, np.argsort(np.concatenate(chosen)))
+
+
+def merged(first: Part, second: Part) -> Part:
+    """Both parts as one."""
+    numbers, counts = np.concatenate([first.numbers, second.numbers]), np.concatenate([first.counts, second.counts])
+    rows = joined(first.rows, second.rows)
+    if first.numbers.size and second.numbers.size and second.numbers[0] < first.numbers[-1]:
+        order = np.argsort(numbers, kind="stable")
+        numbers, counts, rows = numbers[order], counts[order], taken(rows, counts, order)
+    return Part(numbers, counts, rows)
 
 
 def taken(rows: Chunk, counts: np.ndarray, places: np.ndarray) -> Chunk:

@@ -6,12 +6,13 @@ carries there tells whose application it is.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
 
-from sframe_spark.operators.call_memo import CallMemo
+from sframe_spark.operators.call_memo import CallMemo, MemoFullError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.cycles import MapCycles
 from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
@@ -69,7 +70,9 @@ def remember_first(node: PlannerNode, found: Chunk, counts: Sequence[int] | None
     rows = np.arange(sizes.size) if numbers is None else np.array(numbers, dtype=np.int64)
     if rows.size:
         order = np.argsort(rows)
-        memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else found.rows_at(order), sizes[order]))
+        # Results that are too many for memory are materialised by the next look.
+        with contextlib.suppress(MemoFullError):
+            memos_of(node)[0].completed(rows[order], lambda _: (found if numbers is None else found.rows_at(order), sizes[order]))
 
 
 def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = None) -> tuple[PlannerNode, dict[int, PlannerNode]]:
@@ -96,7 +99,7 @@ def with_memos(root: PlannerNode, everywhere: bool, kept: PlannerNode | None = N
             return _named_like(node, complete)
         memos = memos_of(node) if everywhere and node is not kept else [memo.sent() for memo in memos_of(node)]
         owners.update((id(memo), node) for memo in memos)
-        wanted = everywhere or any(memo.numbers.size for memo in memos)
+        wanted = everywhere or any(memo.known for memo in memos)
         if wanted and not isinstance(node.operator, MapCycles):
             below = node.inputs[0]
             if id(below) not in numbers:
@@ -152,11 +155,14 @@ def with_memos_in_steps(program: Program, memos: Sequence[CallMemo], numbered: b
 
 
 def complete_source(node: PlannerNode) -> PlannerNode | None:
-    """The rows of a node whose function has been called for all of them; None while some are left."""
+    """The rows of a node whose function has been called for all of them; None while some are left, or where they do not belong in memory."""
     if not isinstance(node.operator, (LambdaTransform, FlatMap)) or not node.calls:
         return None
     memo: CallMemo = node.calls[0]
-    if memo.results is None or node.inputs[0].length.rows != memo.numbers.size:
+    if memo.is_full or node.inputs[0].length.rows != memo.known:
         return None
-    source = MemorySource.of(memo.results, node.schema)
+    everything = memo.everything()
+    if everything is None:
+        return None
+    source = MemorySource.of(everything.rows, node.schema)
     return PlannerNode(source, (), Facts(node.schema, source.infer_length(()), node.facts.domain))
