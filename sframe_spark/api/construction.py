@@ -12,7 +12,8 @@ from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.sources import SparkSource, memory_source, source_of
+from sframe_spark.operators.sources import memory_source, source_of
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.from_arrow import arrow_column_type, normalize
 

@@ -7,6 +7,7 @@ from sframe_spark.planner.graph import sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session.memory import available_memory
+from sframe_spark.values.byte_text import in_words
 
 # A number, text or date-time as a Python object, and its place in a list, beside the bytes of a text itself.
 OBJECT_BYTES = 40
@@ -46,20 +47,3 @@ def require_room(node: PlannerNode, as_objects: bool = False) -> None:
     what = "as Python objects" if as_objects else "in one piece"
     asked = f"{rows} rows of {node.facts.width} column(s) need about {in_words(needed)} {what}"
     raise TooLargeError(f"{asked}, and {in_words(available.size)} are {available.source}: {ADVICE}")
-
-
-def in_words(size: int) -> str:
-    """A number of bytes as people say it.
-
-    Examples
-    --------
-    >>> in_words(812), in_words(80_000_000_000)
-    ('812 bytes', '74.5 GiB')
-    """
-    if size < 1024:
-        return f"{size} bytes"
-    value, units = float(size), iter(("KiB", "MiB", "GiB", "TiB", "PiB"))
-    unit = ""
-    while value >= 1024 and (following := next(units, None)):
-        value, unit = value / 1024, following
-    return f"{value:.1f} {unit}"

@@ -41,7 +41,8 @@ from sframe_spark.operators.segment_parts import lacks_key
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import MemorySource, SparkSource, segment_source, source_of
+from sframe_spark.operators.sources import MemorySource, segment_source, source_of
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -375,10 +376,3 @@ def read_stream(payload: bytes) -> Chunk:
     import pyarrow as pa
 
     return Chunk.from_table(pa.ipc.open_stream(payload).read_all())
-
-
-def execute_subplans(nodes: Sequence[PlannerNode], options: MaterializeOptions | None = None) -> PlannerNode:
-    """The subplan executor: a source that is the concatenation of executing each plan, in the order given."""
-    from sframe_spark.operators.rows import append
-
-    return Executor(options or MaterializeOptions()).execute(append(*nodes))

@@ -80,22 +80,27 @@ def reading(file: str) -> Callable[[], str]:
     return read
 
 
-def answering(file: str, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """A function of tasks that reads the end of a file, writes what it read into a file of a directory, and answers.
-
-    It travels as a whole, where a function of a module would be imported: a worker without this package answers too.
-    """
-    read, seconds = reading(file), SECONDS_OF_A_TASK
+def writing(directory: str) -> Callable[[str], str]:
+    """A function that writes a text into a new file of a directory, and gives the file's name."""
 
     def write(content: str) -> str:
         import os
         import uuid
 
         name = f"answer-{uuid.uuid4().hex}"
-        assert directory is not None
         with open(os.path.join(directory, name), "x", encoding="ascii") as stream:
             stream.write(content)
         return name
+
+    return write
+
+
+def answering(file: str, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    """A function of tasks that reads the end of a file, writes what it read into a file of a directory, and answers.
+
+    It travels as a whole, where a function of a module would be imported: a worker without this package answers too.
+    """
+    read, write, seconds = reading(file), None if directory is None else writing(directory), SECONDS_OF_A_TASK
 
     def found() -> dict[str, Any]:
         import importlib
@@ -107,7 +112,7 @@ def answering(file: str, directory: str | None) -> Callable[[Iterator[pa.RecordB
             troubles.append(f"sframe_spark cannot be imported: {type(error).__name__}: {error}")
         try:
             content = read()
-            written = write(content) if directory is not None else ""
+            written = write(content) if write is not None else ""
         except OSError as error:
             troubles.append(f"{error.strerror}: {error.filename}")
         return {"package": package, "content": content, "written": written, "trouble": "; ".join(troubles)}

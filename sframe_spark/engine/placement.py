@@ -11,7 +11,8 @@ from sframe_spark.engine.budgets import weight_of
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.elementwise import RowWise, calls_python
 from sframe_spark.operators.segment_parts import lacks_key
-from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource, SparkSource
+from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator

@@ -18,8 +18,8 @@ from sframe_spark.engine.probe import require_readable
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.error_transport import error_transport
 from sframe_spark.operators.join import Join
-from sframe_spark.operators.sources import SparkSource
 from sframe_spark.operators.spark_columns import fit
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder, sizes_of

@@ -19,7 +19,7 @@ from sframe_spark.operators.laws.streaming import MOST_ROWS_TO_ROAM, one_value_p
 from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import SparkSource
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import attrs
 import numpy as np
@@ -21,12 +21,8 @@ from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.session import require_frame_open
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder
 from sframe_spark.types import INT, ColumnType
-
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 MOST_ROWS_KEPT_OPEN = 20_000
@@ -348,35 +344,6 @@ class ConstantSource(Source):
     def describe(self) -> str:
         """Value and rows."""
         return f"{self.literal.value!r}, rows={self.rows}"
-
-
-@register
-@attrs.frozen
-class SparkSource(Operator):
-    """Rows of a user's Spark DataFrame. It has no row order of its own: the first use that observes order takes a snapshot."""
-
-    name: ClassVar[str] = "spark_source"
-    arity: ClassVar[int | None] = 0
-    deterministic: ClassVar[bool] = True
-    df: DataFrame = attrs.field(metadata={"portable": False}, eq=id)
-    types: Schema = attrs.field()
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Types given when the source was made."""
-        return self.types
-
-    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
-        """How long texts are is not known."""
-        return tuple(map(fixed_size, schema))
-
-    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The DataFrame itself, without a key."""
-        require_frame_open(self.df.sparkSession)
-        return Relation(self.df, self.types)
-
-    def describe(self) -> str:
-        """Width."""
-        return f"DataFrame of {len(self.types)} columns"
 
 
 def source_of(node: PlannerNode) -> Source:

@@ -11,8 +11,6 @@ from sframe_spark.types import ColumnType
 
 # Bytes of each column in a row, about; None where nothing is known before the rows are there.
 Sizes = tuple[float | None, ...]
-# Offset and validity of a value of variable length.
-BYTES_OF_PLACE = 5.0
 # A text made of fixed-width values, such as a number as text.
 BYTES_OF_SHORT_TEXT = 32.0
 

@@ -6,29 +6,11 @@ import os
 import stat
 import tempfile
 
-import attrs
-
 from sframe_spark.session.owner import delete, owner_in
 from sframe_spark.session.processes import is_running
 
 # Of processes that cannot be seen from here; a process shows itself every ten minutes.
 SECONDS_WITHOUT_HEARTBEAT = 24 * 60 * 60
-
-
-@attrs.frozen
-class Leftover:
-    """A file or directory that no process needs any more.
-
-    Parameters
-    ----------
-    path
-        Where it is.
-    size
-        Bytes that it takes on the disk.
-    """
-
-    path: str
-    size: int
 
 
 def remove_leftovers(parent: str) -> list[str]:

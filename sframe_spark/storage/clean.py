@@ -9,8 +9,7 @@ from collections.abc import Callable, Sequence
 from sframe_spark.session.leftovers import leftovers_in, may_be_renamed_by_anyone, size_on_disk
 from sframe_spark.session.owner import delete
 from sframe_spark.storage.temporary import temporary_root
-
-UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
+from sframe_spark.values.byte_text import in_words
 
 
 def places(paths: Sequence[str]) -> list[str]:
@@ -19,20 +18,6 @@ def places(paths: Sequence[str]) -> list[str]:
     given = [os.path.abspath(os.path.expanduser(path)) for path in paths]
     found = [*always, *(place for path in given for place in (path, os.path.dirname(path)))]
     return list(dict.fromkeys(os.path.realpath(place) for place in found if os.path.isdir(place)))
-
-
-def size_text(size: int) -> str:
-    """A number of bytes for people.
-
-    Examples
-    --------
-    >>> size_text(17), size_text(3 << 20)
-    ('17 bytes', '3.0 MiB')
-    """
-    amount, unit = float(size), 0
-    while amount >= 1024 and unit < len(UNITS) - 1:
-        amount, unit = amount / 1024, unit + 1
-    return f"{amount:.1f} {UNITS[unit]}" if unit else f"{size} bytes"
 
 
 def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) -> int:
@@ -49,7 +34,7 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
             if not dry_run:
                 delete(path)
             stays = not dry_run and os.path.lexists(path)
-            show(f"{'would remove' if dry_run else 'cannot remove' if stays else 'removed'} {path}, {size_text(size)}")
+            show(f"{'would remove' if dry_run else 'cannot remove' if stays else 'removed'} {path}, {in_words(size)}")
             number, total, failed = number + (not stays), total + size * (not stays), failed + stays
-    show(f"{number} left by processes that ended, {size_text(total)}{' could be removed' if dry_run else ' removed'}")
+    show(f"{number} left by processes that ended, {in_words(total)}{' could be removed' if dry_run else ' removed'}")
     return 1 if failed or missing else 0

@@ -32,7 +32,8 @@ from sframe_spark.operators.shift import Shift
 from sframe_spark.operators.smoothing import ExponentialSmoothing
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import SparkSource, constant_source, range_source
+from sframe_spark.operators.sources import constant_source, range_source
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows

@@ -28,7 +28,8 @@ from sframe_spark.operators.running import Running
 from sframe_spark.operators.segment_parts import SegmentParts
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import ConstantSource, SegmentSource, SparkSource
+from sframe_spark.operators.sources import ConstantSource, SegmentSource
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows

@@ -1,0 +1,83 @@
+"""Members of SFrame that give all its rows as something else: an Arrow table, a pandas or Spark DataFrame, a numpy array."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.api import construction
+from sframe_spark.api.nodes import row_tuples, rows_of, whole_cells
+from sframe_spark.api.sframe_columns import Columns
+
+# Kinds whose values hold values.
+NESTED = ("list", "dict", "array")
+# Types of columns without rows in pandas.
+EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
+
+
+class Conversions(Columns):
+    """All rows in a form of another library."""
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        if not self._names:
+            return pa.table({})
+        return rows_of(self._node).to_table().rename_columns(self._names)
+
+    def to_pandas(self) -> Any:
+        """All rows as a pandas DataFrame.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        import pandas
+
+        rows = row_tuples(self._node, names=self._names) if self._names else []
+        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
+        kinds = [column_type.kind for column_type in self._node.schema]
+        # A column of rows takes the type of its values, except that text stays a column of Python objects, where None is None.
+        dtypes = [EMPTY_DTYPES.get(kind, "object") if not rows else "object" if kind == "str" else None for kind in kinds]
+        series = [pandas.Series(list(values), dtype=dtype) for values, dtype in zip(columns, dtypes, strict=False)]
+        return pandas.DataFrame(dict(zip(self._names, series, strict=True)))
+
+    def to_dataframe(self) -> Any:
+        """All rows as a pandas DataFrame.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return self.to_pandas()
+
+    def to_numpy(self) -> np.ndarray:
+        """All rows as a two-dimensional numpy array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        if not self._names:
+            return np.empty(0)
+        rows, width = row_tuples(self._node, names=self._names), len(self._names)
+        if rows and any(column_type.kind in NESTED for column_type in self._node.schema):
+            return whole_cells(rows, width)
+        return np.array(rows).reshape(-1, width)
+
+    def to_spark(self) -> Any:
+        """The rows as a Spark DataFrame, in row order, with this frame's column names.
+
+        What it reads of temporary data stays on disk until the process ends, since other DataFrames may be made of it.
+        """
+        return construction.to_spark(self._node, self._names)

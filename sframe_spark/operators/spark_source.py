@@ -1,0 +1,47 @@
+"""SparkSource: rows of a user's Spark DataFrame."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes, fixed_size
+from sframe_spark.session import require_frame_open
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+
+@register
+@attrs.frozen
+class SparkSource(Operator):
+    """Rows of a user's Spark DataFrame. It has no row order of its own: the first use that observes order takes a snapshot."""
+
+    name: ClassVar[str] = "spark_source"
+    arity: ClassVar[int | None] = 0
+    deterministic: ClassVar[bool] = True
+    df: DataFrame = attrs.field(metadata={"portable": False}, eq=id)
+    types: Schema = attrs.field()
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types given when the source was made."""
+        return self.types
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """How long texts are is not known."""
+        return tuple(map(fixed_size, schema))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """The DataFrame itself, without a key."""
+        require_frame_open(self.df.sparkSession)
+        return Relation(self.df, self.types)
+
+    def describe(self) -> str:
+        """Width."""
+        return f"DataFrame of {len(self.types)} columns"
