@@ -52,6 +52,7 @@ def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = Fal
     """Store the values in an array of exactly the physical type of ``column_type``.
 
     Numbers and date-times convert into each other, anything becomes text, text nothing else (that takes ``astype``).
+    The array shares no memory with numpy's values, which their owner may change; Arrow's never change and are not copied.
     With ``ignore_cast_failure`` rows that cannot be converted are left out.
 
     Raises
@@ -69,7 +70,7 @@ def encode(values: Any, column_type: ColumnType, ignore_cast_failure: bool = Fal
     if isinstance(source, list):
         return _encode_list(source, column_type, ignore_cast_failure)
     if isinstance(source, np.ndarray):
-        array, natural = _from_numpy(source)
+        array, natural = _from_numpy(source.copy())
     else:
         array, natural = normalize(source)
     if natural == column_type:

@@ -53,7 +53,8 @@ def _from_pandas(values: Any) -> Any:
         return values.to_numpy()
     if dtype is None:
         raise SchemaError(f"the values of a column come as a sequence, not as pandas {type(values).__name__}")
-    converted = pa.array(values, from_pandas=True)
+    # Arrow shares the memory of masked values and of date-times with a zone, which pandas changes in place.
+    converted = pa.array(values.copy(), from_pandas=True)
     return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
 
 
