@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import weakref
-from collections import defaultdict
 from collections.abc import Callable, Hashable
 
 from sframe_spark.errors import StorageError
@@ -15,6 +14,9 @@ from sframe_spark.session.owner import remove_own
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.temporary import DatasetHandle
+
+# So many datasets are remembered before those are looked for that nobody refers to any more.
+FEW_DATASETS = 64
 
 
 class OpenDatasets:
@@ -30,7 +32,8 @@ class OpenDatasets:
 
     def __init__(self) -> None:
         self._lock = threading.RLock()
-        self._references: defaultdict[Hashable, list[weakref.ref[Manifest]]] = defaultdict(list)
+        self._references: dict[Hashable, list[weakref.ref[Manifest]]] = {}
+        self._most = FEW_DATASETS
 
     def open(self, location: str, load: Callable[[], Manifest]) -> Manifest:
         """Load the manifest of a dataset and remember it for as long as someone refers to it.
@@ -58,6 +61,11 @@ class OpenDatasets:
 
     def _remember(self, identity: Hashable, manifests: list[Manifest]) -> None:
         self._references[identity] = [weakref.ref(manifest) for manifest in manifests]
+        if len(self._references) > self._most:
+            # Each time as many again as are in use: looking costs a little for each dataset that is opened, however many there are.
+            in_use = [(key, found) for key, found in list(self._references.items()) if any(reference() is not None for reference in found)]
+            self._references = dict(in_use)
+            self._most = max(FEW_DATASETS, 2 * len(in_use))
 
     def replace(self, target: str, staging: str, swap: Callable[[str, str], None]) -> None:
         """Let what is in two directories change places; manifests of the target's dataset follow its files until nobody refers to them."""

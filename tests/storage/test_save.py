@@ -19,7 +19,7 @@ from sframe_spark.storage import save
 from sframe_spark.storage.listing import files_below
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
-from sframe_spark.storage.opened import OPEN_DATASETS
+from sframe_spark.storage.opened import FEW_DATASETS, OPEN_DATASETS, OpenDatasets
 from sframe_spark.storage.parquet_source import foreign_manifest
 from sframe_spark.storage.reader import read_rows
 from sframe_spark.storage.save import save_dataset, staged
@@ -273,3 +273,22 @@ def test_what_the_caller_writes_is_swapped_in(dataset: Any, tmp_path: Any) -> No
         save.write_manifest(Manifest((FLOAT,), (writer.close(),), staging), durable=False)
     assert sorted(os.listdir(tmp_path / "target"))[0] == MANIFEST_FILE
     assert values(load_manifest(tmp_path / "target")) == [0.5]
+
+
+def test_datasets_that_nobody_refers_to_are_forgotten(tmp_path: Path) -> None:
+    datasets = OpenDatasets()
+    kept = [datasets.open(str(place), lambda place=place: Manifest((), (), str(place))) for place in made(tmp_path, "kept", 10)]
+    for place in made(tmp_path, "dropped", 500):
+        datasets.open(str(place), lambda place=place: Manifest((), (), str(place)))
+    assert len(datasets._references) <= 2 * FEW_DATASETS
+    assert [datasets.manifests(manifest.directory) for manifest in kept] == [[manifest] for manifest in kept]
+    many = [datasets.open(str(place), lambda place=place: Manifest((), (), str(place))) for place in made(tmp_path, "many", 300)]
+    assert [datasets.manifests(manifest.directory) for manifest in many] == [[manifest] for manifest in many]
+
+
+def made(parent: Path, name: str, number: int) -> list[Path]:
+    """Directories."""
+    places = [parent / f"{name}-{place}" for place in range(number)]
+    for place in places:
+        place.mkdir()
+    return places
