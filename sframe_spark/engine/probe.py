@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import uuid
 from collections.abc import Iterator
 from functools import partial
@@ -24,12 +23,12 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.owner import own_directory_beside, remove_own
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import AS_NAMED, join, spark_path
 from sframe_spark.storage.temporary import temporary_store
 
-PREFIX = "_probe-"
 SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
 NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
 
@@ -50,13 +49,13 @@ def require_writable(directory: str) -> None:
     above = os.path.dirname(directory)
     if is_one_process(get_session()) or (above, "written") in get_reached():
         return
-    place = join(directory, f"{PREFIX}{uuid.uuid4().hex}")
-    with telling("create", place):
-        os.makedirs(place)
+    with telling("create a directory in", above):
+        # Beside the dataset, so that what cannot be removed is never published; its name says whose it is.
+        place = own_directory_beside(above)
     try:
         _exchange(place, above)
     finally:
-        shutil.rmtree(place, ignore_errors=True)
+        remove_own(place)
     get_reached().update({(above, "written"), (above, "read")})
 
 
@@ -182,7 +181,7 @@ def _check(answer: Answer, expected: str, above: str) -> None:
 
 
 def _not_shared(what: str, directory: str) -> NotSharedError:
-    return NotSharedError(f"{directory} is not shared with Spark: {what}. Nothing was published; {SHARED_DIRECTORY}")
+    return NotSharedError(f"{directory} is not shared with Spark: {what}; {SHARED_DIRECTORY}")
 
 
 def _holds(file: str, content: str) -> bool:

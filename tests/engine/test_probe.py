@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ from sframe_spark.engine import probe
 from sframe_spark.engine.executor_answers import Answer, answering, reading, versions
 from sframe_spark.errors import NotSharedError, StorageError
 from sframe_spark.session import get_reached
+from sframe_spark.session.owner import delete, owner_in
 from sframe_spark.session.workers import is_one_process
 
 GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="12-ab", written="answer-1", **versions())
@@ -126,9 +128,31 @@ def test_a_cluster_is_asked_once_for_each_directory(everything_on_spark: None, m
         written = [place for place in places if place.startswith(str(tmp_path))]
         assert [Path(place).relative_to(tmp_path).parts[0] for place in written] == ["one", "two"]
         assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["0", "1"]
-        assert not list(tmp_path.rglob("_probe*"))
+        assert not list(tmp_path.rglob(".sframe_spark*"))
     finally:
         get_reached().clear()
+
+
+def test_what_the_probe_leaves_is_not_in_the_dataset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def exchange(place: str, above: str) -> None:
+        places.append(place)
+        assert os.path.isdir(place)
+        raise NotSharedError("no")
+
+    places: list[str] = []
+    monkeypatch.setattr(probe, "get_session", lambda: None)
+    monkeypatch.setattr(probe, "is_one_process", lambda session: False)
+    monkeypatch.setattr(probe, "get_reached", set)
+    monkeypatch.setattr(probe, "_exchange", exchange)
+    monkeypatch.setattr(probe, "remove_own", lambda place: None)
+    (tmp_path / "dataset").mkdir()
+    with pytest.raises(NotSharedError):
+        probe.require_writable(str(tmp_path / "dataset"))
+    assert list((tmp_path / "dataset").iterdir()) == []
+    # A name with an owner: it goes with this process, or is found by whoever cleans up.
+    (left,) = map(Path, places)
+    assert left.parent == tmp_path and owner_in(left.name) is not None
+    delete(str(left))
 
 
 @pytest.mark.spark
