@@ -81,19 +81,30 @@ def require_all_rows(entries: Sequence[SegmentEntry], counted: int | None, expec
             f"Spark wrote {counted} rows to {directory}, but {host} finds {found} of them there: its executors see another directory "
             f"of that name. Nothing was published; {SHARED_DIRECTORY}"
         )
-    require_known_rows(found, expected, f"wrote {counted} rows to {directory}")
+    require_known_rows(found, expected, f"wrote {counted} rows to {directory}", ". Nothing was published")
 
 
-def require_known_rows(found: int, expected: int | None, done: str) -> None:
+def require_known_rows(found: int, expected: int | None, done: str, outcome: str = "") -> None:
     """Let as many rows pass as were known to be there before Spark read them.
+
+    Parameters
+    ----------
+    found
+        How many rows there are now.
+    expected
+        How many there must be; None where that was not known before.
+    done
+        What Spark has done.
+    outcome
+        What the error says has become of it.
 
     Raises
     ------
     StorageError
-        If there are others, telling what Spark has done.
+        If there are others.
     """
     if expected is not None and found != expected:
         raise StorageError(
             f"Spark {done}, but there are {expected}: its executors read other files than {platform.node()}, or files that were changed "
-            f"meanwhile. Nothing was published; {SHARED_DIRECTORY}, and load saved data again"
+            f"meanwhile{outcome}; {SHARED_DIRECTORY}, and load saved data again"
         )

@@ -48,8 +48,12 @@ def test_any_other_number_is_refused(found: Sequence[int], counted: int | None, 
 def test_rows_that_are_sent_are_those_that_were_known() -> None:
     require_known_rows(3, 3, "sent 3 rows")
     require_known_rows(3, None, "sent 3 rows")
-    with pytest.raises(StorageError, match="Spark sent 0 rows, but there are 3"):
+    with pytest.raises(StorageError, match="Spark sent 0 rows, but there are 3") as told:
         require_known_rows(0, 3, "sent 0 rows")
+    # There was nothing to be published.
+    assert "published" not in str(told.value)
+    with pytest.raises(StorageError, match=r"meanwhile\. Nothing was published; set config\."):
+        require_all_rows(entries(2), 2, 3, "/data")
 
 
 @pytest.fixture
