@@ -74,3 +74,14 @@ def test_wrong_paths_and_open_directories_are_told(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
     assert run_clean([str(tmp_path)], True, lines.append) == 0
     assert any("chmod +t" in line for line in lines)
+
+
+def test_places_are_named_as_everywhere(left: tuple[Path, Path]) -> None:
+    temporary, saved = left
+    lines: list[str] = []
+    with config.using(temporary_directory=str(temporary)):
+        assert run_clean([f"file://{saved}/frame"], False, lines.append) == 0
+        assert os.listdir(saved) == ["frame"]
+        assert run_clean(["s3://bucket/frame", f"file://{saved}/none"], True, lines.append) == 1
+    assert any("s3://bucket/frame is not on a local or mounted disk" in line for line in lines)
+    assert f"there is no file://{saved}/none" in lines
