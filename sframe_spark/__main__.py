@@ -23,9 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="check Python, Java, Spark and the temporary directory")
     clean = commands.add_parser("clean", help="delete what processes that were killed left")
-    clean.add_argument(
-        "paths", nargs="*", type=_path, help="saved frames, or directories with some, to look beside; temporary data always"
-    )
+    clean.add_argument("paths", nargs="*", type=_path, help="saved frames, or directories with some, to look beside; temporary data always")
     clean.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     verify = commands.add_parser("verify", help="read every byte of saved frames and compare all check sums")
     verify.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="a saved frame or column")
