@@ -44,7 +44,10 @@ def normalised(location: str | os.PathLike[str]) -> str:
     else:
         path = os.path.expanduser(text)
     _check_characters(path)
-    absolute = os.path.abspath(path)
+    try:
+        absolute = os.path.abspath(path)
+    except FileNotFoundError:
+        raise StorageError(f"{text} is below the working directory, which was deleted: name an absolute path, or os.chdir() elsewhere") from None
     # POSIX lets two slashes at the start stay two; nothing here knows them for anything but one.
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
 

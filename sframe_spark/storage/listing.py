@@ -15,6 +15,17 @@ def files_below(directory: str) -> list[str]:
         return sorted(name for name, _ in _entries(directory))
 
 
+def names_in(directory: str) -> list[str]:
+    """Return what is in a directory, directories with a slash at their end, sorted by name; nothing when there is no directory."""
+    with telling("list", directory):
+        try:
+            scan = os.scandir(directory)
+        except FileNotFoundError:
+            return []
+        with scan:
+            return sorted(f"{entry.name}/" if entry.is_dir(follow_symlinks=False) else entry.name for entry in scan)
+
+
 def sizes_below(directory: str) -> dict[str, int]:
     """Return the length of every regular file below a directory, by its name relative to it."""
     with telling("list", directory):

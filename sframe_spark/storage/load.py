@@ -57,6 +57,10 @@ def _manifest_text(location: str) -> str:
     with telling("open", location):
         if os.path.isfile(location):
             raise StorageError(f"{location} is a file; a saved frame is a directory")
+        if os.path.islink(location) and not os.path.exists(location):
+            raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
+        if os.path.exists(location) and not os.path.isdir(location):
+            raise StorageError(f"{location} is no directory; a saved frame is a directory")
         content = _read_whole(join(location, MANIFEST_FILE))
     if content is None:
         raise StorageError(_reason_for_no_manifest(location))

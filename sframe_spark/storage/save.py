@@ -6,6 +6,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import stat
 from collections.abc import Iterator, Sequence
 
 import attrs
@@ -23,6 +24,7 @@ from sframe_spark.storage.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRA
 from sframe_spark.storage.opened import OPEN_DATASETS
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.reader import iterate_rows
+from sframe_spark.storage.replaceable import check_replaceable
 from sframe_spark.storage.writer import segment_file_name, write_segment
 
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
@@ -98,6 +100,7 @@ def staged(target: str) -> Iterator[str]:
             remove_leftovers(parent)
             with interrupts_deferred():
                 staging = own_directory_beside(parent)
+            _take_over_rights(target, staging)
         yield staging
         swap_into_place(staging, target)
     finally:
@@ -106,19 +109,21 @@ def staged(target: str) -> Iterator[str]:
             OPEN_DATASETS.remove_unused(staging)
 
 
-def check_replaceable(location: str) -> None:
-    """Make sure that saving to a location destroys nothing but a saved frame."""
-    with telling("save to", location), contextlib.suppress(FileNotFoundError):
-        # What stands in the way of the directory, such as a file in the place of one above it, is told here.
-        os.lstat(location)
-    if os.path.lexists(location) and not os.path.isdir(location):
-        raise StorageError(f"{location} is a file, not a directory: choose another path, or remove it first")
-    files = files_below(location)
-    if files and MANIFEST_FILE not in files:
-        raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
-    strange = [file for file in files if not file.endswith((".parquet", ".crc", ".json", "_SUCCESS"))]
-    if strange:
-        raise StorageError(f"{location} holds {strange[0]}, which saving would delete: move it away, or choose another path")
+def _take_over_rights(target: str, staging: str) -> None:
+    """Let nobody into a directory, from before it holds anything, who may not enter the one that it is to replace."""
+    try:
+        old, new = os.stat(target), os.stat(staging)
+    except FileNotFoundError:
+        return
+    mode = stat.S_IMODE(old.st_mode) | stat.S_IRWXU
+    if old.st_gid != new.st_gid:
+        try:
+            os.chown(staging, -1, old.st_gid)
+        except OSError:
+            # The rights were those of another group, which only its members and the administrator can give a directory to.
+            mode &= ~stat.S_IRWXG
+    if mode != stat.S_IMODE(new.st_mode):
+        os.chmod(staging, mode)
 
 
 def _gather(sources: Sequence[Manifest], directory: str) -> list[SegmentEntry]:
@@ -185,6 +190,10 @@ def swap_into_place(staging: str, target: str) -> None:
 
 def put_in_place(staging: str, target: str) -> None:
     """Let a directory take the place of what is at the target, and hold that afterwards if there was anything."""
+    if _is_worked_in(target):
+        # It would be taken from under the process, and with it every relative path.
+        switch_by_manifest(staging, target)
+        return
     while True:
         try:
             # A directory may take the place of none, or of an empty one.
@@ -203,6 +212,14 @@ def put_in_place(staging: str, target: str) -> None:
             switch_by_manifest(staging, target)
             return
         raise OSError(number, os.strerror(number), target)
+
+
+def _is_worked_in(directory: str) -> bool:
+    """Say whether a directory is, or holds, the working directory of this process."""
+    try:
+        return os.path.commonpath([os.getcwd(), os.path.realpath(directory)]) == os.path.realpath(directory)
+    except (FileNotFoundError, ValueError):
+        return False
 
 
 def _exchange(first: str, second: str) -> int:
@@ -226,6 +243,9 @@ def switch_by_manifest(staging: str, target: str) -> None:
     for file in old:
         if file != MANIFEST_FILE:
             _move(file, target, staging)
+            with contextlib.suppress(OSError):
+                # What is left of a directory that it was in: the next save would take that for somebody's.
+                os.removedirs(os.path.dirname(join(target, file)))
 
 
 def _move(file: str, origin: str, place: str) -> None:
