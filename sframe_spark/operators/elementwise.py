@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
+from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.columns import places_of, side_by_side, zip_columns
 from sframe_spark.operators.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.operators.program_properties import program_properties
@@ -36,6 +37,14 @@ class RowWise(Operator):
     def program(self, width: int) -> Program:
         """The computation over ``width`` input columns."""
         raise TypeError(f"{self.name} has no program")
+
+    def as_read(self) -> Operator:
+        """Refuses negative registers; those that no column or earlier step defines fail when types are inferred."""
+        program = self.program(self.arity or 0)
+        read = [*program.outputs, *(operand for step in program.steps for operand in step.operands)]
+        if negative := [operand.index for operand in read if isinstance(operand, Register) and operand.index < 0]:
+            raise InvalidArgumentError(f"the plan's text lets {self.name!r} read the columns {negative!r:.80}: they are counted from 0")
+        return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the program's outputs."""

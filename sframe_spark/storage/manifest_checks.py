@@ -54,6 +54,8 @@ def _check_columns(manifest: Manifest) -> None:
             raise _Wrong(f"{len(names)} names for {len(manifest.types)} columns")
         if not all(type(name) is str for name in names):
             raise _Wrong("a name is no text")
+        if not all(map(_is_unicode, names)):
+            raise _Wrong("a name is not Unicode text: it has half of a character")
         if len(set(names)) != len(names):
             raise _Wrong("two columns have one name")
 
@@ -100,7 +102,7 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
 def _check_file_name(file: Any, is_ours: bool) -> None:
     """Only files inside the directory are named: a manifest must not make us read others."""
     parts = re.split(r"[/\\]" if is_ours else "/", file) if type(file) is str else [""]
-    if not {"", ".", ".."}.isdisjoint(parts) or "\0" in file or (is_ours and "\\" in file):
+    if not {"", ".", ".."}.isdisjoint(parts) or not _is_unicode(file) or "\0" in file or (is_ours and "\\" in file):
         raise _Wrong(f"{file!r:.200} is not the name of a file in its directory")
 
 
@@ -126,6 +128,8 @@ def _check_scalars(values: Iterable[Any], kind: type | None) -> None:
     for value in values:
         if value is not None and (type(value) is not kind or (isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST)):
             raise _Wrong(f"{value!r:.30} is no value of its column")
+        if type(value) is str and not _is_unicode(value):
+            raise _Wrong(f"{value!r:.30} is not Unicode text: it has half of a character")
 
 
 def _check_order(manifest: Manifest) -> None:
@@ -144,6 +148,14 @@ def _class_of(column_type: ColumnType) -> type | None:
     if column_type.is_zoned:
         return int
     return None if column_type.is_encoded else _CLASSES.get(column_type.physical)
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _is_number(value: Any, end: int) -> bool:

@@ -265,6 +265,30 @@ def test_texts_that_are_no_plans_are_refused(text: str, complaint: str) -> None:
         graph_from_json(text)
 
 
+def registers(value: Any) -> list[dict[str, Any]]:
+    """All registers that a plan's content names."""
+    if isinstance(value, dict):
+        return [value] if value.get("$value") == "Register" else [found for item in value.values() for found in registers(item)]
+    return [found for item in value for found in registers(item)] if isinstance(value, list) else []
+
+
+REGISTERED = [item for item in EXAMPLES if not item.needs_spark and item.operator in ("transform", "binary_transform", "ternary_transform")]
+PROGRAM = Program(2, (Step("add", (Register(0), Register(1))), Step("add", (Register(2), Register(0)))), (Register(3), Register(1)))
+
+
+@pytest.mark.parametrize("index", ["-1", -1, -2, 99, True, None, 0.0])
+@pytest.mark.parametrize("node", [lambda: apply_program(table("int", "int"), PROGRAM), *(item.node for item in REGISTERED)])
+def test_registers_that_nothing_defines_are_refused(node: Callable[[], PlannerNode], index: Any) -> None:
+    text = graph_to_json(node())
+    count = len(registers(json.loads(text)))
+    assert count
+    for place in range(count):
+        content = json.loads(text)
+        registers(content)[place]["index"] = index
+        with pytest.raises(InvalidArgumentError, match="the plan's text"):
+            graph_from_json(json.dumps(content))
+
+
 def test_annotations_that_cannot_be_resolved_lead_nowhere() -> None:
     assert value_classes(SparkSource) == {}
     assert {"Program", "Step", "Register", "Literal"} <= set(value_classes(type(apply_program(range_source(0, 1), Program(1, (), ())).operator)))

@@ -6,6 +6,7 @@ import itertools
 import json
 import math
 import pickle
+import zlib
 from typing import Any
 
 import pytest
@@ -122,6 +123,31 @@ def change_segment(**changes: Any) -> str:
 
 def change_facts(**changes: Any) -> str:
     return change_segment(columns=[{**content()["segments"][0]["columns"][0], **changes}, {}])
+
+
+def escaped(text: str) -> str:
+    """A text with the half of a character for every X in it, as JSON escapes it, and the check sum that it then has."""
+    body = json.dumps(json.loads(text)["content"]).replace("X", "\\ud800")
+    return f'{{"format": "sframe_spark", "version": 2, "checksum": "crc32:{zlib.crc32(body.encode()):08x}", "content":\n{body}}}\n'
+
+
+TEXT_FACTS = {"edges_known": True, "first": "A", "last": "B", "bounds_known": True, "minimum": "A", "maximum": "B"}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        change(names=["n", "X"]),
+        change(column_names_in_files=["n", "X"]),
+        change_segment(file="X"),
+        *(change_segment(columns=[{}, {**TEXT_FACTS, name: "X"}]) for name in ("first", "last", "maximum")),
+        change_segment(columns=[{}, {**TEXT_FACTS, "minimum": "X", "maximum": "X"}]),
+    ],
+)
+def test_halves_of_characters_are_refused_where_they_are_read(text: str) -> None:
+    assert Manifest.from_json(text, "/x")
+    with pytest.raises(StorageError, match=r"manifest of /x is damaged"):
+        Manifest.from_json(escaped(text), "/x")
 
 
 def test_the_good_one_is_good() -> None:
