@@ -117,7 +117,7 @@ class SegmentParts(Source):
     def scanned(self) -> SegmentSource:
         """What Spark reads: a source of all rows of those segments that hold some of these."""
         files = {entry.file for first, last in self.ranges for entry, _, _ in intersecting(self.manifest, first, last)}
-        opened = attrs.evolve(self.manifest, segments=tuple(entry for entry in self.manifest.segments if entry.file in files))
+        opened = self.manifest.with_segments(tuple(entry for entry in self.manifest.segments if entry.file in files))
         return SegmentSource(opened, self.positions, 0, opened.rows, self.handle)
 
     def describe(self) -> str:

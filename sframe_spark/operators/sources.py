@@ -213,7 +213,7 @@ class SegmentSource(Source):
 
     def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> SegmentSource:
         """The same rows, known to be in one more order of the dataset's columns."""
-        return attrs.evolve(self, manifest=attrs.evolve(self.manifest, order=self.manifest.order.and_ordering(ordering)))
+        return attrs.evolve(self, manifest=self.manifest.with_order(self.manifest.order.and_ordering(ordering)))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """By type where it tells; otherwise what footers tell, and some rows where these are stored shorter than they are."""
@@ -243,7 +243,7 @@ class SegmentSource(Source):
         if not all(0 <= position < len(manifest.types) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
         _check_range(self.start, self.stop, manifest.rows)
-        return attrs.evolve(self, manifest=attrs.evolve(manifest, order=NO_RECORDED_ORDER))
+        return attrs.evolve(self, manifest=manifest.with_order(NO_RECORDED_ORDER))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""

@@ -109,7 +109,7 @@ def with_checksums(manifest: Manifest) -> Manifest:
     with ThreadPoolExecutor(available_cores()) as pool:
         for place, entry in zip(missing, pool.map(lambda place: _completed(manifest, segments[place]), missing), strict=True):
             segments[place] = entry
-    return attrs.evolve(manifest, segments=tuple(segments))
+    return manifest.with_segments(tuple(segments))
 
 
 def _completed(manifest: Manifest, entry: SegmentEntry) -> SegmentEntry:

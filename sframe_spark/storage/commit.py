@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import posixpath
@@ -68,12 +69,14 @@ def publish(
     manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind, order=order)
     with telling("create dataset", location):
         os.makedirs(location, exist_ok=True)
-    check_files(manifest, sizes_below(location))
+    files = sizes_below(location)
+    check_files(manifest, files)
     if durable:
         manifest = with_checksums(manifest)
         flush_files(manifest)
     write_manifest(manifest, durable)
-    remove_unnamed(manifest)
+    # What a late attempt wrote meanwhile stays only where it ends with the process anyway.
+    remove_unnamed(manifest, files_below(location) if durable else files)
     return manifest
 
 
@@ -167,15 +170,18 @@ def _flush(location: str) -> None:
         os.close(descriptor)
 
 
-def remove_unnamed(manifest: Manifest) -> None:
-    """Remove what lost attempts and Spark's writer left in the directory of a dataset.
+def remove_unnamed(manifest: Manifest, files: Iterable[str]) -> None:
+    """Remove what lost attempts and Spark's writer left among the files in the directory of a dataset.
 
     Only files that a writer of segments leaves behind are touched; anything else in the directory stays.
     """
     named = {entry.file for entry in manifest.segments}
     with telling("clean", manifest.directory):
-        for file in files_below(manifest.directory):
-            if file not in named and is_leftover(file):
+        for file in files:
+            if file in named or not is_leftover(file):
+                continue
+            # Writing the manifest took an unfinished one's place.
+            with contextlib.suppress(FileNotFoundError):
                 os.remove(join(manifest.directory, file))
         unfinished = join(manifest.directory, "_temporary")
         if os.path.isdir(unfinished) and not os.path.islink(unfinished):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from collections.abc import Mapping
@@ -249,6 +250,21 @@ class Manifest:
         # Every segment is written under a name of its own, so the two at the ends tell; plans compare sources often.
         ends = self.segments[:1] + self.segments[-1:]
         return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends))
+
+    def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
+        """Return a manifest of some of the segments of this one, or of the same ones with more that is known of them."""
+        return self._trusted("segments", segments)
+
+    def with_order(self, order: RecordedOrder) -> Manifest:
+        """Return the same rows with what is known of their order."""
+        return self._trusted("order", order)
+
+    def _trusted(self, field: str, value: Any) -> Manifest:
+        """Return a copy with another value, which this program made: looking at all segments and columns again would tell nothing."""
+        made = copy.copy(self)
+        object.__setattr__(made, field, value)
+        object.__setattr__(made, "_attrs_cached_hash", None)
+        return made
 
     def follow_to(self, directory: str) -> None:
         """Go on with the same files in another directory; every source over this manifest goes with it."""

@@ -15,7 +15,7 @@ from sframe_spark.storage.commit import publish
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.manifest import MANIFEST_FILE, SegmentEntry
 from sframe_spark.storage.reader import read_rows
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.writer import SegmentWriter, write_segment
 from sframe_spark.types import INT
 
 
@@ -92,3 +92,14 @@ def test_a_missing_segment_is_not_published(tmp_path: Any) -> None:
     with pytest.raises(StorageError, match=entry.file):
         publish(str(tmp_path), [INT], [entry])
     assert not (tmp_path / MANIFEST_FILE).exists()
+
+
+def test_a_temporary_directory_is_listed_once(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    listed: list[str] = []
+    scandir = os.scandir
+    monkeypatch.setattr(os, "scandir", lambda path: listed.append(path) or scandir(path))
+    entries = [write_segment(str(tmp_path), number, [INT], [[pa.array([number])]]) for number in range(3)]
+    (tmp_path / (MANIFEST_FILE + commit.TEMPORARY_SUFFIX)).write_text("left by a process that died")
+    publish(str(tmp_path), [INT], entries[:2], durable=False)
+    assert len(listed) == 1
+    assert sorted(os.listdir(tmp_path)) == sorted([MANIFEST_FILE, *(entry.file for entry in entries[:2])])

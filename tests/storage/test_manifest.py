@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.manifest import ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage import manifest as manifest_module
+from sframe_spark.storage.manifest import ColumnStatistics, Manifest, RecordedOrder, SegmentEntry
 from sframe_spark.storage.manifest_text import sealed, unsealed
 from sframe_spark.storage.physical import PHYSICAL_TYPES
 from sframe_spark.types import (
@@ -260,3 +261,19 @@ def test_exactly_the_column_types_that_exist_are_read() -> None:
         else:
             with pytest.raises(StorageError, match="the manifest of /x is damaged: unknown column type"):
                 Manifest.from_json(text, "/x")
+
+
+def test_parts_of_a_checked_manifest_are_not_checked_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = Manifest((INT,), (SegmentEntry("a", 0, 3), SegmentEntry("b", 2, 4)), "/data")
+    order = RecordedOrder(keys=((0,),))
+    hash(whole)
+    checked: list[Manifest] = []
+    monkeypatch.setattr(manifest_module, "check", checked.append)
+    part, ordered = whole.with_segments(whole.segments[1:]), whole.with_order(order)
+    assert checked == []
+    assert part == Manifest((INT,), whole.segments[1:], "/data") and hash(part) == hash(Manifest((INT,), whole.segments[1:], "/data"))
+    assert ordered == Manifest((INT,), whole.segments, "/data", order=order) and part.rows == 4
+    # The one that they were made of stays as it was.
+    assert whole == Manifest((INT,), (SegmentEntry("a", 0, 3), SegmentEntry("b", 2, 4)), "/data") and whole != part
+    part.follow_to("/other")
+    assert whole.directory == "/data"
