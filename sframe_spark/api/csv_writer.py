@@ -9,11 +9,13 @@ import gzip
 import io
 import json
 import os
+import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
 
+from sframe_spark.api.csv_fields import closing_bracket
 from sframe_spark.api.nodes import python_columns
 from sframe_spark.api.persistence import path_text
 from sframe_spark.engine.materialize import iterate
@@ -26,6 +28,7 @@ from sframe_spark.storage.failures import telling
 from sframe_spark.values.temporal import datetime_text
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
+BYTE_ORDER_MARK = "\ufeff"
 ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
 
 
@@ -109,8 +112,14 @@ class CsvFormat:
     def _needs_quotes(self, text: str) -> bool:
         if not text or text[0].isspace() or text[-1].isspace():
             return True
+        if _is_open_bracket(text) or text[0] == BYTE_ORDER_MARK or self._ends_early(text):
+            return True
         special = (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r", "\t", "\\", self.escape_char)
         return any(mark in text for mark in special if mark)
+
+    def _ends_early(self, text: str) -> bool:
+        """True if the end of a text and the start of what is written after it are read as what is written after it."""
+        return any(len(mark) > 1 and (text + mark).find(mark) < len(text) for mark in (self.delimiter, self.line_terminator))
 
     def plain(self, text: str) -> str:
         """A number as a field."""
@@ -123,11 +132,25 @@ class CsvFormat:
             "float": lambda value: self.plain(repr(value)),
             "str": lambda value: self.field(value) or (self.quote_char * 2 if is_alone else ""),
             "datetime": lambda value: self.quoted(instant_text(value)),
-            "array": lambda value: self.quoted(nested_text(value).replace(",", " ")),
+            "array": lambda value: self.quoted(f"[{' '.join(map(_short, value))}]"),
         }
         write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
         missing = self.plain(self.na_rep)
         return lambda value: missing if value is None else write(value)
+
+
+def _is_open_bracket(text: str) -> bool:
+    """True if a text starts as a list or dict does that may end in a later field, so that the reader would take the fields up to there for one."""
+    if text[0] not in "[{":
+        return False
+    closing = closing_bracket(text, 0)
+    # A later field may also close a quote in this one.
+    return not closing or any(closing_bracket(text + quote, 0) != closing for quote in "'\"")
+
+
+def _short(number: float) -> str:
+    """A float without the fraction of a whole one."""
+    return repr(number).removesuffix(".0")
 
 
 def nested_text(value: Any) -> str:
@@ -143,7 +166,8 @@ def nested_text(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, array.array):
-        return "[" + ",".join(repr(item).removesuffix(".0") for item in value) + "]"
+        # Amid other values, numbers without a point are read as integers, which have no negative zero.
+        return "[" + ",".join("-0.0" if text == "-0" else text for text in map(_short, value)) + "]"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(nested_text, value)) + "]"
     if isinstance(value, dict):
@@ -172,17 +196,41 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     """
     chosen = form or CsvFormat()
     target = normalised(path_text(path))
-    if os.path.isdir(target):
-        raise StorageError(f"{target} is a directory: choose the name of a file")
+    # A link stays; the file that it names is replaced.
+    place = os.path.realpath(target)
+    rights = _rights_of_replaced(target)
     with telling("write", target):
-        remove_leftovers(os.path.dirname(target))
-        staging = own_file_beside(os.path.dirname(target))
+        remove_leftovers(os.path.dirname(place))
+        staging = own_file_beside(os.path.dirname(place))
     try:
+        if rights is not None:
+            with telling("write", target):
+                os.chmod(staging, rights)
         _write_lines(staging, target, csv_lines(node, names, chosen))
         with telling("write", target):
-            os.replace(staging, target)
+            os.replace(staging, place)
     finally:
         remove_own(staging)
+
+
+def _rights_of_replaced(target: str) -> int | None:
+    """The rights of the file that is to be replaced, which the new one takes over; None if there is none.
+
+    Raises
+    ------
+    StorageError
+        If there is something else, which a file must not take the place of.
+    """
+    with telling("write", target):
+        try:
+            mode = os.stat(target).st_mode
+        except FileNotFoundError:
+            return None
+    if stat.S_ISDIR(mode):
+        raise StorageError(f"{target} is a directory: choose the name of a file")
+    if not stat.S_ISREG(mode):
+        raise StorageError(f"{target} is not a regular file but a pipe, a socket or a device: choose the name of a file")
+    return stat.S_IMODE(mode)
 
 
 def _write_lines(staging: str, target: str, lines: Iterator[str]) -> None:

@@ -278,7 +278,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
         persistence.save_frame(self._node, self._names, filename, format)
 
     def export_csv(self, filename: str, *form: Any, **options: Any) -> None:
-        """Write all rows as a CSV file.
+        """Write all rows as a CSV file, a link to one filled, its rights kept.
+
+        ``read_csv`` with the same delimiter gives the rows back: the text ``NA`` as missing unless ``na_values=[]`` is given, and a
+        column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says ``str``.
 
         Parameters
         ----------

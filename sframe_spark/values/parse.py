@@ -21,6 +21,7 @@ _FLOAT = re.compile(r"[+-]?(([0-9]+\.?[0-9]*|\.[0-9]+)(e[+-]?[0-9]+)?|inf(inity)
 _HEX_FLOAT = re.compile(r"[+-]?0x[0-9a-f]+(\.[0-9a-f]*)?(p[+-]?[0-9]+)?\Z", re.IGNORECASE)
 _ARRAY = re.compile(r"\s*\[([^\]]*)\]")
 _ARRAY_SEPARATOR = re.compile(r"\s*[,;\s]\s*")
+_UNICODE = re.compile(r"u(?:(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})|(?!d[89a-f])([0-9a-f]{4}))", re.IGNORECASE)
 _ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
 
 
@@ -195,7 +196,7 @@ class _Reader:
         return value
 
     def read_quoted(self, quote: str) -> str:
-        """Read to the closing quote; a backslash takes the next character as it is or names a control character."""
+        """Read to the closing quote; a backslash takes the next character as it is, or names a control character, or any by its number."""
         self.position += 1
         characters: list[str] = []
         while self.position < len(self.text):
@@ -204,11 +205,20 @@ class _Reader:
             if character == quote:
                 return "".join(characters)
             if character == "\\" and self.position < len(self.text):
-                escaped = self.text[self.position]
-                self.position += 1
-                character = _ESCAPES.get(escaped, escaped)
+                character = self.read_escaped()
             characters.append(character)
         raise _MalformedError
+
+    def read_escaped(self) -> str:
+        """Read what comes after a backslash; halves of a surrogate pair that are alone name no character."""
+        numbered = _UNICODE.match(self.text, self.position)
+        if numbered is not None:
+            self.position = numbered.end()
+            high, low, single = numbered.groups()
+            return chr(int(single, 16)) if single else chr(0x10000 + ((int(high, 16) - 0xD800) << 10) + int(low, 16) - 0xDC00)
+        escaped = self.text[self.position]
+        self.position += 1
+        return _ESCAPES.get(escaped, escaped)
 
 
 def _bare_value(token: str) -> Any:

@@ -140,6 +140,113 @@ def test_every_value_comes_back(tmp_path_factory: Any, rows: list[tuple[Any, ...
     assert with_lists(list(back["d"])) == with_lists(dicts)
 
 
+# Everything that means something to a reader, and what may stand next to it.
+HOSTILE = st.text(
+    st.sampled_from("ab1,;|:<>\"'[]{}\\\t\n\r\x00\x0b\x0c\x1b\x1c\x7f\x85\u2028\u2029\u00a0\ufeff #-.é😀 ") | st.characters(codec="utf-8"), max_size=6
+)
+WORDS = st.sampled_from(["nan", "null", "None", "-", "[", "{", "[]", "{}", "['", "]'", "#", "\ufeff", "\ufeffx", "007", "1e5", "na", " NA"])
+# Read as missing, in quotes too, as the reference does.
+ANY_TEXT = (HOSTILE | WORDS).filter(lambda text: text != "NA")
+DELIMITERS = st.sampled_from([",", ";", "|", "\t", ":", "::", ":::", "||", "<>", ":;", ",,", ":;:", "ab", "a:a"])
+
+
+@settings(max_examples=examples(200), deadline=None)
+@given(
+    st.integers(1, 3).flatmap(lambda width: st.lists(st.lists(ANY_TEXT, min_size=width, max_size=width), min_size=1, max_size=5)),
+    DELIMITERS,
+    st.booleans(),
+)
+def test_any_text_comes_back_whatever_the_delimiter(tmp_path_factory: Any, rows: list[list[str]], delimiter: str, header: bool) -> None:
+    path = str(tmp_path_factory.getbasetemp() / "texts.csv")
+    columns = [list(column) for column in zip(*rows, strict=True)]
+    SFrame({f"X{place + 1}": SArray(column, str) for place, column in enumerate(columns)}).export_csv(path, delimiter=delimiter, header=header)
+    back, left_out = SFrame.read_csv_with_errors(path, delimiter=delimiter, header=header, column_type_hints=str)
+    assert left_out == {}
+    assert [list(back[name]) for name in back.column_names()] == columns
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.lists(ANY_TEXT.filter(bool), min_size=1, max_size=4, unique=True), DELIMITERS)
+def test_any_name_comes_back(tmp_path_factory: Any, names: list[str], delimiter: str) -> None:
+    path = str(tmp_path_factory.getbasetemp() / "names.csv")
+    SFrame({name: [1] for name in names}).export_csv(path, delimiter=delimiter)
+    back = SFrame.read_csv(path, delimiter=delimiter)
+    assert (back.column_names(), len(back)) == (sorted(names), 1)
+
+
+@settings(max_examples=examples(100), deadline=None)
+@given(st.dictionaries(HOSTILE.filter(bool), HOSTILE.filter(bool), max_size=3), st.lists(HOSTILE.filter(bool), min_size=1, max_size=3))
+def test_any_text_in_a_list_or_dict_comes_back(tmp_path_factory: Any, pairs: dict[str, str], items: list[str]) -> None:
+    path = str(tmp_path_factory.getbasetemp() / "nested.csv")
+    SFrame({"d": SArray([pairs], dict), "l": SArray([items], list)}).export_csv(path)
+    back = SFrame.read_csv(path, column_type_hints={"d": dict, "l": list})
+    assert (list(back["d"]), list(back["l"])) == ([pairs], [items])
+
+
+def test_only_what_would_not_come_back_is_in_quotes(tmp_path: Path) -> None:
+    """What the reference writes without quotes and reads as it was stays so."""
+    texts = ["{", "[1]", "{a}", "['a']", "['a]", "a[", "a]", "\ufeffx", "x\ufeff"]
+    assert exported(SFrame({"a": texts}), tmp_path) == 'a\n"{"\n[1]\n{a}\n[\'a\']\n"[\'a]"\na[\na]\n"\ufeffx"\nx\ufeff\n'
+    assert exported(SFrame({"a": ["t:", ":t", "a:b", "t"]}), tmp_path, delimiter="::") == 'a\n"t:"\n:t\na:b\nt\n'
+
+
+def test_characters_by_number_are_read_as_in_json() -> None:
+    r"""What the reference reads; half of a surrogate pair is no character."""
+    texts = [
+        r'{"a":"\u00e9"}',
+        r'{"a":"\u001b"}',
+        r'{"a":"\u0000b"}',
+        r'{"a":"\ud83d\ude00"}',
+        r'{"a":"\u12"}',
+        r'{"a":"\ud83dx"}',
+        r'{"a":"\ude00"}',
+    ]
+    assert [row["a"] for row in SArray(texts).astype(dict)] == ["é", "\x1b", "\0b", "😀", "u12", "ud83dx", "ude00"]
+
+
+def test_negative_zero_comes_back(tmp_path: Path) -> None:
+    zeros = array.array("d", [-0.0, 5.0])
+    assert exported(SFrame({"v": [zeros], "w": [{"k": zeros, "f": -0.0}]}), tmp_path) == 'v,w\n"[-0 5]","{""k"":[-0.0,5],""f"":-0.0}"\n'
+    back = SFrame.read_csv(str(tmp_path / "out.csv"))
+    assert repr(list(back["v"])) == "[array('d', [-0.0, 5.0])]"
+    assert repr(back["w"][0]["k"][0]) == "-0.0"
+
+
+def test_a_file_keeps_its_rights_when_it_is_replaced(tmp_path: Path) -> None:
+    path = tmp_path / "out.csv"
+    path.write_text("mine")
+    path.chmod(0o600)
+    SFrame({"a": [1]}).export_csv(str(path))
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == ("a\n1\n", 0o600)
+
+
+def test_a_link_stays_and_what_it_names_is_written(tmp_path: Path) -> None:
+    (tmp_path / "data").mkdir()
+    for name, there in (("old", True), ("new", False)):
+        target, link = tmp_path / "data" / name, tmp_path / f"{name}.csv"
+        if there:
+            target.write_text("before")
+        link.symlink_to(target)
+        SFrame({"a": [1]}).export_csv(str(link))
+        assert link.is_symlink() and target.read_text() == "a\n1\n"
+    assert sorted(os.listdir(tmp_path / "data")) == ["new", "old"]
+    circle = tmp_path / "circle.csv"
+    circle.symlink_to(circle)
+    with pytest.raises(StorageError, match=r"circle\.csv"):
+        SFrame({"a": [1]}).export_csv(str(circle))
+    assert circle.is_symlink()
+
+
+def test_what_is_no_file_is_not_replaced_by_one(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe.csv"
+    os.mkfifo(pipe)
+    (tmp_path / "link.csv").symlink_to(pipe)
+    for name in ("pipe.csv", "link.csv"):
+        with pytest.raises(StorageError, match="is not a regular file"):
+            SFrame({"a": [1]}).export_csv(str(tmp_path / name))
+    assert stat.S_ISFIFO(pipe.stat().st_mode) and sorted(os.listdir(tmp_path)) == ["link.csv", "pipe.csv"]
+
+
 def test_dates_come_back(tmp_path: Path) -> None:
     zone = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
     dates = [datetime.datetime(2011, 1, 2, 3, 4, 5, 600000), None, datetime.datetime(2011, 1, 2, 3, 4, 5, tzinfo=zone)]
