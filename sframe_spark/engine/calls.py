@@ -6,6 +6,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.placement import is_small
 from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.groupby import GroupBy
+from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need
@@ -35,11 +36,24 @@ def called_again(root: PlannerNode) -> set[int]:
 
 
 def needs_one_batch(root: PlannerNode) -> bool:
-    """True when a plan that is run in one pass reads results of a user's function beside those of other batches: all rows are then one batch."""
-    nodes = list(postorder([root]))
-    if not any(map(calls_python, nodes)):
-        return False
-    return not all(node.operator.is_source or node.operator.row_wise or node.operator.name in STREAMING for node in nodes)
+    """True when a plan that is run in one pass reads results of a user's function beside those of other batches: all rows are then one batch.
+
+    Not where what the function gave is remembered: it is not called for a row again then.
+    """
+    above: set[int] = set()
+    for node in postorder([root]):
+        if any(id(child) in above for child in node.inputs):
+            if not (node.operator.row_wise or node.operator.name in STREAMING):
+                return True
+            above.add(id(node))
+        elif calls_python(node) and not remembers(node):
+            above.add(id(node))
+    return False
+
+
+def remembers(node: PlannerNode) -> bool:
+    """True when all that a node's functions give is remembered while the plan runs."""
+    return all(function.memo is not None and function.memo.keeps and function.numbered for function in functions_of(node))
 
 
 def _once_itself(reader: PlannerNode, again: set[int]) -> bool:

@@ -19,6 +19,7 @@ from sframe_spark.engine.actions import Action
 from sframe_spark.engine.holders import held_below
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.placement import is_small
+from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.call_memo import MemoFullError
 from sframe_spark.operators.columns import Project, Zip, first_columns, project
@@ -182,7 +183,8 @@ def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[Plan
 
 def takes_few(root: PlannerNode) -> bool:
     """True for the first rows of something: functions are called for few rows, or it turns out that they are not."""
-    return isinstance(root.operator, SliceRows) and root.operator.stop is not None
+    operator = root.operator
+    return isinstance(operator, SliceRows) and operator.stop is not None and operator.stop <= MOST_FIRST_ROWS
 
 
 def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
