@@ -9,37 +9,46 @@ from collections.abc import Iterable
 import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.errors import ExecutionError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.interrupts import interrupts_deferred
 
 
 @attrs.define(eq=False)
 class Action:
-    """Work in flight on a node: others wait on ``done``."""
+    """Work in flight on nodes: others wait on ``done``; ``waiting`` are the threads that do."""
 
     done: threading.Event = attrs.Factory(threading.Event)
     nodes: list[PlannerNode] = attrs.Factory(list)
     thread: int = attrs.Factory(threading.get_ident)
+    waiting: set[int] = attrs.Factory(set)
 
     def wait(self) -> None:
-        """Wait until the work is done, whether it succeeded or not.
+        """Wait until the work is done, whether it succeeded or not; not at all where it would never be done without this thread."""
+        own = threading.get_ident()
+        try:
+            with GRAPH_LOCK:
+                if self.needs(own):
+                    return
+                self.waiting.add(own)
+            self.done.wait()
+        finally:
+            self.waiting.discard(own)
 
-        Raises
-        ------
-        ExecutionError
-            If the work waits for this very thread: it would never be done.
-        """
-        if self.thread == threading.get_ident():
-            raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
-        self.done.wait()
+    def needs(self, thread: int) -> bool:
+        """True when the work is that of a thread, or waits for work that is; the caller holds the lock."""
+        action: Action | None = self
+        while action is not None and action.thread != thread:
+            worker = action.thread
+            action = next((other for other in IN_FLIGHT if worker in other.waiting), None)
+        return action is not None
 
     def claim(self, nodes: Iterable[PlannerNode]) -> None:
-        """Take nodes on which nobody works; the caller holds the lock."""
+        """Take nodes, but for those on which somebody works who needs this thread; the caller holds the lock."""
         IN_FLIGHT.add(self)
         for node in nodes:
-            self.nodes.append(node)
-            node.action = self
+            if node.action is None or node.action.done.is_set():
+                self.nodes.append(node)
+                node.action = self
 
     def release(self) -> None:
         """Let the waiting threads go on, also when Ctrl-C comes in the middle."""
@@ -52,10 +61,12 @@ class Action:
         finally:
             self.done.set()
 
-    @property
-    def busy(self) -> bool:
-        """True while others have to wait."""
-        return not self.done.is_set()
+
+def awaited(nodes: Iterable[PlannerNode]) -> Action | None:
+    """The work on some nodes that this thread has to wait for; the caller holds the lock."""
+    own = threading.get_ident()
+    actions: Iterable[Action] = (node.action for node in nodes if node.action is not None)
+    return next((action for action in actions if not action.done.is_set() and not action.needs(own)), None)
 
 
 def release_those_of_other_threads() -> None:

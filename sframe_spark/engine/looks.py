@@ -15,12 +15,12 @@ from typing import TypeVar
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.actions import Action
+from sframe_spark.engine.actions import Action, awaited
 from sframe_spark.engine.holders import held_below
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
-from sframe_spark.errors import PlanInvariantError
+from sframe_spark.errors import ExecutionError, PlanInvariantError
 from sframe_spark.operators.call_memo import MemoFullError
 from sframe_spark.operators.columns import Project, Zip, first_columns, project
 from sframe_spark.operators.laws import builtin_optimizer
@@ -114,7 +114,7 @@ def look(
         try:
             with GRAPH_LOCK:
                 chosen = plan_look(root, becomes, first, tried)
-                busy = next((node.action for node in chosen.calls if node.action is not None and node.action.busy), None)
+                busy = awaited(chosen.calls)
                 if busy is None and not chosen.missing:
                     action.claim(chosen.calls)
             if busy is None and not chosen.missing:
@@ -154,7 +154,10 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Loo
     plan = optimize(graph, None, trace)
     called = called_nodes(plan, owners)
     others = [node for node in called if not (becomes and node is root)]
-    full = [node for node in others if any(memo.is_full for memo in node.calls)]
+    if any(memo.is_called for node in called for memo in node.calls):
+        raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
+    # What somebody works on who needs this thread is his to materialise.
+    full = [node for node in others if node.action is None and any(memo.is_full for memo in node.calls)]
     if full:
         return Look(plan, graph, trace, missing=topmost(root, full))
     if first:

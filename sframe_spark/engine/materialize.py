@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.actions import Action
+from sframe_spark.engine.actions import Action, awaited
 from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
@@ -46,7 +46,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
         action, busy = Action(), None
         try:
             with GRAPH_LOCK:
-                busy = node.action if node.action is not None and node.action.busy else None
+                busy = awaited([node])
                 if busy is None:
                     action.claim([node])
             if busy is None:

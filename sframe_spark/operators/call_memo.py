@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 
 import attrs
@@ -61,10 +63,13 @@ class CallMemo:
         New results are remembered: not where all results are kept in another place.
     parts
         What is known, the largest part first, so that a few more results cost no copy of all. One value: who reads it sees nothing half done.
+    callers
+        Threads that are inside the function now.
     """
 
     keeps: bool = True
     parts: tuple[Part, ...] = ()
+    callers: list[int] = attrs.Factory(list)
 
     @property
     def size(self) -> int:
@@ -81,13 +86,28 @@ class CallMemo:
         """How many rows have results."""
         return sum(part.numbers.size for part in self.parts)
 
+    @property
+    def is_called(self) -> bool:
+        """True inside the function: what it asks for cannot wait for its own result."""
+        return threading.get_ident() in self.callers
+
+    @contextlib.contextmanager
+    def calling(self) -> Iterator[None]:
+        """A block in which the function is called."""
+        own = threading.get_ident()
+        self.callers.append(own)
+        try:
+            yield
+        finally:
+            self.callers.remove(own)
+
     def knows_none(self, numbers: np.ndarray) -> bool:
         """True when none of some rows, which all differ, has results."""
         return bool((np.diff(numbers) > 0).all()) and not bool((located(self.parts, numbers)[0] >= 0).any())
 
     def sent(self) -> CallMemo:
         """The memo for those whose results are kept otherwise: a Spark task, or a materialisation."""
-        return CallMemo(False, self.parts)
+        return CallMemo(False, self.parts, self.callers)
 
     def completed(self, numbers: np.ndarray, call: Call) -> Chunk:
         """Result rows for rows given by number, in that order; the function is called for those that are not known.

@@ -147,7 +147,9 @@ class MapCycles(RunOperator):
         added: list[dict[int, Any]] = [{} for _ in self.types]
         for places in cycles:
             if places[0] in chosen:
-                for column, values in zip(added, self.function([rows[place] for place in places]), strict=True):
+                with self.function.function.calling():
+                    found = self.function([rows[place] for place in places])
+                for column, values in zip(added, found, strict=True):
                     column.update(zip(places, values, strict=True))
         return Chunk(tuple(self._encoded(i, [column[place] for place in wanted.tolist()]) for i, column in enumerate(added)), wanted.size)
 

@@ -103,7 +103,8 @@ class FlatMap(Operator):
 
     def _call(self, row: dict[str, Any]) -> list[Sequence[Any]]:
         try:
-            result = self.function.function(row)
+            with self.function.calling():
+                result = self.function.function(row)
         except Exception as error:
             raise user_error(self.function.describe(), row, error) from error
         if not isinstance(result, list):

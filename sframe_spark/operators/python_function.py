@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import pickle
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -118,15 +119,20 @@ class PythonFunction:
         append = results.append
         value: Any = None
         try:
-            if self.skip_missing:
-                for value in values:
-                    append(None if value is None else function(value))
-            else:
-                for value in values:
-                    append(function(value))
+            with self.calling():
+                if self.skip_missing:
+                    for value in values:
+                        append(None if value is None else function(value))
+                else:
+                    for value in values:
+                        append(function(value))
         except Exception as error:
             raise user_error(self.describe(), value, error) from error
         return results
+
+    def calling(self) -> contextlib.AbstractContextManager[None]:
+        """A block in which this application calls the function."""
+        return self.memo.calling() if self.memo is not None else contextlib.nullcontext()
 
     def describe(self) -> str:
         """The function's name and place, as its author knows it."""

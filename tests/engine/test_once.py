@@ -7,6 +7,7 @@ import datetime as dt
 import os
 import random
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -361,3 +362,58 @@ def test_date_times_of_functions_keep_their_offsets() -> None:
     late = SArray(range(ROWS)).apply(lambda place: zoned[0] if place > 200 else naive[0], dtype=dt.datetime)
     with pytest.raises(TypeError, match="has an offset from UTC, and those of the first rows have none"):
         list(late)
+
+
+def test_functions_that_look_at_other_columns_of_the_same_look() -> None:
+    calls = Calls()
+    c = SArray(range(5)).apply(calls, dtype=float)
+    for look in (lambda: c[0], lambda: max(c.head(2)), lambda: c.max()):
+        d = SArray(range(5)).apply(lambda value, look=look: value + look(), dtype=float)
+        sf = SFrame({"c": c, "d": d})
+        assert str(sf.head(2)) and [row["d"] for row in sf] == [value + look() for value in range(5)]
+    assert set(calls.counts.values()) == {1}
+
+
+def test_functions_that_look_at_each_other_are_told_so() -> None:
+    holder: list[SArray] = []
+    b = SArray(range(5)).apply(lambda value: holder[0][4], dtype=float)
+    c = SArray(range(5)).apply(lambda value: b[value], dtype=float)
+    holder.append(c)
+    for work in (lambda: b[1], lambda: list(c), lambda: str(SFrame({"b": b, "c": c}))):
+        with pytest.raises(RuntimeError, match="looks at its own results"):
+            work()
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_threads_whose_functions_look_at_each_others_columns_do_not_wait_for_each_other(first: int) -> None:
+    inside = [threading.Event(), threading.Event()]
+
+    def meet(own: int) -> None:
+        # Both threads are inside a function, and one asks a moment before the other.
+        inside[own].set()
+        inside[1 - own].wait(5)
+        if own != first:
+            time.sleep(0.3)
+
+    def of_a(value: int) -> float:
+        meet(0)
+        return value + c[0]
+
+    def of_d(value: int) -> float:
+        meet(1)
+        return value + a[0]
+
+    c = SArray(range(5)).apply(lambda value: value + random.random(), dtype=float)
+    a = SArray(range(5)).apply(of_a, dtype=float)
+    d = SArray(range(5)).apply(of_d, dtype=float)
+    sf = SFrame({"c": c, "d": d})
+    found: dict[str, Any] = {}
+    works = {"a": lambda: list(a.head(2)), "d": lambda: [(row["c"], row["d"]) for row in sf.head(2)]}
+    threads = [threading.Thread(target=lambda name=name, work=work: found.update({name: work()}), daemon=True) for name, work in works.items()]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert found.keys() == works.keys()
+    assert found["a"] == list(a)[:2] == [c[0], 1 + c[0]]
+    assert found["d"] == list(zip(c, d, strict=True))[:2] and found["d"][1][1] == 1 + a[0]
