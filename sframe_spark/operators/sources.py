@@ -232,6 +232,7 @@ class SegmentSource(Source):
     def as_read(self) -> SegmentSource:
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
         from sframe_spark.storage.listing import sizes_below
+        from sframe_spark.storage.load import with_saved_checksums
 
         manifest = self.manifest
         if normalised(manifest.directory) != manifest.directory:
@@ -243,7 +244,7 @@ class SegmentSource(Source):
         if not all(0 <= position < len(manifest.types) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
         _check_range(self.start, self.stop, manifest.rows)
-        return attrs.evolve(self, manifest=manifest.with_order(NO_RECORDED_ORDER))
+        return attrs.evolve(self, manifest=with_saved_checksums(manifest.with_order(NO_RECORDED_ORDER)))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
+import attrs
+
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.commit import check_files
@@ -51,6 +53,20 @@ def read_manifest(location: str, verify: bool = False) -> Manifest:
     if verify and not is_sealed(text):
         raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
     return manifest
+
+
+def with_saved_checksums(manifest: Manifest) -> Manifest:
+    """Return a manifest that a plan's text gave, with the check sums of parts of files, which no text holds, of what is saved in its directory."""
+    try:
+        saved = read_manifest(manifest.directory)
+    except StorageError:
+        # Files of others have no manifest: their footers are checked as such.
+        return manifest
+    if saved.types != manifest.types or saved.column_names_in_files != manifest.column_names_in_files:
+        return manifest
+    known = {entry: entry for entry in saved.segments}
+    pairs = [(entry, known.get(entry, entry)) for entry in manifest.segments]
+    return attrs.evolve(manifest, segments=tuple(attrs.evolve(entry, tail=found.tail, pages=found.pages) for entry, found in pairs))
 
 
 def _manifest_text(location: str) -> str:
