@@ -16,6 +16,7 @@ from sframe_spark.operators.sources import memory_source, source_of
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.from_arrow import arrow_column_type, normalize
+from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
 
@@ -125,7 +126,8 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
     """SArrays side by side, or values as one column ``X1``."""
     from sframe_spark.api.sarray import SArray
 
-    items = data if isinstance(data, list) or hasattr(data, "dtype") else list(data)
+    given = isinstance(data, list) or hasattr(data, "dtype")
+    items: Any = data if given else [item if isinstance(item, SArray) else taken(item) for item in data]
     if isinstance(items, list) and not items:
         return memory_source([], [], 0), []
     if isinstance(items, list) and all(isinstance(item, SArray) for item in items):

@@ -22,7 +22,7 @@ from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.elementwise import apply_lambda
-from sframe_spark.operators.flat_map import flat_map, rows_as_chunk
+from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, taken_rows
 from sframe_spark.operators.python_function import describe_function
 from sframe_spark.operators.rows import filter_by_mask, slice_rows
 from sframe_spark.operators.user_calls import remember_first
@@ -190,7 +190,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
                 raise user_error(describe_function(fn), row, error) from error
             if not isinstance(rows, list):
                 raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
-            first.append(rows)
+            first.append(taken_rows(rows))
         samples = [item for rows in first for item in rows]
         if not samples:
             raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")

@@ -27,6 +27,7 @@ from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
+from sframe_spark.values.taken import taken_each
 
 
 @attrs.frozen
@@ -67,7 +68,7 @@ class CycleFunction:
         for name, values in zip(self.columns, lists, strict=True):
             if not isinstance(values, (list, tuple)) or len(values) != len(rows):
                 raise error_like(TypeError, self._complaint(name, values, len(rows)), row=rows[:10])
-        return [list(values or ()) for values in lists]
+        return [taken_each(values or ()) for values in lists]
 
     def _complaint(self, name: str, values: Any, rows: int) -> str:
         wanted = "a list" if self.single else f"a dict with a list under {name!r}"

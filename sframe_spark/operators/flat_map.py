@@ -22,6 +22,7 @@ from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
+from sframe_spark.values.taken import taken_each
 
 
 @register
@@ -117,7 +118,7 @@ class FlatMap(Operator):
                     f"{self.function.describe()} returned {item!r} as a row: each row must be a list of {len(self.types)} value(s)",
                     row=row,
                 )
-        return result
+        return taken_rows(result)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """``mapInArrow`` with the row's key and the place within its results as the key."""
@@ -134,6 +135,20 @@ class FlatMap(Operator):
     def describe(self) -> str:
         """The function's place."""
         return self.function.describe()
+
+
+def taken_rows(rows: Sequence[Any]) -> list[Any]:
+    """What a function returned as rows, as it is now: the function may change it in its next call.
+
+    Examples
+    --------
+    >>> row = ["a", [1]]
+    >>> rows = taken_rows([row])
+    >>> row[1].append(2)
+    >>> rows
+    [['a', [1]]]
+    """
+    return [taken_each(row) if isinstance(row, (list, tuple)) else row for row in rows]
 
 
 def rows_as_chunk(rows: Sequence[Sequence[Any]], types: Sequence[ColumnType]) -> Chunk:

@@ -17,9 +17,10 @@ from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.user_errors import error_like, shown, user_error
 from sframe_spark.operators.worker import load_function, pack_function
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.types import ARRAY_KIND, DATETIME, LIST_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
+from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
 from sframe_spark.values.text import brief
 
 
@@ -81,15 +82,11 @@ class PythonFunction:
 
     def _called(self, arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
         lists = [decode(scalar_array(a, rows) if isinstance(a, pa.Scalar) else a, t) for a, t in zip(arguments, types, strict=True)]
-        results = self._call(self._keeping() if self.result.kind in (LIST_KIND, ARRAY_KIND) else self.function, self._values(lists, rows))
+        results = self._call(self._values(lists, rows))
         try:
             return encode(results, self.result)
         except (TypeError, ValueError, OverflowError, pa.ArrowException):
             raise self._misfit(results, self._values(lists, rows)) from None
-
-    def _keeping(self) -> Callable[[Any], Any]:
-        function = self.function
-        return lambda value: kept(function(value))
 
     def _values(self, lists: Sequence[list[Any]], rows: int) -> Iterator[Any]:
         """What the function is called with, row by row."""
@@ -114,13 +111,18 @@ class PythonFunction:
                 return error_like(TypeError, message, row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
-    def _call(self, function: Callable[[Any], Any], values: Any) -> list[Any]:
+    def _call(self, values: Any) -> list[Any]:
         results: list[Any] = []
-        append = results.append
+        append, function, skip_missing = results.append, self.function, self.skip_missing
+        take = _TAKERS.get(self.result.kind)
         value: Any = None
         try:
             with self.calling():
-                if self.skip_missing:
+                if take is not None:
+                    for value in values:
+                        result = None if skip_missing and value is None else function(value)
+                        append(result if type(result) in UNCHANGING else take(result))
+                elif skip_missing:
                     for value in values:
                         append(None if value is None else function(value))
                 else:
@@ -144,14 +146,20 @@ def _unpacked(packed: tuple[Any, ...], *rest: Any) -> PythonFunction:
 
 
 def kept(result: Any) -> Any:
-    """A result as it can be looked at more than once: what can be gone through only once, such as a generator, becomes a list.
+    """A result as it can be looked at more than once, whatever is called next.
+
+    What can be gone through only once, such as a generator, becomes a list; what can be changed is copied.
 
     Examples
     --------
     >>> kept(map(str, [1, 2])), kept((3, 4))
     (['1', '2'], (3, 4))
     """
-    return list(result) if hasattr(type(result), "__next__") else result
+    return taken_each(result) if hasattr(type(result), "__next__") else taken(result)
+
+
+# How results of columns are taken that may be of objects which the function changes and returns again.
+_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: kept, ARRAY_KIND: kept, DICT_KIND: taken, STR_KIND: taken_as_text}
 
 
 class Truth:

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.values.taken import taken_each
 
 # One of ``list[Any] | np.ndarray | pa.Array``; Arrow comes without types, so a checker learns nothing from the union.
 Source = Any
@@ -43,7 +44,8 @@ def simplify(values: Any) -> Source:
         return values
     if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
         raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
-    return list(values)
+    # What gives its values one by one may change the one it gave and give it again.
+    return list(values) if isinstance(values, tuple) else taken_each(values)
 
 
 def _from_pandas(values: Any) -> Any:
