@@ -29,6 +29,7 @@ from sframe_spark.values.temporal import datetime_text
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
+UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
 ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
 
 
@@ -112,7 +113,10 @@ class CsvFormat:
     def _needs_quotes(self, text: str) -> bool:
         if not text or text[0].isspace() or text[-1].isspace():
             return True
-        if _is_open_bracket(text) or text[0] == BYTE_ORDER_MARK or self._ends_early(text):
+        if text[0] in UNUSUAL_STARTS and (text[0] == BYTE_ORDER_MARK or _is_open_bracket(text)):
+            return True
+        # Of one character, a mark is never there in part.
+        if (len(self.delimiter) > 1 or len(self.line_terminator) > 1) and self._ends_early(text):
             return True
         special = (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r", "\t", "\\", self.escape_char)
         return any(mark in text for mark in special if mark)
@@ -140,9 +144,7 @@ class CsvFormat:
 
 
 def _is_open_bracket(text: str) -> bool:
-    """True if a text starts as a list or dict does that may end in a later field, so that the reader would take the fields up to there for one."""
-    if text[0] not in "[{":
-        return False
+    """True if the list or dict that a text starts may end in a later field, so that the reader would take all up to there for one."""
     closing = closing_bracket(text, 0)
     # A later field may also close a quote in this one.
     return not closing or any(closing_bracket(text + quote, 0) != closing for quote in "'\"")
