@@ -26,19 +26,20 @@ def require_sound_pages(root: PlannerNode) -> None:
         If a file is missing, damaged or another one.
     """
     checks = [check for node in postorder([root]) if isinstance(node.operator, STORED_ROWS) for check in page_checks(scanned(node.operator))]
-    if stored_bytes(checks) <= CHECKED_HERE:
+    if not are_much(checks):
         return
     due = due_checks(checks)
-    if stored_bytes([check for _, check in due]) <= CHECKED_HERE:
+    if not are_much([check for _, check in due]):
         return
     run_tasks([check.run for _, check in due], "checking page headers")
     for file, check in due:
         check.done_elsewhere(file)
 
 
-def stored_bytes(checks: list[PageCheck]) -> int:
-    """About how many bytes the files of some checks have."""
-    return sum(check.entry.size or 0 for check in checks)
+def are_much(checks: list[PageCheck]) -> bool:
+    """True when the files of some checks have more bytes than are checked here, or nobody knows how many."""
+    known = [check.entry.size for check in checks if check.entry.size is not None]
+    return len(known) < len(checks) or sum(known) > CHECKED_HERE
 
 
 def due_checks(checks: list[PageCheck]) -> list[tuple[Identity, PageCheck]]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import StorageError, travelling
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.encode import recode
 from sframe_spark.values.from_arrow import normalize
@@ -40,6 +40,7 @@ _KINDS: dict[str, frozenset[str]] = {
 _NAMES = {physical: name for name, physical in PHYSICAL_TYPES.items()}
 
 
+@travelling
 class UnknownColumnTypeError(StorageError):
     """A text names a column type that does not exist; the columns of this version are all known."""
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from sframe_spark.errors import SFrameError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.content import damage_in
+from sframe_spark.storage.listing import sizes_below
 from sframe_spark.storage.load import read_manifest
 
 WHOLE, DAMAGED = 0, 1
@@ -36,6 +37,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
         show(" ".join(str(problem).split()))
     if problems:
         return DAMAGED
-    size = sum(entry.size or 0 for entry in manifest.segments)
+    sizes = sizes_below(manifest.directory)
+    size = sum(sizes[entry.file] for entry in manifest.segments)
     show(f"{manifest.directory}: ok, {manifest.rows:,} rows, {len(manifest.segments):,} files, {size:,} bytes")
     return WHOLE
