@@ -15,6 +15,7 @@ from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, fits_driver, 
 from sframe_spark.engine.calls import called_again, needs_one_batch
 from sframe_spark.engine.datasets import new_dataset, write_chunk, write_chunks, write_query
 from sframe_spark.engine.dispatch import run_tasks
+from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import require_owned
 from sframe_spark.engine.matches import with_counted_rows
 from sframe_spark.engine.options import MaterializeOptions
@@ -46,7 +47,7 @@ from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.graph import consumers, postorder, rebuild, sizes_of
+from sframe_spark.planner.graph import consumers, postorder, private_copy, rebuild, sizes_of
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
@@ -112,6 +113,9 @@ class Executor:
 
     def _with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
+        with GRAPH_LOCK:
+            # Nodes of users' graphs that no law has changed are part of the plan, and others may splice them meanwhile.
+            root = private_copy(root)
         with asking_again(root, self.options.directory):
             try:
                 return run(root)

@@ -56,6 +56,17 @@ def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) ->
     return values[id(root)]
 
 
+def private_copy(root: PlannerNode) -> PlannerNode:
+    """Copy of the graph of which nobody else holds a node: what other threads splice does not change it while it runs."""
+
+    def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+        same = PlannerNode(node.operator, inputs, node.facts)
+        same.known, same.names = node.known, node.names
+        return same
+
+    return fold([root], copy)[id(root)]
+
+
 def consumers(roots: Sequence[PlannerNode]) -> dict[int, list[PlannerNode]]:
     """Nodes that read each node, keyed by ``id(node)``; a node reading another twice is listed twice."""
     result: dict[int, list[PlannerNode]] = {}
