@@ -100,7 +100,7 @@ def test_the_recorded_order_is_used(saved: str, everything_on_spark: None) -> No
 def test_a_point_and_a_range_open_one_segment(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     original = reader.opened
-    monkeypatch.setattr(reader, "opened", lambda location, *rest: opened.append(location) or original(location, *rest))
+    monkeypatch.setattr(reader, "opened", lambda location, *rest, **named: opened.append(location) or original(location, *rest, **named))
     sf = tc.load_sframe(saved)
     assert [row["v"] for row in sf[sf["t"] == at(603, -5)]] == [603, 604]
     assert len(set(opened)) == 1

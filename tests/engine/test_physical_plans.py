@@ -186,7 +186,7 @@ def test_what_spark_has_to_do(case: Case, other: bool, places: dict[str, str]) -
 def test_the_head_of_a_frame_in_order_opens_one_segment(places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
     opened: list[str] = []
     original = reader.opened
-    monkeypatch.setattr(reader, "opened", lambda location, *rest: opened.append(location) or original(location, *rest))
+    monkeypatch.setattr(reader, "opened", lambda location, *rest, **named: opened.append(location) or original(location, *rest, **named))
     frame = tc.load_sframe(places["by_time"])
     assert [row["t"] for row in frame.sort("t").head(4)] == [0, 0, 0, 1]
     assert len(set(opened)) == 1
