@@ -9,6 +9,8 @@ import random
 import signal
 import threading
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -36,6 +38,20 @@ def is_whole(frame: SFrame, rows: int = 50) -> bool:
     """Say whether a frame is one that `frame_of` makes."""
     values = list(frame["a"])
     return len(set(values)) == 1 and list(frame["b"]) == list(range(rows)) and len(values) == rows
+
+
+def is_interrupted(action: Callable[[], object], seconds: float) -> bool:
+    """Whether Ctrl-C after some seconds ended an action; it may come too late."""
+    timer = threading.Timer(seconds, os.kill, (os.getpid(), signal.SIGINT))
+    try:
+        try:
+            timer.start()
+            action()
+        finally:
+            timer.join()
+    except KeyboardInterrupt:
+        return True
+    return False
 
 
 @amounts
@@ -97,15 +113,7 @@ def test_interrupts_on_the_driver(tmp_path: Path, promise: Any, amount: int) -> 
         cycle(target, 1)
         usual = time.perf_counter() - started
         for turn in range(tries):
-            timer = threading.Timer(chosen.random() * usual, os.kill, (os.getpid(), signal.SIGINT))
-            try:
-                try:
-                    timer.start()
-                    cycle(target, turn)
-                finally:
-                    timer.join()
-            except KeyboardInterrupt:
-                interrupted += 1
+            interrupted += is_interrupted(partial(cycle, target, turn), chosen.random() * usual)
             assert is_whole(load_sframe(target)), "not whole"
             cycle(target, turn)
             gc.collect()
@@ -230,15 +238,7 @@ def test_interrupts_on_spark(tmp_path: Path, promise: Any, spark: Any, amount: i
         cycle(target, 1)
         usual = time.perf_counter() - started
         for turn in range(tries):
-            timer = threading.Timer(chosen.random() * usual, os.kill, (os.getpid(), signal.SIGINT))
-            try:
-                try:
-                    timer.start()
-                    cycle(target, turn)
-                finally:
-                    timer.join()
-            except KeyboardInterrupt:
-                pass
+            is_interrupted(partial(cycle, target, turn), chosen.random() * usual)
             broken += [] if is_whole(load_sframe(target)) else ["not whole"]
             cycle(target, turn)
             gc.collect()
