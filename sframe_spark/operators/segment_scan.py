@@ -27,7 +27,7 @@ KEY_MASK = (1 << KEY_BITS) - 1
 def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
     """A scan of only the segments that intersect the row range, filtered on the key where the range cuts a segment."""
     chosen = segments_in_range(source)
-    files = tuple((entry.file, entry.size, entry.checksum) for _, entry in chosen)
+    files = tuple((entry.file, entry.size, entry.tail) for _, entry in chosen)
     key = ("segments", source.manifest.directory, source.positions, source.start, source.stop, files)
     return context.open_source(key, lambda: open_scan(source, chosen, context))
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import io
 import zlib
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 import attrs
 import pyarrow as pa
@@ -14,65 +12,20 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import StorageError
 from sframe_spark.session.build import available_cores
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.pages import end_of_pages, header_checksums
+from sframe_spark.storage.pages import MAGIC, end_of_pages, is_gapless, page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, file_column
+from sframe_spark.storage.thrift import BrokenThrift
 
 BLOCK_BYTES = 4 * 1024 * 1024
-# Page headers are short: they go to the system with the pages behind them.
-WRITE_BYTES = 256 * 1024
 
 
-class ChecksummedFile(io.RawIOBase):
-    """A new file that knows its check sum as it is written, so that nobody has to read it for that.
-
-    Parameters
-    ----------
-    location
-        Its path; a file of that name is an error.
-    """
-
-    def __init__(self, location: str) -> None:
-        super().__init__()
-        self._file = open(location, "xb", buffering=WRITE_BYTES)  # noqa: SIM115  # closed by close()
-        self._value = 0
-        self._length = 0
-
-    def write(self, data: Any) -> int:
-        """Append bytes."""
-        length = memoryview(data).nbytes
-        self._value = zlib.crc32(data, self._value)
-        self._length += length
-        self._file.write(data)
-        return length
-
-    def writable(self) -> bool:
-        """Say that it can be written."""
-        return True
-
-    def tell(self) -> int:
-        """Return how many bytes were written."""
-        return self._length
-
-    def flush(self) -> None:
-        """Pass what was written on to the system."""
-        if not self._file.closed:
-            self._file.flush()
-
-    def close(self) -> None:
-        """Finish the file."""
-        self._file.close()
-        super().close()
-
-    @property
-    def checksum(self) -> str:
-        """Check sum of what was written."""
-        return f"crc32:{self._value:08x}"
-
-
-def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMetaData | None = None) -> SegmentEntry:
+def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMetaData | None = None, with_pages: bool = False) -> SegmentEntry:
     """Return the entry of a file with the check sums of its footer and of the page headers of its columns and of its key.
+
+    With the check sums that pages carry these cover every byte. The whole file gets one only where some page carries none.
 
     Parameters
     ----------
@@ -84,14 +37,28 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
         How many columns it has, besides the key.
     metadata
         Its footer; None when it was not read yet.
+    with_pages
+        Whether to compare the data of pages with the check sums in their headers.
+
+    Raises
+    ------
+    BrokenPages
+        If pages are not where they should be, or have other check sums.
     """
     with pa.memory_map(location) as source:
         footer = pq.read_metadata(source) if metadata is None else metadata
         content = memoryview(source.read_buffer())
         end = end_of_pages(footer)
-        found = header_checksums(content, footer)
-        pages = tuple(found[name] for name in (*map(file_column, range(columns)), KEY_NAME))
-        return attrs.evolve(entry, size=len(content), tail=(len(content) - end, zlib.crc32(content[end:])), pages=pages)
+        headers = page_headers(content, footer, with_pages=with_pages)
+        pages = tuple(headers.sums[name] for name in (*map(file_column, range(columns)), KEY_NAME))
+        covered = headers.complete and is_gapless(footer)
+        return attrs.evolve(
+            entry,
+            size=len(content),
+            tail=(len(content) - end, zlib.crc32(content[end:])),
+            pages=pages,
+            checksum=entry.checksum if covered or entry.checksum is not None else checksum_of(location),
+        )
 
 
 def with_checksums(manifest: Manifest) -> Manifest:
@@ -100,9 +67,9 @@ def with_checksums(manifest: Manifest) -> Manifest:
     Raises
     ------
     StorageError
-        If a file is not what its check sum, from an older version of this package, says.
+        If a file is not what its check sum as a whole says, where it has one.
     """
-    missing = [place for place, entry in enumerate(manifest.segments) if entry.rows and None in (entry.checksum, entry.tail, entry.pages)]
+    missing = [place for place, entry in enumerate(manifest.segments) if entry.rows and None in (entry.tail, entry.pages)]
     if not missing or not manifest.has_key:
         return manifest
     segments = list(manifest.segments)
@@ -114,30 +81,51 @@ def with_checksums(manifest: Manifest) -> Manifest:
 
 def _completed(manifest: Manifest, entry: SegmentEntry) -> SegmentEntry:
     location = join(manifest.directory, entry.file)
-    found = checksum_of(location)
-    if entry.checksum not in (None, found):
-        raise StorageError(f"{location} is damaged: check sum {found}, not {entry.checksum}; restore it from a copy")
+    check_whole(location, entry)
     with telling("read", location):
-        return sealed(attrs.evolve(entry, checksum=found), location, len(manifest.types))
+        return sealed(entry, location, len(manifest.types))
+
+
+def check_whole(location: str, entry: SegmentEntry) -> None:
+    """Compare the check sum of a whole file, where its entry has one.
+
+    Raises
+    ------
+    StorageError
+        If it is another one.
+    """
+    found = None if entry.checksum is None else checksum_of(location)
+    if found != entry.checksum:
+        raise StorageError(f"{location} is damaged: check sum {found}, not {entry.checksum}; restore it from a copy")
+
+
+def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
+    """Compare every byte of a file with the check sums that its entry has; nothing decodes any before that.
+
+    Raises
+    ------
+    StorageError
+        If it is damaged or another file, or if there is no check sum for some of its bytes.
+    """
+    check_whole(location, entry)
+    # The footer first: pyarrow may end the process over a damaged one.
+    footer = footer_of(location, entry.size, entry.tail)
+    with telling("read", location), open(location, "rb") as source:
+        start = source.read(len(MAGIC))
+    try:
+        again = sealed(entry, location, columns, footer.metadata, with_pages=True)
+    except (BrokenThrift, KeyError) as error:
+        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    if start != MAGIC or (again.tail, again.pages) != (entry.tail, entry.pages):
+        raise StorageError(f"{location} is damaged: the check sums of its footer or page headers are others; restore it from a copy")
+    if again.checksum != entry.checksum:
+        raise StorageError(f"{location} cannot be verified: some of its pages have no check sums; load the frame and save it again")
 
 
 def checksum_of(location: str) -> str:
     """Return the check sum of a file: ``crc32:`` and eight hexadecimal digits."""
-    with telling("read", location), open(location, "rb") as source:
-        return _pump(source, None)
-
-
-def copy_with_checksum(source: str, target: str) -> str:
-    """Copy a file and return its check sum."""
-    with telling("read", source), open(source, "rb") as reading, telling("write", target), open(target, "xb") as writing:
-        return _pump(reading, writing)
-
-
-def _pump(source: Any, sink: Any) -> str:
-    """Read a stream to its end, write it to the sink if there is one, and return the check sum."""
     value = 0
-    while block := source.read(BLOCK_BYTES):
-        value = zlib.crc32(block, value)
-        if sink is not None:
-            sink.write(block)
+    with telling("read", location), open(location, "rb") as source:
+        while block := source.read(BLOCK_BYTES):
+            value = zlib.crc32(block, value)
     return f"crc32:{value:08x}"

@@ -11,14 +11,13 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.session.build import available_cores
-from sframe_spark.storage.checksums import checksum_of, sealed
+from sframe_spark.storage.checksums import check_bytes
 from sframe_spark.storage.commit import check_file
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.listing import sizes_below
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform
-from sframe_spark.storage.thrift import BrokenThrift
 
 BATCH_ROWS = 65_536
 
@@ -60,25 +59,16 @@ def _damage(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -
 
 
 def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
-    """Compare the check sum of the whole file; nothing interprets its bytes before that."""
     location = join(manifest.directory, entry.file)
-    if None in (entry.checksum, entry.tail, entry.pages, entry.size):
+    if None in (entry.tail, entry.pages, entry.size):
         raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
-    found = checksum_of(location)
-    if found != entry.checksum:
-        raise StorageError(f"{location} is damaged: check sum {found}, not {entry.checksum}; restore it from a copy")
+    check_bytes(location, entry, len(manifest.types))
 
 
 def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
-    """Compare the check sums inside the file, and decode all rows: a file may have been damaged in memory, before it was written."""
+    """Decode all rows: a file may have been damaged in memory, before it was written."""
     location = join(manifest.directory, entry.file)
-    try:
-        again = sealed(entry, location, len(manifest.types))
-        if (again.tail, again.pages) != (entry.tail, entry.pages):
-            raise StorageError(f"{location} is damaged: the check sums of its footer or page headers are others; restore it from a copy")
-        rows = _decoded(manifest, entry, location)
-    except (BrokenThrift, KeyError) as error:
-        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    rows = _decoded(manifest, entry, location)
     if rows != entry.rows:
         raise StorageError(f"{location} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
 

@@ -19,7 +19,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.foreign_footer import check_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
-from sframe_spark.storage.pages import header_checksums
+from sframe_spark.storage.pages import page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 from sframe_spark.storage.sound import SOUND_COLUMNS, Identity
@@ -192,7 +192,7 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
         return
     with telling("read", location), pa.memory_map(location) as source:
         try:
-            found = header_checksums(memoryview(source.read_buffer()), footer.metadata, wanted)
+            found = page_headers(memoryview(source.read_buffer()), footer.metadata, wanted).sums
         except BrokenThrift as error:
             raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     for name in wanted:

@@ -98,7 +98,7 @@ class SegmentEntry:
     columns
         What is known about each column.
     checksum
-        Check sum of the whole file, ``crc32:`` and eight hexadecimal digits; None when it was not computed.
+        Check sum of the whole file, ``crc32:`` and eight hexadecimal digits; None where its footer, page headers and pages have all there is to tell.
     size
         Length of the file in bytes; None when unknown.
     first_position

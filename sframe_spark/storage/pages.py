@@ -6,15 +6,18 @@ each; the place of the first of a column follows from the footer, and that of ea
 
 from __future__ import annotations
 
+import itertools
 import zlib
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from typing import Any
 
+import attrs
 import pyarrow.parquet as pq
 
 from sframe_spark.storage.thrift import INTEGERS, BrokenThrift, signed, skipped
 
-_COMPRESSED_SIZE = 3
+MAGIC = b"PAR1"
+_COMPRESSED_SIZE, _CHECKSUM = 3, 4
 # Headers with longer bounds in them are looked at again with more room.
 USUAL_HEADER = 256
 
@@ -23,14 +26,35 @@ class BrokenPages(BrokenThrift):
     """The pages of a column are not where the footer says."""
 
 
+@attrs.frozen
+class PageHeaders:
+    """What the headers of a file's pages say.
+
+    Parameters
+    ----------
+    sums
+        Check sum of all page headers of each column, in order of row groups, by the name of the column.
+    complete
+        Whether every page has a check sum of its own data in its header.
+    """
+
+    sums: dict[str, int]
+    complete: bool
+
+
 def end_of_pages(metadata: pq.FileMetaData) -> int:
     """Return where the last page of a file ends."""
-    chunks = (_chunk_range(metadata.row_group(group).column(column)) for group, column in _all_chunks(metadata))
-    return max((end for _, end in chunks), default=len(b"PAR1"))
+    return max((end for _, end in _chunk_ranges(metadata)), default=len(MAGIC))
 
 
-def header_checksums(content: Any, metadata: pq.FileMetaData, wanted: Collection[str] | None = None) -> dict[str, int]:
-    """Return the check sum of all page headers of each column, in order of row groups.
+def is_gapless(metadata: pq.FileMetaData) -> bool:
+    """Say whether there is nothing but pages between the four letters at the start of a file and the end of its last page."""
+    ranges = sorted(_chunk_ranges(metadata))
+    return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *ranges]))
+
+
+def page_headers(content: Any, metadata: pq.FileMetaData, wanted: Collection[str] | None = None, with_pages: bool = False) -> PageHeaders:
+    """Return what is to be known of the page headers of some columns.
 
     Parameters
     ----------
@@ -40,23 +64,30 @@ def header_checksums(content: Any, metadata: pq.FileMetaData, wanted: Collection
         Its footer.
     wanted
         Names of the columns; None for all.
+    with_pages
+        Whether to compare the data of pages with the check sums in their headers.
 
     Raises
     ------
     BrokenPages
-        If headers make no sense.
+        If headers make no sense, or the data of a page have another check sum.
     """
     names = column_names(metadata)
     places = [(place, name) for place, name in enumerate(names) if wanted is None or name in wanted]
     found: dict[str, int] = dict.fromkeys((name for _, name in places), 0)
+    complete = True
     for group in range(metadata.num_row_groups):
         chunks = metadata.row_group(group)
         for place, name in places:
             start, end = _chunk_range(chunks.column(place))
             if not 0 < start <= end <= len(content):
                 raise BrokenPages(f"column {name} is said to be at {start}")
-            found[name] = _add_headers(content, start, end, found[name])
-    return found
+            for header, data, stop, checksum in _pages(content, start, end):
+                found[name] = zlib.crc32(content[header:data], found[name])
+                complete = complete and checksum is not None
+                if with_pages and checksum not in (None, zlib.crc32(content[data:stop])):
+                    raise BrokenPages(f"column {name} has a page of another check sum than its header says")
+    return PageHeaders(found, complete)
 
 
 def column_names(metadata: pq.FileMetaData) -> list[str]:
@@ -65,8 +96,10 @@ def column_names(metadata: pq.FileMetaData) -> list[str]:
     return [schema.column(place).path.partition(".")[0] for place in range(len(schema))]
 
 
-def _all_chunks(metadata: pq.FileMetaData) -> list[tuple[int, int]]:
-    return [(group, column) for group in range(metadata.num_row_groups) for column in range(metadata.num_columns)]
+def _chunk_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[int, int]]:
+    for group in range(metadata.num_row_groups):
+        chunks = metadata.row_group(group)
+        yield from (_chunk_range(chunks.column(column)) for column in range(metadata.num_columns))
 
 
 def _chunk_range(chunk: Any) -> tuple[int, int]:
@@ -76,19 +109,21 @@ def _chunk_range(chunk: Any) -> tuple[int, int]:
     return start, start + chunk.total_compressed_size
 
 
-def _add_headers(content: Any, start: int, end: int, value: int) -> int:
-    """Go from header to header of a column's pages, and add each to a check sum."""
+def _pages(content: Any, start: int, end: int) -> Iterator[tuple[int, int, int, int | None]]:
+    """Yield for each page of a column where its header starts, where its data start and end, and the check sum of these in the header."""
     while start < end:
-        length, size = _header(content, start, end)
-        value = zlib.crc32(content[start : start + length], value)
-        start += length + size
+        length, size, checksum = _header(content, start, end)
+        stop = start + length + size
+        if stop > end:
+            break
+        yield start, start + length, stop, checksum
+        start = stop
     if start != end:
         raise BrokenPages("page headers are damaged")
-    return value
 
 
-def _header(content: Any, start: int, end: int) -> tuple[int, int]:
-    """Return how long the header of a page is, and how long the page behind it."""
+def _header(content: Any, start: int, end: int) -> tuple[int, int, int | None]:
+    """Return how long the header of a page is, how long the page behind it, and its check sum if the header has it."""
     window = USUAL_HEADER
     while True:
         # Looking at bytes that were copied out is several times faster than at those of a mapped file.
@@ -101,18 +136,21 @@ def _header(content: Any, start: int, end: int) -> tuple[int, int]:
             window *= 16
 
 
-def _parsed_header(header: bytes) -> tuple[int, int]:
-    field, size, at = 0, -1, 0
+def _parsed_header(header: bytes) -> tuple[int, int, int | None]:
+    field, at = 0, 0
+    found: dict[int, int] = {}
     while kind := header[at]:
         at += 1
         if kind >> 4:
             field += kind >> 4
         else:
             field, at = signed(header, at)
-        if field == _COMPRESSED_SIZE and kind & 15 in INTEGERS:
-            size, at = signed(header, at)
+        if field in (_COMPRESSED_SIZE, _CHECKSUM) and kind & 15 in INTEGERS:
+            found[field], at = signed(header, at)
         else:
             at = skipped(header, at, kind & 15)
+    size, checksum = found.get(_COMPRESSED_SIZE, -1), found.get(_CHECKSUM)
     if size < 0:
         raise BrokenPages("a page has no length")
-    return at + 1, size
+    # Thrift has no unsigned numbers.
+    return at + 1, size, None if checksum is None else checksum & 0xFFFFFFFF

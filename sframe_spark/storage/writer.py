@@ -23,7 +23,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.storage.checksums import ChecksummedFile, sealed
+from sframe_spark.storage.checksums import sealed
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import bounds_of, column_chunks, leaf_places
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, SegmentEntry
@@ -39,6 +39,8 @@ DICTIONARY_SAMPLE = 16_384
 # A page for every 20,000 rows, as usual, costs more than it gives: row groups are read from their start. Older versions of pyarrow cannot choose.
 PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
 DICTIONARY_SHARE = 0.5
+# Page headers are short: they go to the system with the pages behind them.
+WRITE_BYTES = 256 * 1024
 
 
 class SegmentWriter:
@@ -146,7 +148,7 @@ class SegmentWriter:
         """Return the Parquet writer, created with the first rows because the encodings depend on them."""
         if self._parquet is None:
             os.makedirs(self._directory, exist_ok=True)
-            self._sink = ChecksummedFile(self._location)
+            self._sink = open(self._location, "xb", buffering=WRITE_BYTES)  # noqa: SIM115  # closed by close() and abort()
             sink = pa.PythonFile(self._sink, mode="w")
             self._parquet = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample))
         return self._parquet
@@ -164,7 +166,7 @@ class SegmentWriter:
             with telling("write segment", self._location):
                 self._parquet.close()
                 self._sink.close()
-                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics(), self._sink.checksum, self._sink.tell())
+                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics())
                 return sealed(entry, self._location, len(self._types), self._footers[0])
         except BaseException:
             self.abort()

@@ -30,7 +30,7 @@ def saved(tmp_path: Path) -> str:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks of the driver through the page headers of a file."""
-    with mock.patch.object(footers, "header_checksums", wraps=footers.header_checksums) as counting:
+    with mock.patch.object(footers, "page_headers", wraps=footers.page_headers) as counting:
         yield counting
 
 

@@ -32,7 +32,7 @@ def manifest(tmp_path: Path) -> Manifest:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks through the page headers of a file."""
-    with mock.patch.object(footers, "header_checksums", wraps=footers.header_checksums) as counting:
+    with mock.patch.object(footers, "page_headers", wraps=footers.page_headers) as counting:
         yield counting
 
 

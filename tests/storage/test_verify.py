@@ -11,6 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -18,9 +19,13 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.errors import InvalidArgumentError, StorageError
+from sframe_spark.storage.checksums import checksum_of
+from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import MANIFEST_FILE
 from sframe_spark.storage.manifest_text import unsealed
 from sframe_spark.storage.verify import run_verify
+from sframe_spark.storage.writer import write_segment
+from sframe_spark.types import FLOAT
 from tests.storage.damage import ROWS, save_in_segments
 
 
@@ -55,8 +60,7 @@ def made_older(frame: Path, keep: bool) -> None:
     content = unsealed((frame / MANIFEST_FILE).read_text(), str(frame))
     for entry in content["segments"]:
         del entry["tail"], entry["pages"]
-        if not keep:
-            del entry["checksum"]
+        entry["checksum"] = checksum_of(str(frame / entry["file"])) if keep else None
     (frame / MANIFEST_FILE).write_text(json.dumps({"format": "sframe_spark", "version": 1, **content}))
 
 
@@ -105,10 +109,25 @@ def test_each_damaged_file_gets_a_line(copy: Path) -> None:
     third.unlink()
     status, lines = lines_of(copy)
     assert status == 1 and len(lines) == 2
-    assert lines[0].startswith(f"{first} is damaged: check sum crc32:") and lines[1].startswith(f"{third} is missing")
+    assert lines[0].startswith(f"{first} is damaged: ") and lines[1].startswith(f"{third} is missing")
     assert not any(str(second) in line for line in lines)
-    with pytest.raises(StorageError, match=r"check sum|missing"):
+    with pytest.raises(StorageError, match=r"is damaged|is missing"):
         load_sframe(str(copy), verify=True)
+
+
+def test_pages_without_check_sums_are_covered_by_one_of_the_whole_file(tmp_path: Path) -> None:
+    entry = write_segment(str(tmp_path), 0, [FLOAT], [[pa.array([0.5, 1.5, 2.5])]])
+    file = tmp_path / entry.file
+    pq.write_table(pq.read_table(file), file, write_page_checksum=False, use_dictionary=False, compression="NONE")
+    entry = attrs.evolve(entry, tail=None, pages=None, size=file.stat().st_size)
+    (sealed,) = publish(str(tmp_path), [FLOAT], [entry], ["x"]).segments
+    assert sealed.checksum == checksum_of(str(file))
+    assert lines_of(tmp_path)[0] == 0
+    flip(file, file.read_bytes().index(b"\x00\x00\xf8\x3f"))
+    assert lines_of(tmp_path)[0] == 1
+    older = attrs.evolve(sealed, checksum=None)
+    publish(str(tmp_path), [FLOAT], [older], ["x"])
+    assert "some of its pages have no check sums" in lines_of(tmp_path)[1][0]
 
 
 def swapped(frame: Path) -> None:
