@@ -40,7 +40,7 @@ def infer_result_type(fn: Callable[[Any], Any], first: Callable[[], Sequence[Any
         try:
             results.append(None if skip_missing and value is None else kept(fn(value)))
         except Exception as error:
-            raise user_error(describe_function(fn), value, error) from error
+            raise user_error(describe_function(fn), value, error) from None
     present = [result for result in results if result is not None]
     if declared is not None:
         suits = all(isinstance(result, declared.python_class) for result in present)

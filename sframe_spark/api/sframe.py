@@ -187,7 +187,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
             try:
                 rows = fn(row)
             except Exception as error:
-                raise user_error(describe_function(fn), row, error) from error
+                raise user_error(describe_function(fn), row, error) from None
             if not isinstance(rows, list):
                 raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
             first.append(taken_rows(rows))

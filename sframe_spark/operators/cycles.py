@@ -63,7 +63,7 @@ class CycleFunction:
         try:
             result = self.function.function(rows)
         except Exception as error:
-            raise user_error(self.describe(), rows, error) from error
+            raise user_error(self.describe(), rows, error) from None
         lists = [result] if self.single else [result.get(name) if isinstance(result, dict) else None for name in self.columns]
         for name, values in zip(self.columns, lists, strict=True):
             if not isinstance(values, (list, tuple)) or len(values) != len(rows):

@@ -20,12 +20,11 @@ from typing import Any, TypeVar
 import attrs
 
 from sframe_spark.errors import TRAVELLING_ERRORS, ColumnNotFoundError, ConversionError, NonConvergenceError, SFrameError, UserFunctionError
-from sframe_spark.operators.user_errors import Excerpt, cause_of, error_like_named
+from sframe_spark.operators.user_errors import LONGEST_TEXT, Excerpt, cause_of, cut, error_like_named
 from sframe_spark.values.text import decode_value, encode_value
 
 Value = TypeVar("Value")
 MARKER = "sframe_spark-error:"
-LONGEST_TEXT = 10_000
 MOST_NAMES, LONGEST_NAME = 100, 200
 MOST_CHARACTERS = 500_000
 
@@ -121,8 +120,7 @@ def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
 
 
 def _cut(text: Any, longest: int = LONGEST_TEXT) -> str:
-    text = str(text)
-    return text if len(text) <= longest else f"{text[: longest // 2]} ... {text[-longest // 2 :]}"
+    return cut(str(text), longest)
 
 
 def _value_text(value: Any) -> str:

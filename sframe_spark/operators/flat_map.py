@@ -107,7 +107,7 @@ class FlatMap(Operator):
             with self.function.calling():
                 result = self.function.function(row)
         except Exception as error:
-            raise user_error(self.function.describe(), row, error) from error
+            raise user_error(self.function.describe(), row, error) from None
         if not isinstance(result, list):
             message = f"{self.function.describe()} returned {type(result).__name__}: it must return a list of rows"
             raise error_like(TypeError, message, row=row)

@@ -129,7 +129,7 @@ class PythonFunction:
                     for value in values:
                         append(function(value))
         except Exception as error:
-            raise user_error(self.describe(), value, error) from error
+            raise user_error(self.describe(), value, error) from None
         return results
 
     def calling(self) -> contextlib.AbstractContextManager[None]:

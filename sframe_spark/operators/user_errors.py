@@ -6,7 +6,6 @@ import builtins
 import os
 import sys
 import traceback
-from collections.abc import Callable
 from functools import lru_cache
 from itertools import dropwhile
 from pathlib import Path
@@ -16,6 +15,8 @@ from sframe_spark.errors import UserFunctionError
 from sframe_spark.values.text import decode_value, encode_value
 
 LONGEST_SHOWN = 500
+LONGEST_TEXT = 10_000
+GAP = " ... "
 OUR_CODE = str(Path(__file__).parents[1]) + os.sep
 
 
@@ -36,10 +37,46 @@ class Excerpt(str):
 
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
     """The error a user sees when a function of theirs fails: their own traceback and the value it was given."""
-    frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(error.__traceback__))
-    text = "".join(traceback.format_list(frames)) + "".join(traceback.format_exception_only(error))
-    message = f"{description} failed with {type(error).__name__}: {error}"
-    return error_like(type(error), message, text, shown(value))
+    # The class may have attributes of its own in place of any that every error has.
+    trace = vars(BaseException)["__traceback__"].__get__(error)
+    frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(trace))
+    name, words = type.__dict__["__name__"].__get__(type(error)), words_of(error)
+    text = "".join(traceback.format_list(frames)) + _last_lines(error, f"{name}: {words}\n")
+    return error_like(type(error), cut(f"{description} failed with {name}: {words}"), cut(text), shown(value))
+
+
+def words_of(error: BaseException) -> str:
+    """What an error says, cut where it is long; also where its class cannot tell.
+
+    Examples
+    --------
+    >>> words_of(ValueError("x is wrong")), len(words_of(ValueError("x" * 10**6)))
+    ('x is wrong', 9999)
+    """
+    try:
+        return cut(str(error))
+    except Exception as failure:
+        return f"(no words: its __str__ failed with {type(failure).__name__})"
+
+
+def cut(text: str, longest: int = LONGEST_TEXT) -> str:
+    """The text, without its middle where it is long.
+
+    Examples
+    --------
+    >>> cut("short"), cut("a very long text", 11)
+    ('short', 'a v ... ext')
+    """
+    half = (longest - len(GAP)) // 2
+    return text if len(text) <= longest else f"{text[:half]}{GAP}{text[-half:]}"
+
+
+def _last_lines(error: BaseException, otherwise: str) -> str:
+    """An error as the last lines of a traceback show it."""
+    try:
+        return "".join(map(cut, traceback.format_exception_only(error)))
+    except Exception:
+        return otherwise
 
 
 def shown(value: Any) -> Any:
@@ -54,6 +91,8 @@ def shown(value: Any) -> Any:
         text = repr(value)
     except RecursionError:
         return Excerpt(f"a {type(value).__name__} that is nested too deep to be shown")
+    except Exception as failure:
+        return Excerpt(f"a {type(value).__name__} whose __repr__ failed with {type(failure).__name__}")
     if len(text) > LONGEST_SHOWN:
         return Excerpt(text[:LONGEST_SHOWN] + "...")
     return value if _is_plain(value, text) else Excerpt(text)
@@ -68,20 +107,44 @@ def _is_plain(value: Any, text: str) -> bool:
 
 
 def error_like(cause: type[BaseException], message: str, text: str = "", row: Any = None) -> UserFunctionError:
-    """A :class:`UserFunctionError` that ``except`` clauses for the function's own error class catch too."""
-    combined: Callable[..., UserFunctionError] = _error_class(cause)  # type: ignore[arg-type]
+    """A :class:`UserFunctionError` that ``except`` clauses for the function's own error class catch too, where that class is an ordinary one."""
+    combined = _error_class(cause) if _is_ordinary(cause) else UserFunctionError  # type: ignore[arg-type]
     return combined(message, text, row)
+
+
+# What Python, pytest, pickle and we ask errors for, and how: a class that answers otherwise would make an error that nobody can handle.
+_ASKED_FOR = {
+    *("message", "traceback_text", "row", "args", "with_traceback", "add_note", "__notes__", "__traceback__", "__cause__", "__context__"),
+    *("__suppress_context__", "__getattribute__", "__getattr__", "__setattr__", "__delattr__", "__init_subclass__", "__new__", "__eq__", "__hash__"),
+    *("__class__", "__dict__", "__reduce_ex__", "__del__", "__set_name__", "__mro_entries__", "__instancecheck__", "__subclasscheck__"),
+}
+# The end of an iteration is no failure to those who iterate, and groups are made of their errors.
+_OTHERWISE_USED = (StopIteration, StopAsyncIteration, BaseExceptionGroup)
+
+
+def _is_ordinary(cause: type[BaseException]) -> bool:
+    """True if errors of a class can also be our errors: nothing of the class decides how an error is made, kept or asked."""
+    if type(cause) is not type or issubclass(cause, _OTHERWISE_USED):
+        return False
+    own = (base for base in cause.__mro__ if base.__module__ != "builtins")
+    return not any(_ASKED_FOR.intersection(vars(base)) for base in own) and all(type(name) is str for name in (cause.__module__, cause.__qualname__))
 
 
 @lru_cache(maxsize=128)
 def _error_class(cause: type[BaseException]) -> type[UserFunctionError]:
     """A class that is both; the plain one where Python cannot combine them."""
 
+    def initialise(self: UserFunctionError, message: str, text: str, row: Any) -> None:
+        # What the function's own class is made from may be anything, so its __init__ is not asked.
+        Exception.__init__(self, message, text, row)
+        self.message, self.traceback_text, self.row = message, text, row
+
     def reduce(self: UserFunctionError) -> tuple[Any, ...]:
         return error_like_named, (cause.__module__, cause.__qualname__, self.message, self.traceback_text, self.row)
 
+    content = {"__init__": initialise, "__reduce__": reduce, "__module__": __name__, "__repr__": Exception.__repr__}
     try:
-        return type(UserFunctionError.__name__, (UserFunctionError, cause), {"__reduce__": reduce, "__module__": __name__})
+        return type(UserFunctionError.__name__, (UserFunctionError, cause), content)
     except TypeError:
         return UserFunctionError
 
