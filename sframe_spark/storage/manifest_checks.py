@@ -16,6 +16,11 @@ if TYPE_CHECKING:
     from sframe_spark.storage.manifest import ColumnStatistics, Manifest, SegmentEntry
 
 _CHECKSUM = re.compile(r"crc32:[0-9a-f]{8}")
+# Names that our writer and Spark's give, with room for others like them. Spark reads no rows of files whose names start with a dot or an
+# underscore, and takes what stands before a colon for the name of a file system.
+_WRITTEN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+_HIDDEN_END = "._COPYING_"
+_MOST_LEVELS = 8
 _LARGEST = (1 << 63) - 1
 _CLASSES: dict[pa.DataType, type] = {pa.int64(): int, pa.timestamp("us"): int, pa.float64(): float, pa.string(): str}
 
@@ -47,6 +52,8 @@ def _check_columns(manifest: Manifest) -> None:
         raise _Wrong(f"a dataset is an sframe or an sarray, not {manifest.kind!r:.80}")
     if type(manifest.has_key) is not bool:
         raise _Wrong("has_key is neither true nor false")
+    if manifest.has_key != (manifest.column_names_in_files is None):
+        raise _Wrong("files with keys of rows have columns c0, c1 and so on, and files without have names of their own")
     for names in (manifest.names, manifest.column_names_in_files):
         if names is None:
             continue
@@ -65,7 +72,7 @@ def _check_segments(manifest: Manifest) -> None:
     width, files = len(manifest.types), set()
     number, end = -1, 0
     for entry in manifest.segments:
-        _check_entry(entry, is_ours=manifest.column_names_in_files is None)
+        _check_entry(entry, is_ours=manifest.has_key)
         if entry.file in files and entry.rows:
             raise _Wrong(f"the file {entry.file!r:.200} is there twice")
         files.add(entry.file)
@@ -74,6 +81,8 @@ def _check_segments(manifest: Manifest) -> None:
         number, end = entry.number, entry.first_position + entry.rows
         if entry.columns and len(entry.columns) != width:
             raise _Wrong(f"facts about {len(entry.columns)} columns of {width}")
+        if entry.pages is not None and not manifest.has_key:
+            raise _Wrong("check sums of a key that the files do not have")
         if entry.pages is not None and len(entry.pages) != width + 1:
             raise _Wrong(f"check sums of {len(entry.pages)} columns of {width}")
         for facts, kind in zip(entry.columns, classes, strict=False):
@@ -100,10 +109,15 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
 
 
 def _check_file_name(file: Any, is_ours: bool) -> None:
-    """Only files inside the directory are named: a manifest must not make us read others."""
-    parts = re.split(r"[/\\]" if is_ours else "/", file) if type(file) is str else [""]
-    if not {"", ".", ".."}.isdisjoint(parts) or not _is_unicode(file) or "\0" in file or (is_ours and "\\" in file):
-        raise _Wrong(f"{file!r:.200} is not the name of a file in its directory")
+    """Only files inside the directory are named, ours by names that Spark reads as they are: a manifest must not make us read others, or none."""
+    parts = file.split("/") if type(file) is str else [""]
+    is_inside = {"", ".", ".."}.isdisjoint(parts) and _is_unicode(file) and "\0" not in file
+    if not is_inside or (is_ours and not (len(parts) <= _MOST_LEVELS and all(map(_is_written_name, parts)))):
+        raise _Wrong(f"{file!r:.200} is not the name of a file in its directory that a writer gives")
+
+
+def _is_written_name(name: str) -> bool:
+    return _WRITTEN_NAME.fullmatch(name) is not None and not name.endswith(_HIDDEN_END)
 
 
 def _check_facts(facts: ColumnStatistics, kind: type | None) -> None:

@@ -64,13 +64,14 @@ def same(left: ColumnStatistics, right: ColumnStatistics) -> bool:
     return repr(left) == repr(right)
 
 
-@given(COLUMNS, st.booleans())
-def test_a_manifest_survives_json_and_pickle(columns: list[tuple[ColumnType, ColumnStatistics]], named: bool) -> None:
+@given(COLUMNS, st.booleans(), st.booleans())
+def test_a_manifest_survives_json_and_pickle(columns: list[tuple[ColumnType, ColumnStatistics]], named: bool, foreign: bool) -> None:
     types, facts = [kind for kind, _ in columns], tuple(known for _, known in columns)
     pages = tuple(range(len(columns) + 1))
-    entries = tuple(SegmentEntry(f"s{number}", number, number + 1, facts, "crc32:00000000", 7, 0, (5, 6), pages) for number in range(3))
-    names = tuple(f"na\u00efve \u201c{position}" for position in range(len(types))) if named else None
-    manifest = Manifest(tuple(types), entries, "/data", names, "sarray", named, names)
+    sums = None if foreign else pages
+    entries = tuple(SegmentEntry(f"s{number}", number, number + 1, facts, "crc32:00000000", 7, 0, (5, 6), sums) for number in range(3))
+    names = tuple(f"na\u00efve \u201c{position}" for position in range(len(types)))
+    manifest = Manifest(tuple(types), entries, "/data", names if named else None, "sarray", not foreign, names if foreign else None)
     for copy in (Manifest.from_json(manifest.to_json(), "/data"), pickle.loads(pickle.dumps(manifest))):
         assert copy == manifest
         assert hash(copy) == hash(manifest)
@@ -126,6 +127,31 @@ def change_facts(**changes: Any) -> str:
     return change_segment(columns=[{**content()["segments"][0]["columns"][0], **changes}, {}])
 
 
+def keyless(**changes: Any) -> str:
+    """A manifest of files of others, the first of them changed."""
+    segments = content()["segments"]
+    return change(segments=[{**segments[0], **changes}, segments[1]], has_key=False, column_names_in_files=["n", "m"])
+
+
+# Names of files that hold no rows to Spark, or another file's.
+SPARK_MISREADS = (
+    "_a", ".a", "a._COPYING_", "_metadata", "_common_metadata", "a:b", "a%3Ab", "k=1", "_a/b", "a/_b", "a/.b", ".a/b", "a b", "a*", "a?b", "{a,b}",
+    "[ab]", "a#b", "a\nb", "\u00e4", "-a",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "name", ["segment-00000000-0123456789abcdef0123456789abcdef.parquet", "part-00000-2a-c000.snappy.parquet", "part-7_2.lz4.parquet", "parts/a"]
+)
+def test_names_that_writers_give_are_read(name: str) -> None:
+    assert Manifest.from_json(change_segment(file=name), "/x").segments[0].file == name
+
+
+@pytest.mark.parametrize("name", SPARK_MISREADS)
+def test_files_of_others_are_called_what_they_like(name: str) -> None:
+    assert Manifest.from_json(keyless(file=name), "/x").segments[0].file == name
+
+
 def escaped(text: str) -> str:
     """A text with the half of a character for every X in it, as JSON escapes it, and the check sum that it then has."""
     body = json.dumps(json.loads(text)["content"]).replace("X", "\\ud800")
@@ -139,8 +165,8 @@ TEXT_FACTS = {"edges_known": True, "first": "A", "last": "B", "bounds_known": Tr
     "text",
     [
         change(names=["n", "X"]),
-        change(column_names_in_files=["n", "X"]),
-        change_segment(file="X"),
+        change(column_names_in_files=["n", "X"], has_key=False),
+        change(column_names_in_files=["n", "m"], has_key=False, segments=[{**content()["segments"][0], "file": "X"}], rows=3),
         *(change_segment(columns=[{}, {**TEXT_FACTS, name: "X"}]) for name in ("first", "last", "maximum")),
         change_segment(columns=[{}, {**TEXT_FACTS, "minimum": "X", "maximum": "X"}]),
     ],
@@ -225,8 +251,11 @@ def test_the_good_one_is_good() -> None:
         (change_facts(minimum={}), "damaged"),
         *(
             (change_segment(file=name), "not the name of a file")
-            for name in ("/etc/passwd", "../x", "x/../../y", "", ".", "a//b", "a\\..\\b", "a\0", 7)
+            for name in ("/etc/passwd", "../x", "x/../../y", "", ".", "a//b", "a\\..\\b", "a\0", 7, "a/" * 8 + "b", *SPARK_MISREADS)
         ),
+        (change(has_key=False), "names of their own"),
+        (change(column_names_in_files=["c1", "c0"]), "names of their own"),
+        (keyless(pages=[1, 2, 3]), "a key that the files do not have"),
     ],
 )
 def test_unreadable_manifests_are_refused_with_the_path(text: str, words: str) -> None:
