@@ -82,15 +82,3 @@ def may_be_renamed_by_anyone(parent: str) -> bool:
     except OSError:
         return False
     return os.name == "posix" and bool(mode & stat.S_IWOTH) and not mode & stat.S_ISVTX
-
-
-def size_on_disk(path: str) -> int:
-    """Bytes that a file or directory takes on the disk; links are not followed, and a file with other names elsewhere counts nothing."""
-    try:
-        status = os.lstat(path)
-        if not stat.S_ISDIR(status.st_mode):
-            return getattr(status, "st_blocks", 0) * 512 if status.st_nlink == 1 else 0
-        with os.scandir(path) as entries:
-            return sum(size_on_disk(entry.path) for entry in entries)
-    except OSError:
-        return 0

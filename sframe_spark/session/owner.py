@@ -10,7 +10,6 @@ import contextlib
 import os
 import re
 import secrets
-import shutil
 import stat
 import threading
 import time
@@ -18,6 +17,7 @@ from collections.abc import Callable
 
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.processes import ProcessMark, mark_of_this_process
+from sframe_spark.session.trees import remove_tree
 
 PREFIX = "sframe_spark-"
 HIDDEN = "."
@@ -91,7 +91,7 @@ def delete(path: str) -> None:
     # What cannot be deleted, or is gone, is left for the next who cleans up.
     with interrupts_deferred(), contextlib.suppress(OSError):
         if stat.S_ISDIR(os.lstat(path).st_mode):
-            shutil.rmtree(path, ignore_errors=True)
+            remove_tree(path, ignore_errors=True)
         else:
             os.unlink(path)
     if not os.path.lexists(path):

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.session.leftovers import leftovers_in, may_be_renamed_by_anyone, size_on_disk
+from sframe_spark.session.leftovers import leftovers_in, may_be_renamed_by_anyone
 from sframe_spark.session.owner import delete
+from sframe_spark.session.trees import size_on_disk
 from sframe_spark.storage.temporary import temporary_root
 from sframe_spark.values.byte_text import in_words
 

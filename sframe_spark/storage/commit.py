@@ -6,11 +6,11 @@ import contextlib
 import itertools
 import os
 import posixpath
-import shutil
 from collections.abc import Iterable, Mapping, Sequence
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.session.trees import remove_tree
 from sframe_spark.storage.checksums import with_checksums
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.listing import files_below, sizes_below
@@ -185,7 +185,7 @@ def remove_unnamed(manifest: Manifest, files: Iterable[str]) -> None:
                 os.remove(join(manifest.directory, file))
         unfinished = join(manifest.directory, "_temporary")
         if os.path.isdir(unfinished) and not os.path.islink(unfinished):
-            shutil.rmtree(unfinished)
+            remove_tree(unfinished)
 
 
 def is_leftover(file: str) -> bool:

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import stat
-from collections.abc import Iterator
 
+from sframe_spark.session.trees import entries_below
 from sframe_spark.storage.failures import telling
 
 
 def files_below(directory: str) -> list[str]:
     """Return what is below a directory and no directory itself, relative to it, sorted by name; nothing when there is no directory."""
     with telling("list", directory):
-        return sorted(name for name, _ in _entries(directory))
+        return sorted(name for name, _ in entries_below(directory))
 
 
 def names_in(directory: str) -> list[str]:
@@ -29,18 +29,5 @@ def names_in(directory: str) -> list[str]:
 def sizes_below(directory: str) -> dict[str, int]:
     """Return the length of every regular file below a directory, by its name relative to it."""
     with telling("list", directory):
-        statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in _entries(directory))
+        statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
-
-
-def _entries(directory: str, prefix: str = "") -> Iterator[tuple[str, os.DirEntry[str]]]:
-    try:
-        scan = os.scandir(directory)
-    except FileNotFoundError:
-        return
-    with scan:
-        for entry in scan:
-            if entry.is_dir(follow_symlinks=False):
-                yield from _entries(entry.path, f"{prefix}{entry.name}/")
-            else:
-                yield prefix + entry.name, entry

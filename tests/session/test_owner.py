@@ -17,9 +17,10 @@ from typing import Any
 import pytest
 
 from sframe_spark.session import owner, processes
-from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_in, remove_leftovers, size_on_disk
+from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_in, remove_leftovers
 from sframe_spark.session.owner import PREFIX, new_name, own_directory, own_directory_beside, own_file_beside, owner_in, remove_own, show_in_use
 from sframe_spark.session.processes import ProcessMark, is_running, mark_of_this_process
+from sframe_spark.session.trees import size_on_disk
 from sframe_spark.storage.temporary import DatasetHandle
 
 DEAD = 2**22 + 1
