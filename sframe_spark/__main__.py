@@ -4,21 +4,22 @@
 from __future__ import annotations
 
 import argparse
-import functools
 import io
 import sys
 from collections.abc import Sequence
+from typing import NoReturn
 
 import sframe_spark
 from sframe_spark.session import stop
 from sframe_spark.session.doctor import run_doctor
 from sframe_spark.storage.clean import run_clean
 from sframe_spark.storage.verify import run_verify
+from sframe_spark.visible import visible
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command that the arguments name and return the exit status."""
-    parser = argparse.ArgumentParser(prog="python -m sframe_spark", description=sframe_spark.__doc__)
+    parser = _Parser(prog="python -m sframe_spark", description=sframe_spark.__doc__)
     parser.add_argument("--version", action="version", version=sframe_spark.__version__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="check Python, Java, Spark and the temporary directory")
@@ -29,13 +30,30 @@ def main(arguments: Sequence[str] | None = None) -> int:
     verify.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="a saved frame or column")
     chosen = parser.parse_args(arguments)
     if chosen.command == "clean":
-        return run_clean(chosen.paths, chosen.dry_run, print)
+        return run_clean(chosen.paths, chosen.dry_run, _show_line)
     if chosen.command == "verify":
-        return run_verify(chosen.paths, functools.partial(print, flush=True))
+        return run_verify(chosen.paths, _show_line)
     try:
-        return run_doctor(functools.partial(print, flush=True))
+        return run_doctor(_show)
     finally:
         stop()
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose complaints quote arguments as text: a pattern of the shell may have put names of files among them."""
+
+    def error(self, message: str) -> NoReturn:
+        """Say what is wrong with the arguments and end the program."""
+        super().error(visible(message))
+
+
+def _show_line(text: str) -> None:
+    """Print a line; what it quotes begins no other one."""
+    print(visible(text), flush=True)
+
+
+def _show(text: str) -> None:
+    print(visible(text, lines=True), flush=True)
 
 
 def _path(text: str) -> str:

@@ -24,6 +24,7 @@ from sframe_spark.locations import normalised
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import own_file_beside, remove_own
+from sframe_spark.storage.commit import flush_directory
 from sframe_spark.storage.failures import telling
 from sframe_spark.values.temporal import datetime_text
 
@@ -211,6 +212,7 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
         _write_lines(staging, target, csv_lines(node, names, chosen))
         with telling("write", target):
             os.replace(staging, place)
+            flush_directory(os.path.dirname(place))
     finally:
         remove_own(staging)
 
@@ -273,3 +275,8 @@ def _opened(path: str, compressed: bool) -> Iterator[Any]:
         yield text
         text.flush()
         text.detach()
+        if compressed:
+            file.close()
+        raw.flush()
+        # The name must never be on the disk before the rows are: a power failure would leave an empty file in place of the old one.
+        os.fsync(raw.fileno())

@@ -16,6 +16,7 @@ import pytest
 from sframe_spark.storage import save
 
 CALLS = ("mkdir", "rename", "replace", "link", "unlink", "remove", "rmdir", "fsync", "open")
+GIVING_NAMES = ("rename", "replace", "exchange", "link")
 WRITES = os.O_WRONLY | os.O_RDWR | os.O_CREAT
 
 
@@ -97,8 +98,65 @@ def counted_call(name: str, call: Callable[..., Any], steps: Steps) -> Callable[
     return run
 
 
+class FlushedInOrder(Steps):
+    """Looks at every step that gives something a name: its bytes must be on the disk before, and the name afterwards.
+
+    A process that is killed loses nothing that it gave to the system; a machine without power does. This is what can be seen of that.
+    """
+
+    def __init__(self, target: str) -> None:
+        super().__init__(-1, kill)
+        self.wrong: list[str] = []
+        self._target = target
+        self._written: dict[Any, int] = {}
+        self._flushed: set[Any] = set()
+        self._new_names: dict[Any, str] = {}
+
+    def step(self, name: str, call: Callable[..., Any], *arguments: Any, **options: Any) -> Any:
+        """Do one step, and look at what it does to the disk."""
+        # A link is one more name, in a directory that is looked at when it gets its own; what leaves the target was saved before.
+        if name in GIVING_NAMES and name != "link" and os.path.dirname(arguments[0]) != self._target:
+            self._check_flushed(name, arguments[0])
+        result = super().step(name, call, *arguments, **options)
+        if name == "write":
+            file = identity(call.__self__.fileno())  # type: ignore[attr-defined]
+            self._written[file] = self._written.get(file, 0) + result
+            self._flushed.discard(file)
+        elif name == "fsync":
+            self._flush(arguments[0])
+        elif name in GIVING_NAMES:
+            self._new_names[identity(os.path.dirname(arguments[1]))] = arguments[1]
+        return result
+
+    def _flush(self, descriptor: int) -> None:
+        place = identity(descriptor)
+        size = os.fstat(descriptor).st_size
+        if self._written.get(place, size) == size:
+            self._flushed.add(place)
+            self._new_names.pop(place, None)
+        else:
+            self.wrong.append(f"a file of {size} bytes is flushed, {self._written[place]} were written")
+
+    def _check_flushed(self, name: str, path: str) -> None:
+        for place, _, files in os.walk(path):
+            self.wrong += [f"{name} before {file} is flushed" for file in files if identity(os.path.join(place, file)) not in self._flushed]
+            self.wrong += [f"{name} before the names in {place} are flushed"] if identity(place) not in self._flushed else []
+        if not os.path.isdir(path) and identity(path) not in self._flushed:
+            self.wrong.append(f"{name} before {path} is flushed")
+
+    def end(self) -> list[str]:
+        """All that was wrong; to be asked when the work is done."""
+        return self.wrong + [f"the name {path} is not flushed" for path in self._new_names.values() if os.path.isdir(os.path.dirname(path))]
+
+
+def identity(file: str | int) -> tuple[int, int]:
+    """What a file is, whatever its names are."""
+    found = os.stat(file)
+    return found.st_dev, found.st_ino
+
+
 def kill(_: str) -> None:
-    """End this process as a power failure would."""
+    """End this process at once; what it gave to the system is kept."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 

@@ -16,7 +16,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage import save
-from tests.faults.steps import ERRORS, Steps, bytes_below, counted, failing, in_child, kill, names_in
+from tests.faults.steps import ERRORS, FlushedInOrder, Steps, bytes_below, counted, failing, in_child, kill, names_in
 
 pytestmark = [
     pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"),
@@ -154,6 +154,16 @@ def disturbed(name: str, target: str, steps: Steps) -> None:
     """A save during which something happens."""
     with counted(steps):
         SAVES[name][1](target)
+
+
+@cases(*((name, exchange) for name in SAVES for exchange in (True, False)))
+def test_flushed_before_and_after_it_gets_its_name(tmp_path: Path, promise: Any, name: str) -> None:
+    target = prepare(tmp_path / "frames", SAVES[name][0])
+    steps = FlushedInOrder(target)
+    with counted(steps):
+        SAVES[name][1](target)
+    gc.collect()
+    promise("bytes are on the disk before they get their name, and the name before the save ends", "looking at each step", steps.count, steps.end())
 
 
 ALL_ERRORS = [pytest.param(list(ERRORS), id="all errors", marks=pytest.mark.campaign), pytest.param(None, id="one error a step")]

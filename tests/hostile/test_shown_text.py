@@ -14,9 +14,11 @@ from xml.etree import ElementTree
 import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
+from sframe_spark.__main__ import main
 from sframe_spark.errors import SFrameError
 from sframe_spark.planner.explain import plan_svg
 from sframe_spark.plugin import node_of
+from sframe_spark.session.doctor import Finding
 from sframe_spark.session.progress import format_line
 from sframe_spark.visible import visible
 
@@ -113,6 +115,30 @@ def test_log_lines_hold_no_commands(tmp_path: Path, caplog: pytest.LogCaptureFix
         SFrame.read_csv(str(path), error_bad_lines=False)
     assert caplog.messages
     assert COMMANDS.findall("".join(caplog.messages)) == []
+
+
+# A name of a file has no NUL.
+HOSTILE_NAME = "".join(character for character in HOSTILE if character != "\0")
+
+
+@pytest.mark.parametrize("words", ["verify", "verify no", "verify --no", "clean --dry-run", "clean --dry-run no", "doctor"])
+def test_what_the_command_line_prints_holds_no_commands(
+    words: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    command, *options = words.split()
+    place = tmp_path / HOSTILE_NAME
+    SFrame({"a": [1]}).save(str(place))
+    # Anyone may rename things in there, which `clean` tells.
+    place.chmod(0o777)
+    monkeypatch.setattr("sframe_spark.session.doctor.findings", lambda: iter([Finding(HOSTILE_NAME, HOSTILE_NAME, HOSTILE_NAME)]))
+    monkeypatch.setattr("sframe_spark.__main__.stop", lambda: None)
+    arguments = [option if option == "--dry-run" else option + HOSTILE_NAME for option in options]
+    with contextlib.suppress(SystemExit):
+        main([command, *arguments, *([] if command == "doctor" else [str(place)])])
+    lines = "".join(capsys.readouterr()).split("\n")
+    # What a name holds begins no line of its own.
+    assert any(visible(HOSTILE_NAME, lines=command == "doctor").split("\n")[0] in line for line in lines)
+    assert COMMANDS.findall("".join(lines)) == []
 
 
 def test_ordinary_text_is_shown_as_it_is() -> None:
