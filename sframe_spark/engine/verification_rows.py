@@ -126,14 +126,18 @@ def check_segment(manifest: Manifest, place: int, columns: Sequence[int], batch_
 def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int) -> bool:
     """Whether the row keys in a file are those that follow from the segment's number."""
     location = join(manifest.directory, entry.file)
-    expected = (entry.number << KEY_SHIFT) + entry.first_position
+    expected = _first_key(entry)
     with opened(location, footer_of(location, entry.size, entry.tail)) as file:
         for batch in file.iter_batches(batch_size=batch_rows, columns=[KEY_NAME]):
             keys = batch.column(0).to_numpy()
             if (keys != np.arange(expected, expected + len(keys))).any():
                 return False
             expected += len(keys)
-    return True
+    return expected == _first_key(entry) + entry.rows
+
+
+def _first_key(entry: SegmentEntry) -> int:
+    return (entry.number << KEY_SHIFT) + entry.first_position
 
 
 def _refuted_statistics(entry: SegmentEntry, columns: Sequence[int], collectors: Sequence[StatisticsCollector]) -> Iterator[str]:

@@ -201,6 +201,8 @@ class SegmentSource(Source):
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
         table = read_rows(self.manifest, self.positions, first, last)
+        if self.positions and table.num_rows != last - first:
+            raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {table.num_rows}")
         return Chunk(tuple(combine(column) for column in table.columns), last - first)
 
     def rows_between(self, start: int, stop: int) -> SegmentSource:

@@ -140,24 +140,36 @@ def _file_batches(location: str, footer: Footer, names: Sequence[str], low: int,
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first = bisect.bisect_right(footer.starts, low) - 1
     last = bisect.bisect_left(footer.starts, high)
-    position = footer.starts[first]
     # Rows are decoded from the start of a row group, and no further than this in one go.
-    step = size or min(high - position, DEFAULT_BATCH_ROWS)
+    step = size or min(high - footer.starts[first], DEFAULT_BATCH_ROWS)
     threads = size is None and step > FEW_ROWS and len(names) > 1
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
     with telling("read", location), opened(location, footer, verify=not pages <= footer.sound) as file:
-        for batch in _batches(file, list(range(first, last)), distinct, step, threads):
-            begin, end = max(low - position, 0), min(high - position, batch.num_rows)
-            position += batch.num_rows
-            if position == footer.starts[last]:
-                footer.sound.update(pages)
-            if begin < end:
-                yield batch.slice(begin, end - begin).select(list(names)) if names else batch.slice(begin, end - begin)
-            if position >= high:
-                return
+        # The last one for itself, since it may not be read to its end: pyarrow goes on with the next one where a column of one ends too early,
+        # and tells that at the end of all.
+        for start, stop in ((first, last - 1), (last - 1, last)):
+            position = footer.starts[start]
+            for batch in _batches(file, list(range(start, stop)), distinct, step, threads):
+                begin, end = max(low - position, 0), min(high - position, batch.num_rows)
+                position += batch.num_rows
+                if position > footer.starts[stop]:
+                    break
+                if position == footer.starts[last]:
+                    footer.sound.update(pages)
+                if begin < end:
+                    yield batch.slice(begin, end - begin).select(list(names)) if names else batch.slice(begin, end - begin)
+                if position >= high:
+                    return
+            if position != footer.starts[stop]:
+                raise other_rows(location, position - footer.starts[start], footer.starts[stop] - footer.starts[start])
+
+
+def other_rows(location: str, found: int, said: int) -> StorageError:
+    """Return the error of a file whose pages hold other rows than its footer says, which pyarrow does not tell."""
+    return StorageError(f"{location} is damaged: pages of {said} rows hold {found}; restore it from a copy")
 
 
 def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some row groups; the one place where data pages are read."""
-    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)
+    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads) if groups else iter(())

@@ -9,7 +9,7 @@ from typing import Any
 from sframe_spark.storage.footers import Footer, check_pages, opened, segment_footer
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.paths import join
-from sframe_spark.storage.reader import intersecting, page_checksums
+from sframe_spark.storage.reader import intersecting, other_rows, page_checksums
 
 # Row groups that are looked at in a long range, evenly spread over it.
 MOST_GROUPS = 8
@@ -104,5 +104,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
 def _sampled(location: str, footer: Footer, name: str, group: int) -> float:
     """Return the bytes of a row among the first ones of a row group."""
     with opened(location, footer) as file:
-        batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]))
+        batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
+    if batch is None:
+        raise other_rows(location, 0, footer.metadata.row_group(group).num_rows)
     return batch.nbytes / max(batch.num_rows, 1)
