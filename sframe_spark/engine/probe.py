@@ -186,7 +186,7 @@ def _not_shared(what: str, directory: str) -> NotSharedError:
 
 def _holds(file: str, content: str) -> bool:
     with contextlib.suppress(OSError), open(file, encoding="ascii") as stream:
-        return stream.read() == content
+        return stream.read(len(content) + 1) == content
     return False
 
 

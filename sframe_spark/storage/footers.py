@@ -154,6 +154,9 @@ def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None,
             metadata = pq.read_metadata(source)
             if tail is None and not just_written:
                 length = int.from_bytes(source.read_at(FOOTER_END, size - FOOTER_END)[:4], "little")
+                if length != metadata.serialized_size:
+                    # Before so many bytes are copied.
+                    raise BrokenThrift("its footer has another length than it says")
                 check_footer(source.read_at(length, size - FOOTER_END - length), metadata)
                 # Fails for names that are no text, or a schema of Arrow's that is none.
                 metadata.schema.to_arrow_schema()
@@ -165,9 +168,10 @@ def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None,
     return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), size, (location, size, modified))
 
 
-def tail_checksum(source: pa.NativeFile, length: int) -> int:
-    """Return the check sum of the last bytes of a file."""
-    return zlib.crc32(source.read_at(length, max(source.size() - length, 0)))
+def tail_checksum(source: pa.MemoryMappedFile, length: int) -> int:
+    """Return the check sum of the last bytes of a file that is mapped into memory, without copying them: there may be as many as a text says."""
+    source.seek(max(source.size() - length, 0))
+    return zlib.crc32(source.read_buffer(length))
 
 
 def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:

@@ -15,6 +15,7 @@ from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.listing import files_below, sizes_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest, SegmentEntry
+from sframe_spark.storage.manifest_length import check_length, read_text
 from sframe_spark.storage.manifest_text import is_sealed
 from sframe_spark.storage.paths import join
 
@@ -98,9 +99,11 @@ def _read_whole(file: str) -> bytes | None:
             raise StorageError(f"{file} is a link: only files inside a saved frame are read; restore it from a copy") from error
         raise
     with os.fdopen(descriptor, "rb") as stream:
-        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode):
             raise StorageError(f"{file} is no regular file; restore it from a copy")
-        return stream.read()
+        check_length(file, status.st_size)
+        return read_text(file, stream, status.st_size)
 
 
 def _reason_for_no_manifest(location: str) -> str:

@@ -18,8 +18,8 @@ from sframe_spark.storage.thrift import INTEGERS, BrokenThrift, signed, skipped
 
 MAGIC = b"PAR1"
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
-# Headers with longer bounds in them are looked at again with more room.
-USUAL_HEADER = 256
+# Headers with longer bounds in them are looked at again with more room, up to what no writer fills: they are copied.
+USUAL_HEADER, LONGEST_HEADER = 256, 16 << 20
 
 
 class BrokenPages(BrokenThrift):
@@ -131,7 +131,7 @@ def _header(content: Any, start: int, end: int) -> tuple[int, int, int | None]:
         try:
             return _parsed_header(bytes(content[start:stop]))
         except IndexError:
-            if stop == end:
+            if stop == end or window >= LONGEST_HEADER:
                 raise BrokenPages("a page header has no end") from None
             window *= 16
 
