@@ -256,8 +256,9 @@ class Executor:
 
     def _run_on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
         """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
-        runner, rows = PlanRunner(FlatPlan.of(node)), placement.rows_to_run
-        stream = runner.pieces(0, rows, True, rows) if needs_one_batch(node) else runner.stream(0, rows, config.batch_rows)
+        alone, rows = needs_one_batch(node), placement.rows_to_run
+        runner = PlanRunner(FlatPlan.of(node), in_one_batch=alone)
+        stream = runner.pieces(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
         chunks: list[Chunk] = []
         size = 0
         for chunk in stream:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial, reduce
 from typing import Any, TypeVar
 
 import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
+from sframe_spark.engine.measured import MeasuredCalls
 from sframe_spark.errors import ConversionError
 from sframe_spark.operators.lookup import Lookup
+from sframe_spark.operators.made_results import ResultsTooLongError
 from sframe_spark.operators.sources import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts
@@ -132,10 +134,15 @@ class PlanRunner:
         The plan.
     states
         State of each sequential operator before the first interval; the initial state where none is given.
+    in_one_batch
+        Rows are read once only if a batch is not cut, whatever users' functions make.
     """
 
-    def __init__(self, plan: FlatPlan, states: dict[int, Any] | None = None) -> None:
-        self.plan = plan
+    def __init__(self, plan: FlatPlan, states: dict[int, Any] | None = None, in_one_batch: bool = False) -> None:
+        widths = [sum(facts.width for facts in plan.input_facts(place)) for place in range(len(plan.operators))]
+        self.measured = MeasuredCalls.of(plan.operators, widths, plan.batch_bytes)
+        self.plan = plan = attrs.evolve(plan, operators=self.measured.operators)
+        self.in_one_batch = in_one_batch
         self.states = dict(states or {})
         self.looked_up = plan.looked_up()
         self.stages = plan.stages()
@@ -153,32 +160,72 @@ class PlanRunner:
         return concatenate(list(self.pieces(start, stop, final, ALL_ROWS)), self.plan.facts[-1].schema)
 
     def pieces(self, start: int, stop: int, final: bool, most_rows: int) -> Iterator[Chunk]:
-        """The same rows in pieces, where operators make many rows of one; what somebody does not ask for is not made."""
-        wanted = self._wanted(start, stop)
-        root = (len(self.plan.operators) - 1, (start, stop))
-        for values, _ in self._stage(len(self.stages) - 1, wanted, final, most_rows):
-            yield values[root]
+        """The same rows in pieces, where operators make many rows of one or too much of some; what somebody does not ask for is not made."""
+        first = start
+        while True:
+            (wanted, base), rows = self._cut(stop - first, partial(self._base, first, stop, final))
+            root = (len(self.plan.operators) - 1, (first, first + rows))
+            for values, _ in self._stage(len(self.stages) - 1, wanted, base, final and first + rows == stop, most_rows):
+                yield values[root]
+            first += rows
+            if first >= stop:
+                return
 
-    def _stage(self, number: int, wanted: Wanted, final: bool, most_rows: int) -> Iterator[tuple[Values, bool]]:
+    def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[Wanted, Values]:
+        """What is wanted of the places for so many base rows, and the values at those of the first stage."""
+        wanted = self._wanted(first, first + rows)
+        return wanted, self._evaluated(0, wanted, {}, final and first + rows == stop, rows)
+
+    def _cut(self, rows: int, evaluate: Callable[[int], Value]) -> tuple[Value, int]:
+        """What is made of as many of some rows as users' functions allow, and of how many."""
+        before = self.states
+        while True:
+            # An operator gives a new state and leaves the one it had.
+            self.states = dict(before)
+            self.measured.begin(rows > 1 and not self.in_one_batch)
+            try:
+                made = evaluate(rows)
+            except ResultsTooLongError as cut:
+                rows = max(1, min(rows - 1, rows * cut.done // cut.asked))
+            else:
+                self.measured.release()
+                return made, rows
+
+    def _stage(self, number: int, wanted: Wanted, base: Values, final: bool, most_rows: int) -> Iterator[tuple[Values, bool]]:
         """Values at the places of a stage, once for each piece of what the stage before it makes, and whether it is the last."""
         if not number:
-            start, stop = wanted[-1][0]
-            yield self._evaluated(0, wanted, {}, final, stop - start), True
+            yield base, True
             return
         place = self.stages[number][0]
         operator, facts = self.plan.operators[place], self.plan.input_facts(place)
         (interval,) = wanted[place]
         children = self._children(place, interval)
         batch = self.batches[number]
-        for below, is_last_below in self._stage(number - 1, wanted, final, most_rows):
+        for below, is_last_below in self._stage(number - 1, wanted, base, final, most_rows):
             inputs = self._inputs(place, [below[child] for child in children])
             for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: batch.rows(most_rows))):
-                is_last = is_last_below and is_last_piece
-                yield self._evaluated(number, wanted, {(place, interval): piece}, final and is_last, piece.rows), is_last
+                yield from self._above(number, wanted, piece, final, is_last_below and is_last_piece)
+
+    def _above(self, number: int, wanted: Wanted, piece: Chunk, final: bool, is_last: bool) -> Iterator[tuple[Values, bool]]:
+        """Values at the places of a stage for the rows of a piece, and whether they are the last."""
+        place = self.stages[number][0]
+        key = (place, wanted[place][0])
+        while True:
+
+            def evaluate(rows: int, rest: Chunk = piece) -> Values:
+                is_end = final and is_last and rows == rest.rows
+                return self._evaluated(number, wanted, {key: rest.slice(0, rows)}, is_end, rows)
+
+            values, rows = self._cut(piece.rows, evaluate)
+            piece = piece.slice(rows, piece.rows)
+            yield values, is_last and not piece.rows
+            if not piece.rows:
+                return
 
     def _evaluated(self, number: int, wanted: Wanted, values: Values, final: bool, rows: int) -> Values:
         """Values at the places of a stage that somebody still reads, given that of the operator it begins with; ``rows``: those it starts from."""
         remaining = self._reads(number, wanted)
+        self.measured.expect(self.stages[number], wanted, number > 0)
         largest = 0
         for place in self.stages[number]:
             for interval in wanted[place]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.groupby import Aggregation
+from sframe_spark.operators.made_results import Steps, keeping, weight
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.runs import RunOperator, group_within, run_numbers, run_starts
@@ -131,28 +132,50 @@ class MapCycles(RunOperator):
         lists = [decode(table.columns[i], schema[i]) for i in range(len(names))]
         rows = [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)]
         cycles = cycles_within(runs, table, self.within, schema)
+        function = self.function.function
+        numbers = np.asarray(table.columns[len(names)]) if self.function.numbered else None
+
+        function = self.function.function
+        numbers = np.asarray(table.columns[len(names)]) if self.function.numbered else None
 
         def call(places: np.ndarray) -> tuple[Chunk, None]:
-            return self._called(rows, cycles, places), None
+            if function.made is None or numbers is None:
+                at, found = next(self._called(rows, cycles, places, Steps(table.rows)))
+                return found.rows_at(np.argsort(at)), None
+            steps = Steps.of(function.made.most_bytes)
 
-        memo = self.function.function.memo
-        if memo is None or not self.function.numbered:
-            added = self._called(rows, cycles, np.arange(table.rows))
-        else:
-            added = memo.completed(np.asarray(table.columns[len(names)]), call)
+            def made(missing: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
+                return ((missing[at], found) for at, found in self._called(rows, cycles, places[missing], steps))
+
+            return function.made.completed(numbers[places], places.size, made, keeping(function.memo)), None
+
+        everything = np.arange(table.rows)
+        added = call(everything)[0] if function.memo is None or numbers is None else function.memo.completed(numbers, call)
         return Chunk((*table.columns, *added.columns), table.rows)
 
-    def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], wanted: np.ndarray) -> Chunk:
-        """The new columns of some rows, which are all rows of some of the cycles."""
-        chosen = set(wanted.tolist())
-        added: list[dict[int, Any]] = [{} for _ in self.types]
-        for places in cycles:
-            if places[0] in chosen:
-                with self.function.function.calling():
-                    found = self.function([rows[place] for place in places])
-                for column, values in zip(added, found, strict=True):
-                    column.update(zip(places, values, strict=True))
-        return Chunk(tuple(self._encoded(i, [column[place] for place in wanted.tolist()]) for i, column in enumerate(added)), wanted.size)
+    def _called(self, rows: list[dict[str, Any]], cycles: list[list[int]], wanted: np.ndarray, steps: Steps) -> Iterator[tuple[np.ndarray, Chunk]]:
+        """The new columns of some rows, which are all rows of some of the cycles, a few cycles at a time, and which of these rows they are."""
+        place_of = {row: place for place, row in enumerate(wanted.tolist())}
+        left, at, size = wanted.size, list[int](), 0.0
+        added: list[list[Any]] = [[] for _ in self.types]
+        for cycle in cycles:
+            if cycle[0] not in place_of:
+                continue
+            with self.function.function.calling():
+                found = self.function([rows[row] for row in cycle])
+            at.extend(place_of[row] for row in cycle)
+            for column, values in zip(added, found, strict=True):
+                column.extend(values)
+                size += len(values) * weight(values[-1])
+            if left > len(at) and (len(at) >= steps.rows or size > steps.most_bytes):
+                made = self._columns(added)
+                yield np.array(at, dtype=np.int64), made
+                steps.saw(len(at), made)
+                left, at, size, added = left - len(at), [], 0.0, [[] for _ in self.types]
+        yield np.array(at, dtype=np.int64), self._columns(added)
+
+    def _columns(self, added: list[list[Any]]) -> Chunk:
+        return Chunk.of([self._encoded(i, values) for i, values in enumerate(added)])
 
     def _encoded(self, index: int, values: list[Any]) -> pa.Array:
         column_type, name = self.types[index], self.function.columns[index]

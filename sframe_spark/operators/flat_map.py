@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar
@@ -10,7 +11,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.call_memo import CallMemo
+from sframe_spark.operators.call_memo import CallMemo, Part
+from sframe_spark.operators.made_results import ROWS_PER_LOOK, ResultsTooLongError, weight
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.user_errors import error_like, user_error
 from sframe_spark.planner.chunk import Chunk, joined
@@ -66,32 +68,64 @@ class FlatMap(Operator):
 
     def _streamed(self, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
         waiting: list[Sequence[Any]] = []
-        for found in self._called(chunk, schema):
+        most_bytes, size = self._most_bytes(), 0
+        for number, found in enumerate(self._called(chunk, schema)):
             waiting.extend(found)
-            while len(waiting) > (most := most_rows()):
+            if not number % ROWS_PER_LOOK and found:
+                # Those in between are taken to be as long.
+                size += ROWS_PER_LOOK * len(found) * weight(found[-1])
+            while len(waiting) > (most := most_rows()) or (size > most_bytes and waiting):
                 yield self._encoded(waiting[:most])
-                waiting = waiting[most:]
+                waiting, size = waiting[most:], 0
         yield self._encoded(waiting)
+
+    def _most_bytes(self) -> float:
+        """What results may take before they are given on; no limit where nobody measures them."""
+        return math.inf if self.function.made is None else self.function.made.most_bytes
 
     def _remembered(self, memo: CallMemo, chunk: Chunk, schema: Schema, most_rows: Callable[[], int]) -> Iterator[Chunk]:
         """A few rows at a time, as many as give no more than is asked for by the look of those before."""
         start, step, waiting = 0, chunk.rows if most_rows() == ALL_ROWS else 1, Chunk.empty(self.types)
+        most_bytes = self._most_bytes()
         while start < chunk.rows:
             part = chunk.slice(start, start + step)
-            found = memo.completed(np.asarray(part.columns[-1]), partial(self._call_for, part, schema))
+            try:
+                found = memo.completed(np.asarray(part.columns[-1]), partial(self._call_for, memo, part, schema))
+            except ResultsTooLongError as cut:
+                step = max(1, part.rows * cut.done // cut.asked)
+                continue
             waiting = joined(waiting, found)
             while waiting.rows > (most := most_rows()):
                 yield waiting.slice(0, most)
                 waiting = waiting.slice(most, waiting.rows)
+            if waiting.size > most_bytes:
+                yield waiting
+                waiting = waiting.slice(0, 0)
             start += step
-            step = max(1, min(2 * step, most_rows() * part.rows // max(found.rows, 1)))
+            fitting = min(most_rows() / max(found.rows, 1), most_bytes / max(found.size, 1))
+            step = max(1, int(min(2 * step, fitting * part.rows)))
         yield waiting
 
-    def _call_for(self, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
-        """The results for some rows, whose last column is their number, and how many each gives."""
+    def _call_for(self, memo: CallMemo, chunk: Chunk, schema: Schema, places: np.ndarray) -> tuple[Chunk, np.ndarray]:
+        """The results for some rows, whose last column is their number, and how many each gives.
+
+        Raises
+        ------
+        ResultsTooLongError
+            If they are too many bytes. The memo has those that were made.
+        """
         chosen = chunk.select(range(len(schema) - 1)).rows_at(places)
-        lists = list(self._called(chosen, schema[:-1]))
-        return self._encoded([row for rows in lists for row in rows]), np.array([len(rows) for rows in lists], dtype=np.int64)
+        rows, counts, size, most_bytes = list[Any](), list[int](), 0, self._most_bytes() if memo.keeps else math.inf
+        for found in self._called(chosen, schema[:-1]):
+            rows.extend(found)
+            if not len(counts) % ROWS_PER_LOOK and found:
+                size += ROWS_PER_LOOK * len(found) * weight(found[-1])
+            counts.append(len(found))
+            if size > most_bytes and len(counts) < places.size:
+                numbers = np.asarray(chunk.columns[-1])[places[: len(counts)]]
+                memo.record(Part(numbers, np.array(counts, dtype=np.int64), self._encoded(rows)))
+                raise ResultsTooLongError(len(counts), places.size)
+        return self._encoded(rows), np.array(counts, dtype=np.int64)
 
     def _called(self, chunk: Chunk, schema: Schema) -> Iterator[list[Sequence[Any]]]:
         lists = [decode(column, column_type) for column, column_type in zip(chunk.columns, schema, strict=True)]

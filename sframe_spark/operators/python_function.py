@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import pickle
 from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import attrs
@@ -14,9 +15,11 @@ import pyarrow as pa
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.operators.call_memo import CallMemo
 from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.made_results import LONG_TEXT, ROWS_PER_LOOK, MadeResults, Steps, keeping, weight
 from sframe_spark.operators.user_errors import error_like, shown, user_error
 from sframe_spark.operators.worker import load_function, pack_function
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.sizes import fixed_size
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 from sframe_spark.values.encode import encode
@@ -42,6 +45,8 @@ class PythonFunction:
         What this application of the function gave so far; None: nobody keeps it. Compared by identity: a function applied twice makes two columns.
     numbered
         The last argument is the number of the row: rows whose results the memo has are not given to the function.
+    made
+        Results are measured while they are made, and a batch of too many bytes is cut; None: a batch is what it is.
     """
 
     function: Callable[[Any], Any] = attrs.field(eq=id)
@@ -50,6 +55,7 @@ class PythonFunction:
     skip_missing: bool = False
     memo: CallMemo | None = attrs.field(default=None, eq=id, repr=False)
     numbered: bool = False
+    made: MadeResults | None = attrs.field(default=None, eq=False, repr=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """By value or by the name of its module, which a worker finds where this process does."""
@@ -69,24 +75,56 @@ class PythonFunction:
 
     def kernel(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
         """Results for a run of rows, one call per row in row order."""
-        if not self.numbered:
-            return self._called(arguments, types, rows)
-        assert self.memo is not None
         values = [scalar_array(a, rows) if isinstance(a, pa.Scalar) else a for a in arguments]
+        if not self.numbered:
+            return self._completed(values, types, rows, None)
+        assert self.memo is not None
+        numbers = np.asarray(values[-1])
 
         def call(places: np.ndarray) -> tuple[Chunk, None]:
             chosen = Chunk(tuple(values[:-1]), rows).rows_at(places)
-            return Chunk.of([self._called(chosen.columns, types[:-1], chosen.rows)]), None
+            return Chunk.of([self._completed(chosen.columns, types[:-1], chosen.rows, numbers[places])]), None
 
-        return self.memo.completed(np.asarray(values[-1]), call).columns[0]
+        return self.memo.completed(numbers, call).columns[0]
 
-    def _called(self, arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
-        lists = [decode(scalar_array(a, rows) if isinstance(a, pa.Scalar) else a, t) for a, t in zip(arguments, types, strict=True)]
-        results = self._call(self._values(lists, rows))
-        try:
-            return encode(results, self.result)
-        except (TypeError, ValueError, OverflowError, pa.ArrowException):
-            raise self._misfit(results, self._values(lists, rows)) from None
+    def _completed(self, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int, numbers: np.ndarray | None) -> pa.Array:
+        """Results of rows, given with their numbers or as they come, that no memo has."""
+        if self.made is None:
+            return next(self._called(columns, types, rows, None))
+
+        def call(places: np.ndarray) -> Iterator[tuple[np.ndarray, Chunk]]:
+            chosen, done = Chunk(tuple(columns), rows).rows_at(places), 0
+            for made in self._called(chosen.columns, types, chosen.rows, self.made):
+                yield places[done : done + len(made)], Chunk.of([made])
+                done += len(made)
+
+        return self.made.completed(numbers, rows, call, keeping(self.memo) if self.numbered else None).columns[0]
+
+    def _called(self, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int, made: MadeResults | None) -> Iterator[pa.Array]:
+        """Results a few rows at a time, as many as can take no more than a part of what a batch should."""
+        lists = [decode(column, column_type) for column, column_type in zip(columns, types, strict=True)]
+        values, done = self._values(lists, rows), 0
+        steps = Steps(rows) if made is None or fixed_size(self.result) is not None else Steps.of(made.most_bytes)
+        while True:
+            results: list[Any] = []
+            try:
+                with self.calling():
+                    self._call(islice(values, steps.rows), results, steps.most_bytes)
+            except Exception as error:
+                raise user_error(self.describe(), self._value(lists, rows, done + len(results)), error) from None
+            try:
+                found = encode(results, self.result)
+            except (TypeError, ValueError, OverflowError, pa.ArrowException):
+                raise self._misfit(results, islice(self._values(lists, rows), done, done + len(results))) from None
+            yield found
+            done += len(results)
+            if done >= rows:
+                return
+            steps.saw(len(results), found)
+
+    def _value(self, lists: Sequence[list[Any]], rows: int, place: int) -> Any:
+        """What the function is called with for the row at a place."""
+        return next(islice(self._values(lists, rows), place, None))
 
     def _values(self, lists: Sequence[list[Any]], rows: int) -> Iterator[Any]:
         """What the function is called with, row by row."""
@@ -111,26 +149,41 @@ class PythonFunction:
                 return error_like(TypeError, message, row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
-    def _call(self, values: Any) -> list[Any]:
-        results: list[Any] = []
+    def _call(self, values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
+        """Add the results for some values, or for the first of them that give as many bytes as there should be."""
         append, function, skip_missing = results.append, self.function, self.skip_missing
-        take = _TAKERS.get(self.result.kind)
-        value: Any = None
-        try:
-            with self.calling():
-                if take is not None:
-                    for value in values:
-                        result = None if skip_missing and value is None else function(value)
-                        append(result if type(result) in UNCHANGING else take(result))
-                elif skip_missing:
-                    for value in values:
-                        append(None if value is None else function(value))
-                else:
-                    for value in values:
-                        append(function(value))
-        except Exception as error:
-            raise user_error(self.describe(), value, error) from None
-        return results
+        if self.result.kind in _TAKERS:
+            take, size = _TAKERS[self.result.kind], 0
+            for value in values:
+                result = None if skip_missing and value is None else function(value)
+                append(result if type(result) in UNCHANGING else take(result))
+                if not len(results) % ROWS_PER_LOOK:
+                    size += ROWS_PER_LOOK * weight(result)
+                    if size > most_bytes:
+                        break
+        elif self.result.kind == STR_KIND:
+            self._call_for_texts(values, results, most_bytes)
+        elif skip_missing:
+            for value in values:
+                append(None if value is None else function(value))
+        else:
+            for value in values:
+                append(function(value))
+
+    def _call_for_texts(self, values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
+        """The same for results of which some are long, one by one."""
+        append, function, skip_missing = results.append, self.function, self.skip_missing
+        longest, size = LONG_TEXT, 0
+        for value in values:
+            result = None if skip_missing and value is None else function(value)
+            if type(result) is not str:
+                append(result if type(result) in UNCHANGING else taken_as_text(result))
+                continue
+            append(result)
+            if len(result) > longest:
+                size += len(result)
+                if size > most_bytes:
+                    break
 
     def calling(self) -> contextlib.AbstractContextManager[None]:
         """A block in which this application calls the function."""
@@ -159,7 +212,7 @@ def kept(result: Any) -> Any:
 
 
 # How results of columns are taken that may be of objects which the function changes and returns again.
-_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: kept, ARRAY_KIND: kept, DICT_KIND: taken, STR_KIND: taken_as_text}
+_TAKERS: dict[str, Callable[[Any], Any]] = {LIST_KIND: kept, ARRAY_KIND: kept, DICT_KIND: taken}
 
 
 class Truth:

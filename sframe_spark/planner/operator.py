@@ -236,7 +236,7 @@ class SequentialOperator(Operator):
         raise PlanInvariantError(f"operator {self.name!r} does not combine states")
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
-        """Output rows of a run and the state after it."""
+        """Output rows of a run and the state after it; the state given stays as it is, and the run may be tried again with fewer rows."""
         raise PlanInvariantError(f"operator {self.name!r} does not advance")
 
     def finish(self, facts: Sequence[Facts], state: Any) -> Chunk | None:
