@@ -12,7 +12,7 @@ from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.sources import memory_source, source_of
+from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.from_arrow import arrow_column_type, normalize
@@ -178,6 +178,6 @@ def to_spark(node: PlannerNode, names: list[str]) -> Any:
     from sframe_spark.storage.temporary import temporary_store
 
     section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
-    # The DataFrame, and those made of it, may outlive the frame whose rows they read.
-    temporary_store().keep([node.operator for node in postorder([section]) if not node.inputs])
+    # The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark.
+    temporary_store().keep([node.operator for node in postorder([section]) if isinstance(node.operator, SegmentSource)])
     return lower(section).sorted().toDF(*names)

@@ -73,8 +73,10 @@ def from_query(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[O
 
 def outcomes_of(works: Sequence[Work], numbers: Iterable[int], transport: ErrorTransport) -> Iterator[Outcome]:
     """Outcomes of some of the works, in a worker."""
-    # A worker collects garbage after each task: among all objects of its modules, for 50 ms, unless they are set aside.
-    gc.freeze()
+    # A worker collects garbage after each task: among all objects of its modules, for 50 ms, unless they are set aside. Once,
+    # since what later tasks bring is garbage when they end.
+    if not gc.get_freeze_count():
+        gc.freeze()
     for number in numbers:
         yield outcome_of(number, works[number], transport)
 

@@ -105,6 +105,10 @@ class Executor:
             return self._keep(source_of(section).read_all(), section)
         return self._run_tasks(section, placement)
 
+    def counted(self, root: PlannerNode) -> PlannerNode:
+        """The plan as one section that is not run: where joins decide how many rows there are, their matches are counted."""
+        return self._with_full_sorts_if_needed(lambda plan: self.section(plan)[0], root)
+
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one Spark query, with what cannot be part of it already executed."""
         node, placement = self._with_full_sorts_if_needed(lambda plan: self._fit_for_query(*self.section(plan)), root)

@@ -22,10 +22,10 @@ from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.errors import ExecutionError, PlanInvariantError
 from sframe_spark.operators.call_memo import MemoFullError
-from sframe_spark.operators.columns import Project, Zip, first_columns, project
+from sframe_spark.operators.columns import Project, Zip, first_columns, project, zip_columns
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.user_calls import calls_users, functions_of, memos_in, with_memos
+from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
@@ -132,9 +132,15 @@ def look(
         finally:
             action.release()
         if chosen.missing:
-            make(chosen.missing[0])
+            make(together(chosen.missing))
         elif busy is not None:
             busy.wait()
+
+
+def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
+    """The first of some nodes, beside those of the others that have as many rows by its domain: all of them in one run, however many they are."""
+    domain = nodes[0].facts.domain
+    return zip_columns(*(node for node in nodes if node.facts.domain == domain))
 
 
 def settle(root: PlannerNode, done: Look) -> None:
@@ -159,7 +165,7 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Loo
     # What somebody works on who needs this thread is his to materialise.
     full = [node for node in others if node.action is None and any(memo.is_full for memo in node.calls)]
     if full:
-        return Look(plan, graph, trace, missing=topmost(root, full))
+        return Look(plan, graph, trace, missing=topmost_called(plan, owners, full))
     if first:
         everything = [node for node in postorder([root]) if node is not root and functions_of(node)]
         if everything:
@@ -170,7 +176,7 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Loo
     seen = {id(node) for node, _ in shown}
     missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
     if missing:
-        return Look(plan, graph, trace, missing=topmost(root, missing))
+        return Look(plan, graph, trace, missing=topmost_called(plan, owners, missing))
     return _plan_for_tasks(root, becomes, shown)
 
 
@@ -193,6 +199,20 @@ def takes_few(root: PlannerNode) -> bool:
 def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
     """The nodes whose functions a plan calls."""
     return list({id(owners[id(memo)]): owners[id(memo)] for memo in memos_in(plan)}.values())
+
+
+def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
+    """Those of some nodes whose functions a plan gives nothing of the others' to; in the graph a column may be above all columns of its frame."""
+    wanted = {id(node) for node in nodes}
+    below: set[int] = set()
+    lower: set[int] = set()
+    for node in reversed(list(postorder([plan]))):
+        called = {id(owners[id(memo)]) for memo in memos_at(node)} & wanted
+        if id(node) in below:
+            lower |= called
+        if id(node) in below or called:
+            below.update(id(child) for child in node.inputs)
+    return [node for node in nodes if id(node) not in lower]
 
 
 def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:

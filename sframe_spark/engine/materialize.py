@@ -122,9 +122,10 @@ def count_rows(node: PlannerNode) -> int | None:
         plan = optimize(node)
     if not may_have_many(plan):
         return None
-    counted, _ = Executor(MaterializeOptions()).section(plan)
+    options = MaterializeOptions()
+    counted = look(node, lambda found: Executor(options, owned=found.owned).counted(found.plan), materialize)
     rows = counted.length.rows
-    if rows is None or fits_driver(counted, MaterializeOptions().in_memory):
+    if rows is None or fits_driver(counted, options.in_memory):
         return None
     with GRAPH_LOCK:
         node.facts = attrs.evolve(node.facts, length=Length.exactly(rows))

@@ -61,7 +61,12 @@ def with_functions(operator: Operator, width: int, change: Callable[[PythonFunct
 def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:
     """The memos of all applications that a plan makes."""
     for node in postorder([plan]):
-        yield from (function.memo for function in functions_of(node) if function.memo is not None)
+        yield from memos_at(node)
+
+
+def memos_at(node: PlannerNode) -> Iterator[CallMemo]:
+    """The memos of the applications that a node of a plan makes."""
+    return (function.memo for function in functions_of(node) if function.memo is not None)
 
 
 def calls_users(root: PlannerNode) -> bool:

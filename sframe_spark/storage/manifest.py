@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 import itertools
 import math
 from collections.abc import Mapping
@@ -225,18 +226,18 @@ class Manifest:
     def __attrs_post_init__(self) -> None:
         check(self)
 
-    @property
+    @functools.cached_property
     def rows(self) -> int:
         """Number of rows."""
         return sum(entry.rows for entry in self.segments)
 
-    @property
+    @functools.cached_property
     def offsets(self) -> tuple[int, ...]:
         """Dense number of the first row of each segment."""
         ends = itertools.accumulate(entry.rows for entry in self.segments)
         return tuple(end - entry.rows for end, entry in zip(ends, self.segments, strict=True))
 
-    @property
+    @functools.cached_property
     def offset_of_number(self) -> dict[int, int]:
         """Dense row number of position 0 of each segment number: ``offset[_key >> 33] + (_key & mask)`` is the row."""
         found: dict[int, int] = {}
