@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.engine.collecting import require_room
+from sframe_spark.engine.collecting import require_room, require_room_in_numpy
 from sframe_spark.engine.materialize import compute, count_rows, iterate, materialize
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.operators.elementwise import apply_function
@@ -20,7 +20,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ColumnType
+from sframe_spark.types import LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
@@ -127,8 +127,13 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
             return np.concatenate([array.to_numpy() for array in arrays])
         require_room(node, as_objects=True)
     rows = list(iterate_tuples(node))
+    values = [value for (value,) in rows]
+    if node.schema[0].kind == STR_KIND:
+        require_room_in_numpy(rows)
+    elif node.schema[0].kind == LIST_KIND and None not in values:
+        require_room_in_numpy(values)
     try:
-        return np.asarray([value for (value,) in rows])
+        return np.asarray(values)
     except ValueError as error:
         raise InvalidArgumentError(f"the values make no numpy array ({error}): list(column) keeps each of them whole") from None
 

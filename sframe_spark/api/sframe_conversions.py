@@ -10,6 +10,8 @@ import pyarrow as pa
 from sframe_spark.api import construction
 from sframe_spark.api.nodes import row_tuples, rows_of, whole_cells
 from sframe_spark.api.sframe_columns import Columns
+from sframe_spark.engine.collecting import require_room_in_numpy
+from sframe_spark.types import STR_KIND
 
 # Kinds whose values hold values.
 NESTED = ("list", "dict", "array")
@@ -73,6 +75,8 @@ class Conversions(Columns):
         rows, width = row_tuples(self._node, names=self._names), len(self._names)
         if rows and any(column_type.kind in NESTED for column_type in self._node.schema):
             return whole_cells(rows, width)
+        if any(column_type.kind == STR_KIND for column_type in self._node.schema):
+            require_room_in_numpy(rows)
         return np.array(rows).reshape(-1, width)
 
     def to_spark(self) -> Any:

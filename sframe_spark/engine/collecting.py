@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
+from typing import Any
+
 from sframe_spark.errors import TooLargeError
 from sframe_spark.planner.graph import sizes_of
 from sframe_spark.planner.node import PlannerNode
@@ -11,6 +15,9 @@ from sframe_spark.values.byte_text import in_words
 
 # A number, text or date-time as a Python object, and its place in a list, beside the bytes of a text itself.
 OBJECT_BYTES = 40
+# Numpy's texts.
+BYTES_OF_CHARACTER = 4
+CHARACTERS_OF_NUMBER = 32
 # So few rows are not looked at before they are computed.
 FEW_ROWS = 4_096
 # What needs less is not compared with the memory there is.
@@ -39,11 +46,40 @@ def require_room(node: PlannerNode, as_objects: bool = False) -> None:
         return
     size = row_bytes(sizes_of(node)[id(node)], 0)
     needed = int(rows * (size + OBJECT_BYTES * node.facts.width * as_objects))
+    require_bytes(needed, rows, node.facts.width, "as Python objects" if as_objects else "in one piece")
+
+
+def require_bytes(needed: int, rows: int, width: int, what: str) -> None:
+    """Refuse what needs more memory than there is.
+
+    Raises
+    ------
+    TooLargeError
+        If there is less.
+    """
     if needed <= LITTLE:
         return
     available = available_memory()
     if available is None or needed <= available.size:
         return
-    what = "as Python objects" if as_objects else "in one piece"
-    asked = f"{rows} rows of {node.facts.width} column(s) need about {in_words(needed)} {what}"
+    asked = f"{rows} rows of {width} column(s) need about {in_words(needed)} {what}"
     raise TooLargeError(f"{asked}, and {in_words(available.size)} are {available.source}: {ADVICE}")
+
+
+def require_room_in_numpy(rows: Sequence[Sequence[Any]]) -> None:
+    """Refuse to make one numpy array of rows with texts that has no room.
+
+    Every cell gets four bytes for each character of the longest text, unless some value is missing, or neither text nor number.
+
+    Raises
+    ------
+    TooLargeError
+        If there is less memory than that.
+    """
+    found = set(map(type, chain.from_iterable(rows)))
+    if str not in found or not found <= {str, int, float, bool}:
+        return
+    longest = max(len(value) for value in chain.from_iterable(rows) if type(value) is str)
+    characters = longest if found == {str} else max(longest, CHARACTERS_OF_NUMBER)
+    what = f"as a numpy array, each cell of which has room for the longest text ({longest} characters)"
+    require_bytes(BYTES_OF_CHARACTER * characters * sum(map(len, rows)), len(rows), len(rows[0]), what)

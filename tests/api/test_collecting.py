@@ -47,6 +47,33 @@ def test_rows_that_do_not_fit_are_refused_at_once(door: str) -> None:
     assert isinstance(caught.value, ExecutionError)
 
 
+@pytest.mark.parametrize(
+    ("values", "other", "dtype"),
+    [
+        (["x" * 30_000, *["y"] * 999], None, "<U30000"),
+        (["x" * 30_000, *["y"] * 999], [1] * 1_000, "<U30000"),
+        ([["x" * 30_000, 1.5], *[["y", 2.5]] * 499], None, "<U30000"),
+        (["x" * 30_000, *["y"] * 998, None], None, "object"),
+        (["x" * 30_000, *["y"] * 998, None], [1] * 1_000, "object"),
+    ],
+    ids=["texts", "texts and numbers", "lists", "missing", "missing beside numbers"],
+)
+def test_numpy_gives_every_cell_the_room_of_the_longest_text(
+    values: list[Any], other: list[int] | None, dtype: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made = tc.SArray(values) if other is None else tc.SFrame({"a": values, "b": other})
+    assert str(made.to_numpy().dtype) == dtype
+    monkeypatch.setattr(collecting, "available_memory", lambda: AvailableMemory(100_000_000, "free here"))
+    if dtype == "object":
+        assert len(made.to_numpy()) == 1_000
+        return
+    with pytest.raises(TooLargeError, match=r"about 1..(\.\d)? MiB.*longest text \(30000 characters\).*free here|about 2..(\.\d)? MiB.*30000"):
+        made.to_numpy()
+    if other is None and isinstance(values[0], str):
+        with pytest.raises(TooLargeError, match="30000 characters"):
+            tc.SFrame({"a": values}).to_numpy()
+
+
 def test_rows_whose_size_shows_when_they_are_computed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(collecting, "LITTLE", 0)
     monkeypatch.setattr(collecting, "available_memory", lambda: AvailableMemory(10_000_000, "free here"))
