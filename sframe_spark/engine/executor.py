@@ -17,7 +17,7 @@ from sframe_spark.engine.datasets import new_dataset, write_chunk, write_chunks,
 from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import require_owned
-from sframe_spark.engine.matches import with_counted_rows
+from sframe_spark.engine.matches import joined_rows, with_counted_rows
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     BUDGETS_AT_HAND,
@@ -236,16 +236,27 @@ class Executor:
         return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node))), Placement(True, base_rows=rows.rows)
 
     def _first_rows(self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
-        """The head of a section whose rows cannot be addressed by number, without computing the rest."""
+        """The first rows, or few rows of a join, of a section whose rows cannot be addressed by number, without computing the others."""
         below, placement = child
-        if operator.stop is None or not placement.segment or (placement.dense and placement.stateless):
+        stop = below.length.rows if operator.stop is None else operator.stop
+        if stop is None or not placement.segment or (placement.dense and placement.stateless):
             return None
-        chunk = first_rows(below, placement.rows_to_run, operator.stop)
-        if chunk is None:
-            return None
-        self.log.append(f"driver: the first {operator.stop} rows of {below.operator_type}")
-        rows = operator.kernel([chunk], [below.facts])
+        chunk = first_rows(below, placement.rows_to_run, stop)
+        if chunk is not None:
+            self.log.append(f"driver: the first {stop} rows of {below.operator_type}")
+            rows = operator.kernel([chunk], [below.facts])
+        else:
+            chunk = self._joined_rows(below, placement, operator.start, stop)
+            if chunk is None:
+                return None
+            self.log.append(f"driver: the rows {operator.start} to {stop} of {below.operator_type}")
+            rows = operator.take_steps(chunk)
         return PlannerNode(MemorySource.of(rows, node.schema)), Placement(True, base_rows=rows.rows)
+
+    def _joined_rows(self, below: PlannerNode, placement: Placement, start: int, stop: int) -> Chunk | None:
+        """Rows of a join by number, where they are few."""
+        few = stop - start <= config.small_rows and rows_fit(below, max(0, stop - start))
+        return joined_rows(below, placement.rows_to_run, start, stop) if few else None
 
     def run_section(self, node: PlannerNode, placement: Placement) -> PlannerNode:
         """Execute one section into a source."""

@@ -9,6 +9,7 @@ from sframe_spark.operators.elementwise import calls_python
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import source_of
+from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -25,6 +26,34 @@ def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
     batches = PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows)
     rows = sum(operator.count_rows([batch, lookup], facts) for batch in batches)
     return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+
+
+def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
+    """Rows ``start..stop`` of a join, or of columns computed of it row by row; pairs before these are counted, not made.
+
+    None where somebody must make them: many rows to be searched for, or a user's function.
+    """
+    above, join = [], node
+    while join.operator.row_wise and len(join.inputs) == 1:
+        above.append(join)
+        join = join.inputs[0]
+    operator = join.operator
+    if not isinstance(operator, SortedJoin) or not can_be_counted(join.inputs[0]) or any(map(calls_python, above)):
+        return None
+    left, right = join.inputs
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    found, passed = [Chunk.empty(join.schema)], 0
+    for batch in PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows):
+        rows = operator.count_rows([batch, lookup], facts)
+        if passed + rows > start:
+            found.append(operator.rows_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed)))
+        passed += rows
+        if passed >= stop:
+            break
+    chunk = concatenate(found, join.schema)
+    for step in reversed(above):
+        chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
+    return chunk
 
 
 def can_be_counted(left: PlannerNode) -> bool:

@@ -106,6 +106,11 @@ class SortedJoin(Operator):
         """How many pairs there are; none is made."""
         return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
 
+    def rows_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int) -> Chunk:
+        """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive); no other is made."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        return self._pairs(left, lookup, self._matches(left, lookup, facts), start, stop)
+
     def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
         search = lookup.note(self, lambda: dense_keys(lookup, self.right_key) or KeySearch(lookup, self.right_key, (), GroupCodes(())))
         keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])

@@ -187,6 +187,43 @@ def test_rows_of_a_join_are_counted_before_they_are_made(how: str, monkeypatch: 
     assert is_started() == started
 
 
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_rows_in_the_middle_of_a_join_make_no_others(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.operators.sorted_join import SortedJoin
+
+    made: list[int] = []
+    pairs = SortedJoin._pairs
+    monkeypatch.setattr(SortedJoin, "_pairs", lambda *arguments: made.append(arguments[-1] - arguments[-2]) or pairs(*arguments))
+    started, rows = is_started(), 30_000
+    many = SFrame({"k": [1] * rows, "v": list(range(rows))})
+    joined = many.join(SFrame({"k": [1] * rows, "w": list(range(rows))}), on="k", how=how)
+    assert joined[rows * 20_000 + 7] == {"k": 1, "v": 20_000, "w": 7}
+    assert joined[-1] == {"k": 1, "v": rows - 1, "w": rows - 1}
+    assert list(joined[rows * rows - 2 :]) == [{"k": 1, "v": rows - 1, "w": rows - 2}, {"k": 1, "v": rows - 1, "w": rows - 1}]
+    assert list((joined["w"] + 1)[50_000:50_100:40]) == [20_001, 20_041, 20_081]
+    assert sum(made) == 1 + 1 + 2 + 100
+    assert is_started() == started
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    from sframe_spark.engine import shortcuts
+
+    monkeypatch.setattr(shortcuts, "MOST_FIRST_ROWS", 0)
+    generator = np.random.default_rng(7)
+    for _ in range(10):
+        left = SFrame({"k": generator.integers(0, 9, 60).tolist(), "v": list(range(60))})
+        right = SFrame({"k": sorted(generator.integers(2, 12, 40).tolist()), "w": list(range(40))}).assume_sorted("k")
+        everything = [{**row} for row in left.join(right, on="k", how=how).to_arrow().to_pylist()]
+        start, stop = sorted(generator.integers(0, len(everything) + 3, 2).tolist())
+        for batch in (7, 131_072):
+            with config.using(batch_rows=batch):
+                joined = left.join(right, on="k", how=how)
+                assert list(joined[start:stop]) == everything[start:stop]
+                assert list(joined[start:stop:3]) == everything[start:stop:3]
+                assert list((joined["v"] * 2)[start:]) == [2 * row["v"] for row in everything[start:]]
+
+
 def test_the_size_of_a_chunk_is_that_of_its_rows() -> None:
     texts = pa.array(["x" * 100] * 100)
     assert Chunk.of([texts]).slice(0, 10).size < 1_200
