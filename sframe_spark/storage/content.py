@@ -1,4 +1,4 @@
-"""Every byte of a saved dataset, compared with all its check sums: of whole files, of footers, of page headers and of pages."""
+"""Every byte of a saved dataset, compared with all its check sums, and every row, compared with what its manifest says of the rows."""
 
 from __future__ import annotations
 
@@ -12,18 +12,20 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import StorageError
 from sframe_spark.session.build import available_cores
 from sframe_spark.storage.checksums import check_bytes
+from sframe_spark.storage.claims import SegmentClaims, check_order, shown
 from sframe_spark.storage.commit import check_file
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.listing import sizes_below
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifest_text import damaged
 from sframe_spark.storage.paths import join
-from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform
+from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, is_stored_as
 
 BATCH_ROWS = 65_536
 
 
 def damage_in(manifest: Manifest) -> list[StorageError]:
-    """Return what is wrong with the files of a dataset, one error for each file that is not what was saved, in row order.
+    """Return what is wrong with a dataset: one error for each file that is not what was saved, in row order, or that of all rows together.
 
     Parameters
     ----------
@@ -44,8 +46,14 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     """
     sizes = sizes_below(manifest.directory)
     with ThreadPoolExecutor(available_cores()) as pool:
-        found = pool.map(lambda entry: _damage(manifest, entry, sizes), manifest.segments)
-        return [error for error in found if error is not None]
+        found = [error for error in pool.map(lambda entry: _damage(manifest, entry, sizes), manifest.segments) if error is not None]
+    if found:
+        return found
+    try:
+        check_order(manifest)
+    except StorageError as error:
+        return [error]
+    return []
 
 
 def _damage(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> StorageError | None:
@@ -66,20 +74,29 @@ def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
 
 
 def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
-    """Decode all rows: a file may have been damaged in memory, before it was written."""
+    """Decode all rows: a file may have been damaged in memory, before it was written, and what is said of it may be untrue."""
     location = join(manifest.directory, entry.file)
-    rows = _decoded(manifest, entry, location)
+    claims = SegmentClaims(manifest, entry)
+    rows = _decoded(manifest, entry, location, claims)
     if rows != entry.rows:
         raise StorageError(f"{location} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
+    wrong = claims.untrue()
+    if wrong is not None:
+        raise damaged(manifest.directory, wrong)
 
 
-def _decoded(manifest: Manifest, entry: SegmentEntry, location: str) -> int:
+def _decoded(manifest: Manifest, entry: SegmentEntry, location: str, claims: SegmentClaims) -> int:
     """Decode all rows of a file and return how many there are."""
     position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
     with telling("read", location), pa.memory_map(location) as source:
         for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):
             for column, column_type in enumerate(manifest.types):
-                conform(batch.column(manifest.file_name(column)), column_type)
+                stored = batch.column(manifest.file_name(column))
+                if not is_stored_as(stored.type, column_type.physical):
+                    raise damaged(
+                        manifest.directory, f"column {shown(manifest, column)} is said to be {column_type}, and {entry.file} has {stored.type}"
+                    )
+                claims.add(column, conform(stored, column_type))
             keys = batch.column(KEY_NAME).to_numpy(zero_copy_only=False)
             if not np.array_equal(keys, np.arange(first_key + position, first_key + position + len(keys))):
                 raise StorageError(f"{location} is damaged: its rows are not those of segment {entry.number}; restore it from a copy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -120,6 +121,25 @@ def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Ar
         return array.cast(physical)
     except pa.ArrowException as error:
         raise StorageError(f"a file has {array.type} in a column of {column_type.kind} ({error}): it is not the one that was saved") from error
+
+
+def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
+    """Say whether files of a writer of ours may hold values of a physical type in another type, which only looks different.
+
+    Examples
+    --------
+    >>> is_stored_as(pa.timestamp("us", "UTC"), pa.timestamp("us")), is_stored_as(pa.int64(), pa.float64())
+    (True, False)
+    """
+    leaves = leaf_columns("", found.value_type if pa.types.is_dictionary(found) else found), leaf_columns("", physical)
+    return all(
+        stored is not None and wanted is not None and stored[0] == wanted[0] and (stored[1] == wanted[1] or _are_timestamps(stored[1], wanted[1]))
+        for stored, wanted in itertools.zip_longest(*leaves)
+    )
+
+
+def _are_timestamps(*types: pa.DataType) -> bool:
+    return all(map(pa.types.is_timestamp, types))
 
 
 def convert_foreign(array: pa.Array, column_type: ColumnType) -> pa.Array:

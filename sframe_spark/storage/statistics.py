@@ -105,9 +105,7 @@ class StatisticsCollector:
     def _add_chunk(self, chunk: pa.Array) -> None:
         self._has_missing = self._has_missing or chunk.null_count > 0
         if self._tracked:
-            chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
-            # 64-bit integers behind date-times: as exact and faster to compare.
-            chunk = chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
+            chunk = _as_compared(chunk)
             with_nan = self._is_float and _any_nan(chunk)
             self._has_nan = self._has_nan or with_nan
             self._add_order(chunk, with_nan)
@@ -159,18 +157,25 @@ class StatisticsCollector:
         known = ColumnStatistics(has_missing=self._has_missing, has_nan=self._has_nan)
         return _with_bounds(self._with_order(known), bounds)
 
+    def exact(self) -> ColumnStatistics:
+        """Return all that was found, texts of any length included; bounds only if they were looked for."""
+        if not self._tracked:
+            return ColumnStatistics(has_missing=self._has_missing)
+        return attrs.evolve(self._ordered(), bounds_known=self._with_bounds, minimum=self._minimum, maximum=self._maximum)
+
     def _with_order(self, known: ColumnStatistics) -> ColumnStatistics:
-        if _too_long(self._first) or _too_long(self._last):
-            # Without edges the order across segments cannot be proven, and so not be used either.
-            return known
+        # Without edges the order across segments cannot be proven, and so not be used either.
+        return known if _too_long(self._first) or _too_long(self._last) else self._ordered()
+
+    def _ordered(self) -> ColumnStatistics:
         return ColumnStatistics(
             ascending=not self._descent,
             descending=not self._ascent,
             strictly_ascending=not (self._descent or self._tie),
             strictly_descending=not (self._ascent or self._tie),
             constant=not (self._descent or self._ascent),
-            has_missing=known.has_missing,
-            has_nan=known.has_nan,
+            has_missing=self._has_missing,
+            has_nan=self._has_nan,
             edges_known=True,
             first=self._first,
             last=self._last,
@@ -191,6 +196,26 @@ def _any_nan(chunk: pa.Array) -> bool:
     """Say whether any value is NaN; a sum is NaN only if one is, or if infinities of both signs meet."""
     total = pc.sum(chunk).as_py()
     return total is not None and math.isnan(total) and bool(pc.any(pc.is_nan(chunk)).as_py())
+
+
+def _as_compared(chunk: pa.Array) -> pa.Array:
+    """Return the values that a column is ordered by."""
+    chunk = pc.struct_field(chunk, "instant") if pa.types.is_struct(chunk.type) else chunk
+    # 64-bit integers behind date-times: as exact and faster to compare.
+    return chunk.view(pa.int64()) if pa.types.is_timestamp(chunk.type) else chunk
+
+
+def steps(array: pa.Array, column_type: ColumnType) -> npt.NDArray[np.int8]:
+    """Return for each value but the first -1, 0 or 1, as the one before it is smaller, equal or greater in the engine's order.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import FLOAT
+    >>> steps(pa.array([None, 0.5, 0.5, float("nan"), 1.5]), FLOAT).tolist()
+    [-1, 0, -1, 1]
+    """
+    values = _as_compared(array)
+    return _Neighbours(values, column_type.physical == pa.float64() and _any_nan(values)).signs()
 
 
 class _Neighbours:
@@ -217,20 +242,27 @@ class _Neighbours:
         compare = (np.less, pc.less) if upwards else (np.greater, pc.greater)
         return self._count(*compare) == len(self._before)
 
+    def signs(self) -> npt.NDArray[np.int8]:
+        return self._holds(np.greater, pc.greater).astype(np.int8) - self._holds(np.less, pc.less).astype(np.int8)
+
     def _count(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> int:
         """Count the pairs for which a comparison holds."""
         if self._ranks is None and self._is_text:
             return int(compare_texts(self._before, self._after).true_count)
+        return int(np.count_nonzero(self._holds(compare_numbers, compare_texts)))
+
+    def _holds(self, compare_numbers: np.ufunc, compare_texts: pc.Function) -> npt.NDArray[np.bool_]:
+        """Say of each pair whether a comparison holds."""
         if self._is_text:
             found = compare_texts(self._before, self._after).to_numpy(zero_copy_only=False)
         else:
             found = compare_numbers(self._before, self._after)
-        if self._ranks is not None:
-            # Two values that are not both plain compare as their ranks do.
-            before, after = self._ranks[:-1], self._ranks[1:]
-            plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
-            found = np.where(plain, found, compare_numbers(before, after))
-        return int(np.count_nonzero(found))
+        if self._ranks is None:
+            return np.asarray(found)
+        # Two values that are not both plain compare as their ranks do.
+        before, after = self._ranks[:-1], self._ranks[1:]
+        plain = (before == _VALUE_RANK) & (after == _VALUE_RANK)
+        return np.where(plain, found, compare_numbers(before, after))
 
 
 def _ranks(chunk: pa.Array, with_nan: bool) -> npt.NDArray[np.int8]:
