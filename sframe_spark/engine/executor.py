@@ -15,6 +15,7 @@ from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, fits_driver, 
 from sframe_spark.engine.calls import called_again, needs_one_batch
 from sframe_spark.engine.datasets import new_dataset, write_chunk, write_chunks, write_query
 from sframe_spark.engine.dispatch import run_tasks
+from sframe_spark.engine.frames import require_fixed
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import require_owned
 from sframe_spark.engine.matches import joined_rows, with_counted_rows
@@ -43,7 +44,6 @@ from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.source_statistics import recorded_order
 from sframe_spark.operators.sources import MemorySource, segment_source, source_of
-from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -136,9 +136,10 @@ class Executor:
             children = [placed[id(child)] for child in node.inputs]
             new, placement = self._place(node, children)
             shared_query = not placement.segment and readers[id(node)] > 1
-            unordered = isinstance(node.operator, SparkSource) and id(node) in observed
-            if shared_query or unordered or id(node) in again:
-                new = self._snapshot(new) if unordered else self._executed(new, placement)[0]
+            if node is not root and id(node) in observed:
+                require_fixed([node])
+            if shared_query or id(node) in again:
+                new = self._executed(new, placement)[0]
                 placement = Placement(True, base_rows=known_rows(new))
             placed[id(node)] = (new, placement)
         return placed[id(root)]
@@ -187,6 +188,7 @@ class Executor:
         return [done.get(id(below), (below, placement)) for below, placement in children]
 
     def _executed(self, node: PlannerNode, placement: Placement) -> tuple[PlannerNode, Placement]:
+        require_fixed(postorder([node]))
         inner = self._inner()
         source = inner._run_tasks(node, placement) if lacks_key(node.operator) else inner.run_section(node, placement)
         return source, Placement(True, base_rows=known_rows(source))
@@ -301,11 +303,6 @@ class Executor:
         if not isinstance(node.operator, GroupBy) or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
             return False
         return few_groups(node.inputs[0], node.operator.keys)
-
-    def _snapshot(self, node: PlannerNode) -> PlannerNode:
-        """A user's DataFrame written as it comes, so that its row order is fixed once."""
-        self.log.append("snapshot of a Spark DataFrame")
-        return write_query(node, attrs.evolve(self.options, directory=None, names=None))
 
     def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
         tasks = self._range_tasks(with_stored_tables(node), placement)

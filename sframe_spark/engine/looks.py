@@ -1,6 +1,6 @@
-"""Looks: every door runs its plan through here, so that a user's function is called once for each row, whoever looks.
+"""Looks: every door runs its plan through here, so that a user's function is called once for each row, and all see the same rows.
 
-See docs/decisions/once-per-row.md.
+See docs/decisions/once-per-row.md, and docs/decisions/one-evaluation.md for rows of users' DataFrames.
 
 The node that calls a function owns its results. A look takes the nodes whose functions its plan calls; others wait until it is done. Few rows are
 computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is
@@ -16,6 +16,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.actions import Action, awaited
+from sframe_spark.engine.frames import RowsNotFixedError, unfixed_nodes
 from sframe_spark.engine.holders import held_below
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.placement import is_small
@@ -91,7 +92,12 @@ def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
 
 
 def look(
-    root: PlannerNode, run: Callable[[Look], Result], make: Callable[[PlannerNode], object], becomes: bool = False, first: bool = False
+    root: PlannerNode,
+    run: Callable[[Look], Result],
+    make: Callable[[PlannerNode], object],
+    becomes: bool = False,
+    first: bool = False,
+    discards: bool = False,
 ) -> Result:
     """Plan a graph and run the plan, when nobody else calls the functions that it calls.
 
@@ -106,14 +112,19 @@ def look(
     becomes
         The result takes the place of ``root``, on which the caller holds an action.
     first
-        All functions below the root are called first.
+        All functions below the root are called first, and all rows of DataFrames fixed.
+    discards
+        The rows of the result are seen by nobody.
     """
-    tried = False
+    tried, wanted = False, set[int]()
     while True:
         action = Action()
         try:
             with GRAPH_LOCK:
                 chosen = plan_look(root, becomes, first, tried)
+                unfixed = unfixed_nodes(root, chosen.plan, becomes, discards, None if first else wanted)
+                # The rows of DataFrames come before all else.
+                chosen = attrs.evolve(chosen, missing=unfixed) if unfixed else chosen
                 busy = awaited(chosen.calls)
                 if busy is None and not chosen.missing:
                     action.claim(chosen.calls)
@@ -128,6 +139,11 @@ def look(
             if tried:
                 raise PlanInvariantError("a plan calls functions that it does not own") from None
             tried = True
+            continue
+        except RowsNotFixedError as error:
+            if first or error.frames <= wanted:
+                raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
+            wanted |= error.frames
             continue
         finally:
             action.release()

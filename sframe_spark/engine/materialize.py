@@ -16,6 +16,7 @@ from sframe_spark.engine.matches import may_have_many
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length
@@ -66,12 +67,12 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
 
 def _own(node: PlannerNode, options: MaterializeOptions) -> None:
     """Compute a node on which the caller holds an action."""
-    # A function is called once for each row, so its own node is not computed a second time by another plan.
-    calls = bool(functions_of(node))
-    compared = config.check == "result" and not options.naive and not calls
+    # A function is called once for each row, and a DataFrame evaluated once, so their own nodes are not computed a second time by another plan.
+    once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
+    compared = config.check == "result" and not options.naive and not once
 
     def run(chosen: Look) -> None:
-        naive = options.naive and not calls
+        naive = options.naive and not once
         source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned).execute(node if naive else chosen.plan)
         if compared:
             compare_with_naive(node, source)

@@ -20,7 +20,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import Placement, is_small
 from sframe_spark.engine.runner import FlatPlan
 from sframe_spark.engine.tasks import RangeTask
-from sframe_spark.engine.verification_report import DRIVER, QUERY, SNAPSHOT, TASKS, Run, Section, report
+from sframe_spark.engine.verification_report import DRIVER, QUERY, TASKS, Run, Section, report
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.rows import SliceRows
 from sframe_spark.planner.node import PlannerNode
@@ -40,12 +40,6 @@ class ObservedExecutor(Executor):
         with recorded_plans() as plans:
             result = super()._run_query(node)
         self.sections.append(Section(QUERY, node, result, plans))
-        return result
-
-    def _snapshot(self, node: PlannerNode) -> PlannerNode:
-        with recorded_plans() as plans:
-            result = super()._snapshot(node)
-        self.sections.append(Section(SNAPSHOT, node, result, plans))
         return result
 
     def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
@@ -125,7 +119,7 @@ def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
         If the session is one of Spark Connect.
     """
     require_classic_session()
-    return look(node, partial(_verified, names=names), materialize)
+    return look(node, partial(_verified, names=names), materialize, discards=True)
 
 
 def _verified(found: Look, names: Sequence[str]) -> list[str]:

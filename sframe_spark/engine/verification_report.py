@@ -22,7 +22,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.planner.properties_of import properties_of
 
-QUERY, TASKS, DRIVER, SNAPSHOT = "Spark query", "segment tasks", "driver", "snapshot of a DataFrame"
+QUERY, TASKS, DRIVER = "Spark query", "segment tasks", "driver"
 
 
 @attrs.frozen(eq=False)
@@ -126,11 +126,9 @@ def section_findings(section: Section, names: ColumnNames) -> list[Finding]:
         found = check_query(section.plan, section.executed, rows)
     elif section.where == TASKS:
         found = [*check_tasks(section.plan, section.executed), *range_findings(section)]
-    elif section.where == DRIVER:
+    else:
         ran = len(section.executed)
         found = [Finding("few rows, computed without Spark", f"Spark ran {ran} queries" if ran else None)]
-    else:
-        found = [Finding("order in which rows leave Spark", claimed=False)]
     found.append(length_finding(section.plan, rows))
     found += row_findings(section.plan, section.result, names)
     if isinstance(section.result.operator, SegmentSource):

@@ -22,6 +22,8 @@ from sframe_spark.types import DICT_KIND, ColumnType
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+IS_LEFT = "is_left"
+
 
 @register
 @attrs.frozen
@@ -90,10 +92,14 @@ class Join(Operator):
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's equi-join, null-safe where both keys may be missing; both row keys together are the row key of the result."""
+        from pyspark.sql import functions as F
+
         left, right = inputs[0].rekeyed("l"), inputs[1].rekeyed("r")
         names = {name: f"d{index}" for index, name in enumerate(right.columns)}
         other = right.df.select(*[right.df[old].alias(new) for old, new in names.items()], *[c.name for c in right.key])
-        df, other = with_texts(left, left.df, self.left_keys, "c"), with_texts(right, other, self.right_keys, "d")
+        # Only rows of the right input alone lack it: a row key may well be missing, where rows were sorted by missing values.
+        marked = left.df.withColumn(IS_LEFT, F.lit(True)) if self.how == "outer" else left.df
+        df, other = with_texts(left, marked, self.left_keys, "c"), with_texts(right, other, self.right_keys, "d")
         df = df.join(other, self._condition(left, right, df, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
         return self._select(df, left, right)
 
@@ -125,7 +131,7 @@ class Join(Operator):
         first, second = (right, left) if self.how == "right" else (left, right)
         keys, hidden = [], []
         if self.how == "outer":
-            hidden.append(F.col(left.key[0].name).isNull().alias("k0") if left.key else F.lit(False).alias("k0"))
+            hidden.append(F.col(IS_LEFT).isNull().alias("k0"))
             keys.append(KeyColumn("k0"))
         for key in (*first.key, *second.key):
             hidden.append(F.col(key.name).alias(f"k{len(keys)}"))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @register
 @attrs.frozen
 class SparkSource(Operator):
-    """Rows of a user's Spark DataFrame. It has no row order of its own: the first use that observes order takes a snapshot."""
+    """Rows of a user's Spark DataFrame, which has no row order of its own: the first look that needs rows materialises the node."""
 
     name: ClassVar[str] = "spark_source"
     arity: ClassVar[int | None] = 0

@@ -27,6 +27,18 @@ answers["grouped"] = list(sf.groupby("k", {"s": aggregate.SUM("a"), "l": aggrega
 answers["running"] = sf["a"].apply(lambda v: v + 1).cumulative_sum()[199]
 from_spark = SFrame(spark.range(5).selectExpr("id", "id * 2 AS twice"))
 answers["from_spark"] = list(from_spark.sort("id", ascending=False)["twice"])
+def shuffled(batches):
+    import os, random
+    import pyarrow as pa
+    for batch in batches:
+        places = list(range(batch.num_rows))
+        random.Random(os.urandom(8)).shuffle(places)
+        yield batch.take(pa.array(places))
+mixed = SFrame(spark.range(0, 50, 1, 1).mapInArrow(shuffled, "id bigint").selectExpr("id", "id * 2 AS twice"))
+early = mixed["twice"]
+early.materialize()
+mixed["same"] = mixed["id"].apply(lambda value: value * 2)
+answers["evaluated"] = [sum(row["twice"] == row["same"] for row in mixed), list(mixed["id"]) == list(mixed["id"]), list(early) == list(mixed["same"])]
 answers["to_spark"] = sf.to_spark().where("a < 3").count()
 sf.save(sys.argv[1] + "/saved")
 answers["saved"] = len(load_sframe(sys.argv[1] + "/saved"))
@@ -66,6 +78,7 @@ def test_answers_are_those_of_any_session(answers: dict[str, Any]) -> None:
     assert answers["grouped"] == [0, 3, 6]
     assert answers["running"] == sum(range(201))
     assert answers["from_spark"] == [8, 6, 4, 2, 0]
+    assert answers["evaluated"] == [50, True, True]
     assert answers["to_spark"] == 3 and answers["saved"] == 200
 
 
