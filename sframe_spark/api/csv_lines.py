@@ -1,90 +1,197 @@
-"""The bytes of a CSV file in blocks that end where a line ends, so that a file larger than memory can be read."""
+"""CSV files as blocks of rows, so that a file larger than memory can be read; where a block ends makes no difference to any row.
+
+A line ends where :mod:`csv_fields` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same,
+and is read line by line where it is not sure of the first.
+"""
 
 from __future__ import annotations
 
-import bisect
+import codecs
+import contextlib
+import itertools
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
+import attrs
+import pyarrow as pa
+
+from sframe_spark.api.csv_arrow import BYTE_ORDER_MARK, read_by_arrow, sure_end
+from sframe_spark.api.csv_fields import read_line
 from sframe_spark.api.csv_options import CsvOptions, opened_file
+from sframe_spark.errors import StorageError, travelling
 from sframe_spark.storage.failures import telling
 
 BLOCK_BYTES = 8 * 1024 * 1024
-# A quote that is never closed would make the rest of a file one field: after so many bytes it counts as a plain character.
-LONGEST_RECORD_BYTES = 64 * 1024 * 1024
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-def line_blocks(path: str, options: CsvOptions, block_bytes: int = BLOCK_BYTES) -> Iterator[bytes]:
-    """Blocks of whole lines; a line break inside quotes ends no line."""
-    pending = b""
-    first = True
-    with opened_file(path) as stream:
-        while True:
-            with telling("read", path):
-                data = stream.read(block_bytes)
-            if first:
-                data, first = data.removeprefix(BYTE_ORDER_MARK), False
-            if not data:
-                break
-            pending += data
-            end = end_of_lines(pending, options)
-            if not end and len(pending) > max(LONGEST_RECORD_BYTES, block_bytes):
-                end = pending.rfind(_terminator(options)) + len(_terminator(options))
-            if end:
-                yield pending[:end]
-                pending = pending[end:]
-    if pending:
-        yield pending
+@attrs.frozen(eq=False)
+class TextBlock:
+    """Rows as columns of text, and the lines that are no rows.
 
-
-def end_of_lines(block: bytes, options: CsvOptions) -> int:
-    """Where the last line ends that is complete, counted from the start of a line; 0: nowhere.
-
-    Examples
-    --------
-    >>> end_of_lines(b'1,2\\n3,"4\\n5', CsvOptions())
-    4
+    Parameters
+    ----------
+    path
+        The file.
+    columns
+        One array of text per column.
+    bad_lines
+        Lines with another number of fields.
+    rows
+        Number of rows.
     """
-    terminator = _terminator(options)
-    quote = options.quote_char.encode()
-    limit = len(block)
-    if options.usual_lines and b"\n" not in block and b"\r" in block:
-        terminator = b"\r"
-        # The next block may start with the other half of this line's end.
-        limit -= 1
-    quotes = _quotes(block, quote, options) if quote and quote in block else []
-    while True:
-        end = block.rfind(terminator, 0, limit)
-        if end < 0:
-            return 0
-        after = end + len(terminator)
-        before = bisect.bisect_left(quotes, after)
-        if before % 2 == 0:
-            return after
-        limit = quotes[before - 1]
+
+    path: str
+    columns: tuple[pa.Array, ...]
+    bad_lines: Sequence[str]
+    rows: int
 
 
-def _quotes(block: bytes, quote: bytes, options: CsvOptions) -> list[int]:
-    """Places of the quotes that are not escaped."""
-    escape = options.escape_char.encode()
-    pattern = re.escape(quote)
-    if escape and escape in block:
-        pattern = re.escape(escape) + b"(?s:.)|(" + pattern + b")"
-        return [match.start() for match in re.finditer(pattern, block) if match.group(1) is not None]
-    return [match.start() for match in re.finditer(pattern, block)]
+@travelling
+class CsvEncodingError(StorageError, ValueError):
+    """The file is not text in UTF-8; an OSError and, as in the reference, a ValueError."""
 
 
-def _terminator(options: CsvOptions) -> bytes:
-    return b"\n" if options.usual_lines else options.line_terminator.encode()
+@attrs.define(eq=False)
+class CsvText:
+    """A file from a place on that is the start of a line.
+
+    Parameters
+    ----------
+    path
+        The file.
+    options
+        Its dialect.
+    stream
+        Where its bytes come from.
+    block_bytes
+        How many are read at a time.
+    pending
+        Bytes that were read and not used yet.
+    is_last
+        Whether the file ends with these.
+    """
+
+    path: str
+    options: CsvOptions
+    stream: Any
+    block_bytes: int
+    pending: bytes = b""
+    is_last: bool = False
+
+    def fill(self) -> None:
+        """Read some more bytes."""
+        if not self.is_last:
+            with telling("read", self.path):
+                data = self.stream.read(self.block_bytes)
+            self.pending += data
+            self.is_last = not data
+
+    def start(self) -> bool:
+        """Go behind the byte order mark and the lines that are left out, whatever is in them; False if the file is empty."""
+        while len(self.pending) < len(BYTE_ORDER_MARK) and not self.is_last:
+            self.fill()
+        self.pending = self.pending.removeprefix(BYTE_ORDER_MARK)
+        if not self.pending:
+            self.fill()
+        if not self.pending:
+            return False
+        ends = re.compile(rb"\r\n|\n|\r" if self.options.usual_lines else re.escape(self.options.line_terminator.encode()))
+        left = self.options.skiprows
+        while left:
+            found = [match.end() for match in itertools.islice(ends.finditer(self.pending), left)]
+            if found and found[-1] == len(self.pending) and not self.is_last:
+                # What follows may start with the other half of this line's end.
+                found.pop()
+            left -= len(found)
+            self.pending = self.pending[found[-1] if found else 0 :]
+            if left and self.is_last:
+                self.pending, left = b"", 0
+            elif left:
+                self.fill()
+        return True
+
+    def header(self) -> list[str]:
+        """The fields of the first line that is not blank, none if there is none; a header is used up, other lines are not."""
+        while True:
+            text, position = self._text(), 0
+            while position < len(text):
+                line = read_line(text, position, self.options, self.is_last, is_header=self.options.header)
+                if line is None:
+                    break
+                fields, end = line
+                if fields:
+                    self._use(text, end if self.options.header else position)
+                    return fields
+                position = end
+            self._use(text, position)
+            if self.is_last:
+                return []
+            self.fill()
+
+    def blocks(self, width: int, wanted: Sequence[int]) -> Iterator[TextBlock]:
+        """The rows from here on: the wanted ones of ``width`` columns."""
+        while self.pending or not self.is_last:
+            size = len(self.pending)
+            if size < self.block_bytes:
+                self.fill()
+            block = self._by_arrow(width, wanted) or self._by_line(width, wanted)
+            if block.rows or block.bad_lines:
+                yield block
+            if size >= self.block_bytes and len(self.pending) == size:
+                # A line that is longer than what is read at a time.
+                self.fill()
+
+    def _by_arrow(self, width: int, wanted: Sequence[int]) -> TextBlock | None:
+        end = sure_end(self.pending, width, self.options, self.is_last)
+        if not end:
+            return None
+        try:
+            columns, bad = read_by_arrow(self.pending[:end], width, wanted, self.options)
+        except pa.ArrowInvalid:
+            # Bytes that are no text: reading them line by line says which.
+            return None
+        self.pending = self.pending[end:]
+        return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
+
+    def _by_line(self, width: int, wanted: Sequence[int]) -> TextBlock:
+        rows: list[list[str]] = []
+        bad: list[str] = []
+        text, position = self._text(), 0
+        while position < min(len(text), self.block_bytes):
+            line = read_line(text, position, self.options, self.is_last)
+            if line is None:
+                break
+            fields, end = line
+            if len(fields) == width:
+                rows.append(fields)
+            elif fields:
+                bad.append(text[position:end].rstrip("\r\n"))
+            position = end
+        self._use(text, position)
+        columns = tuple(pa.array([row[place] for row in rows], pa.string()) for place in wanted)
+        return TextBlock(self.path, columns, bad, len(rows))
+
+    def _text(self) -> str:
+        """The bytes that were read as text, but for a character that is not complete.
+
+        Raises
+        ------
+        CsvEncodingError
+            If they are not UTF-8.
+        """
+        try:
+            return codecs.utf_8_decode(self.pending, "strict", self.is_last)[0]
+        except UnicodeDecodeError as error:
+            near = self.pending[max(0, error.start - 20) : error.start + 20]
+            raise CsvEncodingError(f"{self.path} is not text in UTF-8 (near {near!r}): convert it first, for example with iconv") from None
+
+    def _use(self, text: str, position: int) -> None:
+        self.pending = self.pending[len(text[:position].encode()) :]
 
 
-def without_first_lines(block: bytes, count: int, options: CsvOptions) -> bytes:
-    """A block without its first lines, whatever is in them."""
-    ends = rb"\r\n|\n|\r" if options.usual_lines else re.escape(options.line_terminator.encode())
-    for _ in range(count):
-        match = re.search(ends, block)
-        if match is None:
-            return b""
-        block = block[match.end() :]
-    return block
+@contextlib.contextmanager
+def opened_text(path: str, options: CsvOptions) -> Iterator[CsvText]:
+    """A file to be read from its start."""
+    with opened_file(path) as stream:
+        yield CsvText(path, options, stream, BLOCK_BYTES)

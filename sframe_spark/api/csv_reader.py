@@ -10,8 +10,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.csv_fields import TextBlock, decoded, fields_of_first_line, text_block
-from sframe_spark.api.csv_lines import line_blocks, without_first_lines
+from sframe_spark.api.csv_lines import TextBlock, opened_text
 from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
 from sframe_spark.api.csv_types import converted, narrowest, wider
 from sframe_spark.api.names import unique_names
@@ -26,12 +25,29 @@ from sframe_spark.types import STR, ColumnType
 from sframe_spark.visible import visible
 
 IN_MEMORY_ROWS = 100_000
-MOST_BAD_LINES_KEPT = 10_000
+# What a line takes in memory besides its characters.
+BYTES_A_LINE = 64
 LOG = logging.getLogger("sframe_spark")
 
 
 class MisfitError(Exception):
     """A value further on in the file is not of the type that the first rows suggested."""
+
+
+@attrs.define(eq=False)
+class LeftOut:
+    """Lines of a file that are no rows.
+
+    Parameters
+    ----------
+    number
+        How many there are.
+    lines
+        The first ones: as many as are kept.
+    """
+
+    number: int = 0
+    lines: list[str] = attrs.Factory(list)
 
 
 @attrs.define(eq=False)
@@ -54,6 +70,8 @@ class CsvFiles:
         Places of the columns to read.
     bad_lines
         Lines left out, by file; filled while reading.
+    room
+        Bytes that are left for keeping such lines; the first of each file is kept in any case.
     """
 
     paths: Sequence[str]
@@ -62,7 +80,9 @@ class CsvFiles:
     error_bad_lines: bool
     names: list[str] = attrs.Factory(list)
     wanted: list[int] = attrs.Factory(list)
-    bad_lines: dict[str, list[str]] = attrs.Factory(dict)
+    bad_lines: dict[str, LeftOut] = attrs.Factory(dict)
+    keeps_bad_lines: bool = False
+    room: int = 0
 
     def read_names(self, usecols: Any) -> None:
         """Take column names from the first file that has a line, and choose among them.
@@ -74,46 +94,50 @@ class CsvFiles:
         """
         is_empty = True
         for path in self.paths:
-            for block in line_blocks(path, self.options):
-                is_empty = False
-                self.names, _ = self._header(block, path)
-                break
+            with opened_text(path, self.options) as text:
+                is_empty = not text.start() and is_empty
+                self.names = self._names(text.header())
             if self.names:
                 break
         if not self.names and not is_empty:
             raise CsvNoLineError(f"{self.paths[0]} has no line after those left out: look at skiprows and comment_char")
         self.wanted = chosen_columns(self.names, usecols)
 
-    def _header(self, block: bytes, path: str) -> tuple[list[str], bytes]:
-        """Column names, and the block without what comes before the rows."""
-        block = without_first_lines(block, self.options.skiprows, self.options)
-        text = decoded(block, path)
-        fields, end = fields_of_first_line(text, self.options)
+    @property
+    def wanted_names(self) -> list[str]:
+        """Names of the columns to read."""
+        return [self.names[place] for place in self.wanted]
+
+    def _names(self, fields: list[str]) -> list[str]:
+        """Column names for the fields of the first line."""
         numbered = [f"X{i + 1}" for i in range(len(fields))]
-        names = unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
-        return names, text[end:].encode() if self.options.header else block
+        return unique_names([name or number for name, number in zip(fields, numbered, strict=True)]) if self.options.header else numbered
 
     def blocks(self) -> Iterator[TextBlock]:
         """The rows of all files as text, a block at a time, at most as many as wanted."""
         left = self.options.nrows
-        self.bad_lines = {}
+        self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
         for path in self.paths:
             for block in self._blocks_of(path):
-                yield block if left is None else TextBlock(tuple(column[:left] for column in block.columns), (), min(left, block.rows))
+                yield (
+                    block
+                    if left is None
+                    else attrs.evolve(block, columns=tuple(column[:left] for column in block.columns), rows=min(left, block.rows))
+                )
                 if left is not None:
                     left -= min(left, block.rows)
                     if not left:
                         return
 
     def _blocks_of(self, path: str) -> Iterator[TextBlock]:
-        for number, block in enumerate(line_blocks(path, self.options)):
-            if not number:
-                names, block = self._header(block, path)
-                if len(names) not in (0, len(self.names)):
-                    raise StorageError(f"{path} has {len(names)} columns, {self.paths[0]} has {len(self.names)}: read them one by one")
-            found = text_block(block, len(self.names), self.wanted, self.options, path)
-            self.left_out(path, found.bad_lines, f"has another number of fields than {len(self.names)}")
-            yield found
+        with opened_text(path, self.options) as text:
+            text.start()
+            width = len(text.header())
+            if width not in (0, len(self.names)):
+                raise StorageError(f"{path} has {width} columns, {self.paths[0]} has {len(self.names)}: read them one by one")
+            for block in text.blocks(len(self.names), self.wanted):
+                self.left_out(path, block.bad_lines, f"has another number of fields than {len(self.names)}")
+                yield block
 
     def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
         """Remember lines that are no rows, or refuse the first.
@@ -127,8 +151,13 @@ class CsvFiles:
             return
         if self.error_bad_lines:
             raise CsvLineError(f"{path}: line {lines[0]!r:.200} {reason}. Leave out error_bad_lines=True to read the other lines")
-        kept = self.bad_lines.setdefault(path, [])
-        kept.extend(lines[: MOST_BAD_LINES_KEPT - len(kept)])
+        found = self.bad_lines.setdefault(path, LeftOut(0, [lines[0]]))
+        for line in lines[0 if found.number else 1 :]:
+            self.room -= len(line.encode()) + BYTES_A_LINE
+            if self.room < 0:
+                break
+            found.lines.append(line)
+        found.number += len(lines)
 
 
 def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str]]:
@@ -149,22 +178,28 @@ def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list
     RuntimeError
         If a hint or a chosen name does not fit the file, or a line is no row and ``error_bad_lines`` is set.
     """
-    request = CsvRequest(url, *dialect, **options)
-    node, names, left_out = read_csv_with_errors(url, *dialect, **options)
-    for path, lines in left_out.items():
-        LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", visible(path), len(lines), lines[0])
-    if request.verbose:
-        LOG.info("read %s rows of %d columns from %s", node.length, len(names), visible(str(url)))
-    return node, names
+    node, files = _read(CsvRequest(url, *dialect, **options), keeps_bad_lines=False)
+    for path, left_out in files.bad_lines.items():
+        LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", visible(path), left_out.number, left_out.lines[0])
+    return node, files.wanted_names
 
 
 def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
-    """Rows of CSV files as :func:`read_csv` gives them, and the lines that are no rows, by file."""
-    request = CsvRequest(url, *dialect, **options)
-    files = CsvFiles(files_of(url), request.dialect(), request.values(), request.error_bad_lines)
+    """Rows of CSV files as :func:`read_csv` gives them, and the lines that are no rows, by file: as many as the memory budget allows."""
+    node, files = _read(CsvRequest(url, *dialect, **options), keeps_bad_lines=True)
+    for path, left_out in files.bad_lines.items():
+        if len(left_out.lines) < left_out.number:
+            LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", visible(path), len(left_out.lines), left_out.number)
+    return node, files.wanted_names, {path: left_out.lines for path, left_out in files.bad_lines.items()}
+
+
+def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
+    files = CsvFiles(files_of(request.url), request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
     files.read_names(request.usecols)
-    names = [files.names[place] for place in files.wanted]
-    return _Reader(files, hinted_types(request.column_type_hints, names)).read(), names, files.bad_lines
+    node = _Reader(files, hinted_types(request.column_type_hints, files.wanted_names)).read()
+    if request.verbose:
+        LOG.info("read %s rows of %d columns from %s", node.length, len(files.wanted), visible(str(request.url)))
+    return node, files
 
 
 @attrs.define(eq=False)
@@ -176,8 +211,7 @@ class _Reader:
 
     def read(self) -> PlannerNode:
         """A source of all rows."""
-        names = [self.files.names[place] for place in self.files.wanted]
-        hinted = [self.hints.get(name) for name in names]
+        hinted = [self.hints.get(name) for name in self.files.wanted_names]
         first, rest = self._first_rows()
         types = self._inferred(first, hinted)
         if rest is None:
@@ -224,8 +258,8 @@ class _Reader:
         bad = failed[0]
         for mask in failed[1:]:
             bad = pc.or_(bad, mask)
-        lines = zip(*(column.filter(bad)[:MOST_BAD_LINES_KEPT].to_pylist() for column in block.columns), strict=True)
-        self.files.left_out(self.files.paths[0], [self.files.options.delimiter.join(line) for line in lines], "holds a value of another type")
+        lines = zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)
+        self.files.left_out(block.path, [self.files.options.delimiter.join(line) for line in lines], "holds a value of another type")
         return [array.filter(pc.invert(bad)) for array in arrays]
 
     def _to_segments(

@@ -14,19 +14,14 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.api import csv_fields, csv_lines, csv_reader
-from sframe_spark.api.csv_fields import text_block
-from sframe_spark.api.csv_lines import end_of_lines, line_blocks
-from sframe_spark.api.csv_options import CsvOptions, CsvValues
+from sframe_spark.api import csv_lines, csv_reader
+from sframe_spark.api.csv_options import CsvValues
 from sframe_spark.api.csv_types import narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
-from tests.examples import examples
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "csv_facts.json").read_text())
 CLASSES = {"$int": int, "$float": float, "$str": str, "$list": list, "$dict": dict, "$array": array.array, "$datetime": datetime.datetime}
@@ -97,80 +92,10 @@ def test_deviations_are_about_recorded_facts() -> None:
     assert set(DEVIATIONS) <= set(names)
 
 
-# Pieces that make well-formed quotes and escapes, and nearly well-formed ones, likely.
-PIECES = [
-    "a", " ", ",", '"', '""', "\n", '"a"', ',"', '",', "1", "\r\n", "x y",
-    "é", "\t", '"\n', '\n"', "\\", '\\"', "\\n", ',"b\\"c",', "[", "]", "{1",
-]  # fmt: skip
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.lists(st.sampled_from(PIECES), min_size=1, max_size=12).map("".join), st.booleans())
-def test_arrow_reads_the_blocks_it_is_given_as_we_do(text: str, skip_initial_space: bool) -> None:
-    options = CsvOptions(skip_initial_space=skip_initial_space)
-    one_by_one = csv_fields._one_by_one(text, 2, [0, 1], options)
-    found = text_block(text.encode(), 2, [0, 1], options, "file.csv")
-    assert [column.to_pylist() for column in found.columns] == [column.to_pylist() for column in one_by_one.columns]
-    assert len(found.bad_lines) == len(one_by_one.bad_lines)
-
-
-@pytest.mark.parametrize(
-    ("text", "by_arrow"),
-    [
-        ('1,"he said ""hi"" to me"\n', True),
-        ('1,"C:\\\\x \\"y\\" z\\n1"\n', True),
-        ("1,C:\\x\n", True),
-        ("1, [2 3]\n", False),
-        ('1, "a"\n', False),
-        ('1,5" pipe\n', False),
-        ('1,"open\n', False),
-    ],
-)
-def test_what_arrow_reads(text: str, by_arrow: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    calls: list[str] = []
-    monkeypatch.setattr(csv_fields, "_one_by_one", lambda *_: calls.append("one by one"))
-    text_block(text.encode(), 2, [0, 1], CsvOptions(), "file.csv")
-    assert calls == ([] if by_arrow else ["one by one"])
-
-
-PLAIN = st.text(alphabet="abc 1é", max_size=5)
-QUOTED = st.text(alphabet='ab ,\n"1[\r', max_size=6).map(lambda text: '"' + text.replace('"', '""') + '"')
-
-
-@settings(max_examples=examples(100), deadline=None)
-@given(st.lists(st.tuples(PLAIN | QUOTED, PLAIN | QUOTED), max_size=8), st.integers(1, 40), st.sampled_from(["\n", "\r\n", "\r"]))
-def test_where_blocks_end_makes_no_difference(tmp_path_factory: Any, rows: list[tuple[str, str]], size: int, newline: str) -> None:
-    text = "a,b" + newline + "".join(",".join(row) + newline for row in rows)
-    path = write(tmp_path_factory.mktemp("csv"), text)
-    options = CsvOptions()
-    blocks = list(line_blocks(path, options, size))
-    assert b"".join(blocks) == text.encode()
-    whole = text_block(text.encode(), 2, [0, 1], options, path)
-    parts = [text_block(block, 2, [0, 1], options, path) for block in blocks]
-    found = [[value for part in parts for value in part.columns[i].to_pylist()] for i in range(2)]
-    assert found == [column.to_pylist() for column in whole.columns]
-
-
-def test_line_ends_inside_quotes_and_escapes() -> None:
-    assert end_of_lines(b'1,"a\nb"\n2', CsvOptions()) == 8
-    assert end_of_lines(b'1,"a\\"\nb"\n2', CsvOptions()) == 10
-    assert end_of_lines(b'1,"a\\"\nb"\n2', CsvOptions(escape_char="")) == 7
-    assert end_of_lines(b"no end", CsvOptions()) == 0
-    assert end_of_lines(b"a;b;c", CsvOptions(line_terminator=";")) == 4
-
-
-def test_a_quote_that_is_never_closed_keeps_memory_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(csv_lines, "LONGEST_RECORD_BYTES", 200)
-    path = write(tmp_path, 'a,b\n1,"x\n' + "2,y\n" * 500)
-    sizes = [len(block) for block in line_blocks(path, CsvOptions(), 100)]
-    assert max(sizes) <= 400
-    assert SFrame.read_csv(path).shape == (501, 2)
-
-
 @pytest.mark.parametrize("misfit", ["x", "2.5", ""])
 def test_a_late_value_of_another_type_widens_the_column(misfit: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10)
-    monkeypatch.setattr(csv_lines.line_blocks, "__defaults__", (64,))
+    monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 64)
     path = write(tmp_path, "a,b\n" + "".join(f"{i},{i}\n" for i in range(200)) + f"{misfit},7\n" + "8,9\n")
     sf = SFrame.read_csv(path)
     kind = {"x": str, "2.5": float, "": int}[misfit]
@@ -182,7 +107,7 @@ def test_a_late_value_of_another_type_widens_the_column(misfit: str, tmp_path: P
 
 def test_many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10)
-    monkeypatch.setattr(csv_lines.line_blocks, "__defaults__", (256,))
+    monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 256)
     path = write(tmp_path, "a,t\n" + "".join(f'{i},"text, {i}"\n' for i in range(1000)))
     with config.using(segment_rows=100, temporary_directory=str(tmp_path)):
         sf = SFrame.read_csv(path)
@@ -202,7 +127,7 @@ from pathlib import Path
 from sframe_spark import SFrame
 from sframe_spark.api import csv_lines
 from sframe_spark.config import config
-csv_lines.line_blocks.__defaults__ = (2**20,)
+csv_lines.BLOCK_BYTES = 2**20
 def peak():
     # What `resource` says includes the memory of the process that started this one.
     status = Path("/proc/self/status")
@@ -270,6 +195,33 @@ def test_lines_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         SFrame.read_csv(path, error_bad_lines=True)
     with pytest.raises(RuntimeError, match=r"line '6,x' holds a value of another type"):
         SFrame.read_csv(write(tmp_path, "a,b\n6,x\n"), column_type_hints=int, error_bad_lines=True)
+
+
+def test_lines_left_out_are_told_of_the_file_that_they_are_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    write(tmp_path, "t,u\n1,1\n", "a.csv")
+    two = write(tmp_path, "t,u\nbad,0\n2\n2,2\n", "b.csv")
+    sf, left_out = SFrame.read_csv_with_errors(str(tmp_path), column_type_hints={"t": int})
+    assert list(sf["t"]) == [1, 2]
+    assert {file: list(lines) for file, lines in left_out.items()} == {two: ["2", "bad,0"]}
+    SFrame.read_csv(str(tmp_path / "*.csv"), column_type_hints={"t": int})
+    assert f"{two}: 2 line(s) left out" in caplog.text
+    write(tmp_path, "t,u\nbad,0\n2,2\n", "b.csv")
+    with pytest.raises(RuntimeError, match=r"b.csv: line 'bad,0' holds a value of another type"):
+        SFrame.read_csv(str(tmp_path), column_type_hints={"t": int}, error_bad_lines=True)
+
+
+def test_every_line_left_out_counts(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write(tmp_path, "t,u\n" + "1\n" * 30_000 + "1,2\n")
+    sf, left_out = SFrame.read_csv_with_errors(path)
+    assert (len(sf), list(left_out[path])) == (1, ["1"] * 30_000)
+    assert not caplog.records
+    SFrame.read_csv(path)
+    assert f"{path}: 30000 line(s) left out that do not fit the columns, the first: '1'" in caplog.text
+    with config.using(memory_budget=1 << 20):
+        _, left_out = SFrame.read_csv_with_errors(path)
+    kept = len(left_out[path])
+    assert 1000 < kept < 30_000
+    assert f"{path}: only the first {kept} of 30000 lines left out fit memory_budget" in caplog.text
 
 
 @pytest.mark.parametrize(
