@@ -28,6 +28,7 @@ from sframe_spark.engine.placement import (
     is_small,
     place,
     spark_can_inline,
+    streams_sooner,
 )
 from sframe_spark.engine.probe import asking_again, require_readable, require_writable
 from sframe_spark.engine.ranges import joined_ranges, states_between
@@ -103,7 +104,7 @@ class Executor:
             return self.run_section(section, placement)
         if isinstance(section.operator, MemorySource) or is_small(section):
             return self._keep(source_of(section).read_all(), section)
-        return self._run_tasks(section, placement)
+        return self._run_on_driver(section, placement) if streams_sooner(section) else self._run_tasks(section, placement)
 
     def counted(self, root: PlannerNode) -> PlannerNode:
         """The plan as one section that is not run: where joins decide how many rows there are, their matches are counted."""
@@ -266,7 +267,7 @@ class Executor:
             return node
         if not placement.segment:
             return self._run_query(node)
-        if is_small(node):
+        if is_small(node) or streams_sooner(node):
             self.log.append(f"driver: {node.operator_type} over {placement.rows_to_run} rows")
             return self._run_on_driver(node, placement)
         return self._run_tasks(node, placement)

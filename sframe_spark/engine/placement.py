@@ -13,9 +13,11 @@ from sframe_spark.operators.elementwise import RowWise, calls_python
 from sframe_spark.operators.segment_parts import lacks_key
 from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource
 from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
+from sframe_spark.session import is_started
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
 MOST_STEPS_IN_SPARK = 120
@@ -25,6 +27,8 @@ MOST_BRANCHES_IN_SPARK = 64
 MOST_ROWS_AT_HAND = 16_777_216
 # What is in memory already needs little more, unless columns are computed.
 BUDGETS_AT_HAND = 4
+# Rows that pass through the driver on their way to disk, in the time in which Spark starts.
+BUDGETS_STREAMED = 8
 IN_MEMORY = (MemorySource, RangeSource, ConstantSource)
 
 
@@ -154,6 +158,14 @@ def is_small(root: PlannerNode) -> bool:
         return False
     weight = weight_of(root)
     return weight is not None and weight.rows <= config.small_rows and weight.size <= config.memory_budget
+
+
+def streams_sooner(root: PlannerNode) -> bool:
+    """True for few long rows that go through the driver batch by batch before Spark has even started."""
+    if not config.small_rows or is_started() or any(map(functions_of, postorder([root]))):
+        return False
+    weight = weight_of(root)
+    return weight is not None and weight.rows <= config.small_rows and weight.size <= BUDGETS_STREAMED * config.memory_budget
 
 
 def is_at_hand(root: PlannerNode) -> bool:
