@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sframe_spark.operators.number_table import looked_up
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
@@ -91,9 +92,7 @@ def dense_position(source: SegmentSource, key: Column) -> Column:
     if len(base_of) == 1:
         (base,) = base_of.values()
         return key.bitwiseAND(F.lit(KEY_MASK)) + F.lit(base - source.start)
-    table = [base_of.get(number, 0) - source.start for number in range(max(base_of) + 1)]
-    base = F.get(F.array(*[F.lit(value).cast("bigint") for value in table]), F.shiftright(key, KEY_BITS).cast("int"))
-    return base + key.bitwiseAND(F.lit(KEY_MASK))
+    return looked_up(F.shiftright(key, KEY_BITS), base_of) + key.bitwiseAND(F.lit(KEY_MASK)) - F.lit(source.start)
 
 
 def _relation(df, names, schema, key: Column, position: Column, not_missing) -> Relation:  # type: ignore[no-untyped-def]
