@@ -8,14 +8,15 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify
+from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
-from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.from_arrow import arrow_column_type, normalize
+from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -40,7 +41,9 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
     module = type(data).__module__.split(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
-        return frame_from_pairs([str(name) for name in data.columns], [data[name] for name in data.columns])
+        names = [str(name) for name in data.columns]
+        require_distinct(names)
+        return frame_from_pairs(names, [data[name] for name in data.columns])
     if module == "pyspark":
         return frame_from_spark(data)
     if isinstance(data, Mapping):
@@ -115,6 +118,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
 
 def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
     """Columns in the order given."""
+    require_distinct(names)
     by_name = dict(zip(names, columns, strict=True))
     node, found = frame_from_columns(by_name)
     from sframe_spark.operators.columns import project
@@ -138,24 +142,10 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_arrow(table: pa.Table) -> Frame:
     """The columns of an Arrow table in our physical types."""
-    pairs = [normalize(column) for column in table.columns]
     names = [str(name) for name in table.column_names]
+    require_distinct(names)
+    pairs = [normalize(column) for column in table.columns]
     return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
-
-
-def frame_from_spark(df: Any) -> Frame:
-    """A Spark DataFrame as a lazy source; its columns are cast to our physical types."""
-    from pyspark.sql import functions as F
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    from sframe_spark.operators.spark_columns import spark_type
-    from sframe_spark.session.session import require_frame_open
-
-    require_frame_open(df.sparkSession)
-    types = [arrow_column_type(to_arrow_type(field.dataType, timezone="UTC")) for field in df.schema.fields]
-    positional = df.toDF(*[f"c{i}" for i in range(len(types))])
-    columns = [F.col(f"c{i}").cast(spark_type(column_type)).alias(f"c{i}") for i, column_type in enumerate(types)]
-    return SparkSource(positional.select(*columns), tuple(types)).make_planner_node(), list(df.columns)
 
 
 def frame_from_parquet(path: str) -> Frame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from sframe_spark.errors import (
     LengthMismatchError,
     SchemaError,
     UnsupportedOperationError,
+    listed,
 )
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.row_number import row_number
@@ -31,6 +33,19 @@ class MissingColumnError(ColumnNotFoundError, RuntimeError):
 
 class TakenNameError(UnsupportedOperationError, ValueError):
     """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuse names of which two are the same: one of the columns could not be asked for.
+
+    Raises
+    ------
+    TakenNameError
+        If there are such.
+    """
+    if len(set(names)) < len(names):
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        raise TakenNameError(f"several columns are named {listed(repeated)}: rename them first")
 
 
 class UnknownNameError(ColumnNotFoundError, ValueError):

@@ -28,6 +28,7 @@ FIXED_SETTINGS: dict[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.caseSensitive": "true",
     "spark.sql.unionOutputPartitioning": "false",
+    "spark.sql.retainGroupColumns": "true",
     "spark.sql.timestampType": "TIMESTAMP_LTZ",
     "spark.sql.parquet.inferTimestampNTZ.enabled": "true",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",

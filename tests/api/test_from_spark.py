@@ -1,0 +1,89 @@
+"""A frame of a Spark DataFrame is the frame of its Arrow table: types, values and refusals are the same by both doors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sframe_spark import SFrame, aggregate
+from sframe_spark.config import config
+from sframe_spark.errors import SFrameError
+
+HELD = [
+    "true", "cast(1 as tinyint)", "cast(1 as smallint)", "1", "9223372036854775807L", "cast(3.5 as float)", "2.5D",
+    "cast(12345.25 as decimal(38,2))", "cast(9007199254740992 as decimal(20,0))", "cast('NaN' as double)", "cast('inf' as float)",
+    "cast(null as void)", "'a'", "''", "'é\\n\"'", "cast('x' as varchar(5))", "cast('x' as char(3))", "X'61'", "date'1400-01-01'", "date'2020-02-03'",
+    "timestamp_ntz'9999-12-31 23:59:59'", "timestamp_ntz'0001-01-01 00:00:00'", "timestamp'2020-07-01 12:30:00.000001'", "time'10:00:00.25'",
+    "interval '1 02:03:04.5' day to second", "array(null)", "array(true,false)", "array(1,null)", "array(1.5D,null)",
+    "array(cast(1.5 as decimal(10,2)))", "array('a',null)", "array('1','2')", "array(date'2020-01-01')", "array(timestamp_ntz'2020-01-01 00:00:00')",
+    "array(timestamp'2020-01-01 00:00:00')", "array(array(1,2),array())", "array(array('1'))", "array(named_struct('x',1,'y','b'))", "array(X'61')",
+    "map('a',1)", "map('a','1')", "map('a',true)", "map('a',array(1))", "map('a',array('1'))", "map('a',map('b',1))", "map(1,'x')",
+    "map(1,2.5D)", "map(1.5D,2)", "map('a',cast(null as int))", "map(date'2020-01-01',1)", "map('a',timestamp'2020-01-01 00:00:00')",
+    "named_struct('a',1)", "named_struct('a','1')", "named_struct('a',1,'b','x')", "named_struct('a',cast('NaN' as double))",
+    "named_struct('a',named_struct('b',array('1')))",
+]  # fmt: skip
+REFUSED = ["interval 1 month", "make_interval(1,2)", "parse_json('1')", "array(parse_json('1'))", "X'00ff'", "array(X'ff')"]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("zone", ["UTC", "Asia/Kathmandu"])
+def test_every_type_is_as_in_its_arrow_table(spark: Any, zone: str) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", zone)
+    spark.conf.set("spark.sql.timeType.enabled", "true")
+    try:
+        values = ", ".join(f"{text} AS v{number}" for number, text in enumerate(HELD))
+        missing = ", ".join(f"null AS v{number}" for number in range(len(HELD)))
+        df = spark.sql(f"SELECT 1 AS place, {values}")
+        frame, table = SFrame(df.unionAll(spark.sql(f"SELECT 2, {missing}"))).sort("place"), SFrame(df.toArrow())
+        assert set(list(frame)[1].values()) == {2, None}
+        frame = frame.head(1)
+        found, expected = ({text: side[f"v{number}"] for number, text in enumerate(HELD)} for side in (frame, table))
+        assert {text: column.dtype for text, column in found.items()} == {text: column.dtype for text, column in expected.items()}
+        # Moments within lists and dicts may be shown at other offsets, and NaN is not equal to itself.
+        pairs = {text: (list(column), list(expected[text])) for text, column in found.items()}
+        assert {text: (ours, arrow) for text, (ours, arrow) in pairs.items() if ours != arrow and repr(ours) != repr(arrow)} == {}
+        with config.using(small_rows=0):
+            assert len(SFrame(df.where("place > 5"))) == 0
+            assert list(SFrame(df).sort("place")["place"]) == [1]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+        spark.conf.unset("spark.sql.timeType.enabled")
+
+
+@pytest.mark.spark
+def test_nested_values_of_nothing(spark: Any) -> None:
+    frame = SFrame(spark.sql("SELECT array() AS a, array(array()) AS b, map('k', array()) AS c"))
+    assert list(frame) == [{"a": [], "b": [[]], "c": {"k": []}}]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", REFUSED)
+def test_what_no_column_holds_is_refused(spark: Any, text: str) -> None:
+    df = spark.sql(f"SELECT {text} AS `the column`")
+    with pytest.raises(SFrameError, match=r"cannot hold|not UTF-8") as caught:
+        list(SFrame(df)["the column"])
+    assert len(str(caught.value).splitlines()) == 1
+
+
+@pytest.mark.spark
+def test_two_columns_of_one_name_are_refused(spark: Any) -> None:
+    tables = {"spark": spark.sql("SELECT 1 AS x, 2 AS x, 3 AS y"), "arrow": pa.table([[1], [2], [3]], names=["x", "x", "y"])}
+    frames = {"pandas": pd.DataFrame([[1, 2, 3]], columns=["x", "x", "y"]), "numbers": pd.DataFrame([[1, 2]], columns=[1, "1"])}
+    for made_of in (*tables.values(), *frames.values()):
+        with pytest.raises(ValueError, match=r"several columns are named '[x1]': rename them first"):
+            SFrame(made_of)
+
+
+@pytest.mark.spark
+def test_group_columns_stay_whatever_the_user_has_set(spark: Any) -> None:
+    spark.conf.set("spark.sql.retainGroupColumns", "false")
+    try:
+        with config.using(small_rows=0):
+            found = SFrame({"k": [1, 1, 2], "v": [1, 2, 3]}).groupby("k", {"s": aggregate.SUM("v")})
+            assert [(row["k"], row["s"]) for row in found.sort("k")] == [(1, 3), (2, 3)]
+    finally:
+        spark.conf.unset("spark.sql.retainGroupColumns")
