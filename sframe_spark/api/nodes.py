@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.collecting import require_room, require_room_in_numpy
 from sframe_spark.engine.materialize import compute, count_rows, iterate, materialize
+from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, reduce_columns
@@ -42,7 +43,10 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
 def row_count(node: PlannerNode) -> int:
     """Number of rows: inferred where possible, of joins with many rows counted without them, otherwise the node is materialised."""
     rows = infer_planner_node_length(node)
-    rows = count_rows(node) if rows is None else rows
+    if rows is not None:
+        require_unchanged_files(node)
+        return rows
+    rows = count_rows(node)
     if rows is None:
         materialize(node)
         rows = infer_planner_node_length(node)

@@ -11,6 +11,7 @@ from sframe_spark.engine.known_order import origin_of_order
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import materialize, optimize
 from sframe_spark.engine.order_check import find_break
+from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.assumed_order import assume_order
 from sframe_spark.operators.user_calls import calls_users
@@ -122,6 +123,7 @@ class Orders(Relational):
         True: found in the rows in memory, or proved before they were computed
         """
         by = self._order(key_column_names, ascending)
+        require_unchanged_files(self._node)
         with GRAPH_LOCK:
             plan = optimize(self._node)
         if is_in_order(plan, by):
@@ -142,6 +144,7 @@ class Orders(Relational):
         >>> print(frame.ordering())
         in order of day, price (descending): the rows are sorted so
         """
+        require_unchanged_files(self._node)
         with GRAPH_LOCK:
             plan = optimize(self._node)
         known = properties_of(plan).order
@@ -199,6 +202,7 @@ class Orders(Relational):
             return self._new(plan if verify and is_in_order(plan, by) else assume_order(plan, by), self._names)
 
     def _check_order(self, by: list[tuple[int, bool]]) -> None:
+        require_unchanged_files(self._node)
         with GRAPH_LOCK:
             plan = optimize(self._node)
         if is_in_order(plan, by):

@@ -21,6 +21,7 @@ from sframe_spark.engine.holders import held_below
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import ExecutionError, PlanInvariantError
 from sframe_spark.operators.call_memo import MemoFullError
 from sframe_spark.operators.columns import Project, Zip, first_columns, project, zip_columns
@@ -116,6 +117,7 @@ def look(
     discards
         The rows of the result are seen by nobody.
     """
+    require_unchanged_files(root)
     tried, wanted = False, set[int]()
     while True:
         action = Action()

@@ -14,6 +14,7 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import Look, look, optimize
 from sframe_spark.engine.matches import may_have_many
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources import source_of
 from sframe_spark.operators.spark_source import SparkSource
@@ -128,6 +129,7 @@ def count_rows(node: PlannerNode) -> int | None:
     rows = counted.length.rows
     if rows is None or fits_driver(counted, options.in_memory):
         return None
+    require_unchanged_files(node)
     with GRAPH_LOCK:
         node.facts = attrs.evolve(node.facts, length=Length.exactly(rows))
     return rows
@@ -146,6 +148,9 @@ def read_all(node: PlannerNode) -> Chunk:
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
     """Batches of rows in order, with bounded memory; the node is materialised first."""
+    if is_materialized(node):
+        # Nothing looks at its files otherwise.
+        require_unchanged_files(node)
     materialize(node)
     with GRAPH_LOCK:
         plan = optimize(node)

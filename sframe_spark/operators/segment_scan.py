@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
 from sframe_spark.operators.number_table import looked_up
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.storage.page_checks import PageCheck
+from sframe_spark.storage.footers import footer_of_entry
+from sframe_spark.storage.page_checks import PageCheck, as_it_is
 from sframe_spark.storage.paths import AS_NAMED, join, spark_path
 from sframe_spark.storage.reader import page_checksums
 
@@ -26,11 +27,28 @@ KEY_MASK = (1 << KEY_BITS) - 1
 
 
 def scan_segments(source: SegmentSource, context: LoweringContext) -> Relation:
-    """A scan of only the segments that intersect the row range, filtered on the key where the range cuts a segment."""
+    """A scan of only the segments that intersect the row range, filtered on the key where the range cuts a segment.
+
+    A scan that is open already is used again if its files are as they were when they were checked and the scan was opened.
+    """
     chosen = segments_in_range(source)
-    files = tuple((entry.file, entry.size, entry.tail) for _, entry in chosen)
-    key = ("segments", source.manifest.directory, source.positions, source.start, source.stop, files)
+    files = tuple(scanned_file(source.manifest.directory, entry) for _, entry in chosen)
+    key = ("segments", source.manifest.directory, source.positions, source.start, source.stop, source.infer_type(()), files)
     return context.open_source(key, lambda: open_scan(source, chosen, context))
+
+
+def scanned_file(directory: str, entry: SegmentEntry) -> Hashable:
+    """What a scan depends on of a segment: its file as it is now, and what the manifest says of it.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, of another length or no file.
+    """
+    file = as_it_is(directory, entry)
+    if file is None:
+        footer_of_entry(directory, entry)
+    return file, entry.number, entry.first_position, entry.rows, entry.tail, entry.pages
 
 
 def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:

@@ -233,20 +233,20 @@ class SegmentSource(Source):
 
     def as_read(self) -> SegmentSource:
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
-        from sframe_spark.storage.listing import sizes_below
-        from sframe_spark.storage.load import with_saved_checksums
+        from sframe_spark.storage.listing import states_below
+        from sframe_spark.storage.load import with_saved_checksums, with_seen
 
         manifest = self.manifest
         if normalised(manifest.directory) != manifest.directory:
             raise StorageError(f"the plan reads from {manifest.directory!r:.200}, which is not an absolute path: write it out")
-        sizes = sizes_below(manifest.directory)
+        states = states_below(manifest.directory)
         for entry in manifest.segments:
-            if sizes.get(entry.file) != entry.size or entry.size is None:
+            if entry.size is None or entry.file not in states or states[entry.file].size != entry.size:
                 raise StorageError(f"the plan reads {entry.file!r:.200} in {manifest.directory}, where no such file has {entry.size} bytes")
         if not all(0 <= position < len(manifest.types) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
         _check_range(self.start, self.stop, manifest.rows)
-        return attrs.evolve(self, manifest=with_saved_checksums(manifest.with_order(NO_RECORDED_ORDER)))
+        return attrs.evolve(self, manifest=with_seen(with_saved_checksums(manifest.with_order(NO_RECORDED_ORDER)), states))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""

@@ -5,8 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-import os
-import stat
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
@@ -17,6 +15,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import missing, telling
+from sframe_spark.storage.file_state import FileState, Seen, file_state
 from sframe_spark.storage.foreign_footer import check_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
 from sframe_spark.storage.pages import page_headers
@@ -45,6 +44,8 @@ class Footer:
         Length of the file in bytes.
     identity
         What tells this content of the file's path from others.
+    tail
+        How many bytes the footer takes with what follows it, and their check sum; None where a manifest or a writer of ours knows it.
     measured
         What was found out about rows of the file; it follows from the file, as the footer does.
     sound
@@ -55,6 +56,7 @@ class Footer:
     starts: tuple[int, ...]
     size: int
     identity: Identity
+    tail: tuple[int, int] | None = None
     measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
     sound: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
 
@@ -101,13 +103,15 @@ def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
 def footer_of_entry(directory: str, entry: SegmentEntry) -> Footer:
     """Return the footer of a file in the directory of a dataset (see :func:`segment_footer`)."""
     location = join(directory, entry.file)
-    footer = footer_of(location, entry.size, entry.tail)
+    footer = footer_of(location, entry.size, entry.tail, seen=entry.seen)
     if footer.rows != entry.rows:
         raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; restore it from a copy or save the frame again")
     return footer
 
 
-def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | None = None, just_written: bool = False) -> Footer:
+def footer_of(
+    location: str, size: int | None = None, tail: tuple[int, int] | None = None, just_written: bool = False, seen: Seen | None = None
+) -> Footer:
     """Return the footer of a file, from memory if the file has not changed since.
 
     Parameters
@@ -120,52 +124,59 @@ def footer_of(location: str, size: int | None = None, tail: tuple[int, int] | No
         How many bytes at its end are no pages, and their check sum; None when unknown.
     just_written
         Whether a writer of ours has just made the file, so that it need not be looked at with suspicion.
+    seen
+        The file as it was when its statistics were taken, where no manifest of its own tells.
     """
     with telling("read", location):
         try:
-            found, modified = size_and_time(location, may_be_link=tail is None)
+            state = file_state(location, may_be_link=tail is None)
         except FileNotFoundError:
             raise StorageError(missing(location)) from None
-        if size is not None and found != size:
-            raise StorageError(
-                f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {size}; "
-                "restore it from a copy or save the frame again"
+        if size is not None and state.size != size:
+            raise (
+                changed(location)
+                if seen is not None
+                else StorageError(
+                    f"{location} is damaged or was replaced: it has {state.size} bytes, its manifest says {size}; "
+                    "restore it from a copy or save the frame again"
+                )
             )
-        return _load(location, found, modified, tail, just_written)
+        footer = _load(location, state, tail, just_written)
+        if seen is not None and seen.tail not in (None, footer.tail):
+            raise changed(location)
+        return footer
 
 
-def size_and_time(location: str, may_be_link: bool) -> tuple[int, int]:
-    """Return size and time of change, which tell one content of a path from another; what is no file, a named pipe for instance, is not opened."""
-    status = os.stat(location) if may_be_link else os.lstat(location)
-    if stat.S_ISLNK(status.st_mode):
-        raise StorageError(f"{location} is a link: only files inside a saved frame are read; restore it from a copy")
-    if not stat.S_ISREG(status.st_mode):
-        raise StorageError(f"{location} is no regular file; restore it from a copy")
-    return status.st_size, status.st_mtime_ns
+def changed(location: str) -> StorageError:
+    """Return the error of a file that is not the one any more that a frame was made of."""
+    return StorageError(f"{location} was changed since it was opened, so what is known of its rows may not be so any more; read it again")
 
 
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
-def _load(location: str, size: int, modified: int, tail: tuple[int, int] | None, just_written: bool) -> Footer:
-    """Read a footer; the time of change is part of the key."""
+def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool) -> Footer:
+    """Read a footer; the state of the file is part of the key."""
+    found = None
     try:
         with pa.memory_map(location) as source:
             if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
                 raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
             metadata = pq.read_metadata(source)
             if tail is None and not just_written:
-                length = int.from_bytes(source.read_at(FOOTER_END, size - FOOTER_END)[:4], "little")
+                length = int.from_bytes(source.read_at(FOOTER_END, state.size - FOOTER_END)[:4], "little")
                 if length != metadata.serialized_size:
                     # Before so many bytes are copied.
                     raise BrokenThrift("its footer has another length than it says")
-                check_footer(source.read_at(length, size - FOOTER_END - length), metadata)
+                content = source.read_at(length + FOOTER_END, state.size - FOOTER_END - length)
+                check_footer(content[:length], metadata)
                 # Fails for names that are no text, or a schema of Arrow's that is none.
                 metadata.schema.to_arrow_schema()
+                found = len(content), zlib.crc32(content)
     except (BrokenThrift, UnicodeDecodeError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), size, (location, size, modified))
+    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), state.size, (location, state), found)
 
 
 def tail_checksum(source: pa.MemoryMappedFile, length: int) -> int:

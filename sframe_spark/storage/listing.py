@@ -7,6 +7,7 @@ import stat
 
 from sframe_spark.session.trees import entries_below
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.file_state import FileState
 
 
 def files_below(directory: str) -> list[str]:
@@ -28,6 +29,11 @@ def names_in(directory: str) -> list[str]:
 
 def sizes_below(directory: str) -> dict[str, int]:
     """Return the length of every regular file below a directory, by its name relative to it."""
+    return {name: state.size for name, state in states_below(directory).items()}
+
+
+def states_below(directory: str) -> dict[str, FileState]:
+    """Return every regular file below a directory as it is now, by its name relative to it."""
     with telling("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
-        return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
+        return {name: FileState.of(status) for name, status in statuses if stat.S_ISREG(status.st_mode)}

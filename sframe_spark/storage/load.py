@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping
 
 import attrs
 
@@ -12,8 +13,9 @@ from sframe_spark.locations import normalised
 from sframe_spark.storage.commit import check_files
 from sframe_spark.storage.content import damage_in
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.file_state import FileState, Seen
 from sframe_spark.storage.footers import footer_of
-from sframe_spark.storage.listing import files_below, sizes_below
+from sframe_spark.storage.listing import files_below, states_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest, SegmentEntry
 from sframe_spark.storage.manifest_length import check_length, read_text
 from sframe_spark.storage.manifest_text import is_sealed
@@ -38,7 +40,9 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False) -> Ma
     """
     location = normalised(directory)
     manifest = read_manifest(location, verify)
-    check_files(manifest, sizes_below(location))
+    states = states_below(location)
+    check_files(manifest, {file: state.size for file, state in states.items()})
+    manifest = with_seen(manifest, states)
     for entry in manifest.segments:
         if entry.size is None:
             _check_rows(location, entry)
@@ -68,6 +72,14 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
     known = {entry: entry for entry in saved.segments}
     pairs = [(entry, known.get(entry, entry)) for entry in manifest.segments]
     return attrs.evolve(manifest, segments=tuple(attrs.evolve(entry, tail=found.tail, pages=found.pages) for entry, found in pairs))
+
+
+def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
+    """Return a manifest that says how its files are now, of those that have no check sums: of frames of version 1, and of others."""
+    if all(entry.tail is not None for entry in manifest.segments):
+        return manifest
+    segments = [entry if entry.tail is not None else attrs.evolve(entry, seen=Seen(states[entry.file])) for entry in manifest.segments]
+    return manifest.with_segments(tuple(segments))
 
 
 def _manifest_text(location: str) -> str:

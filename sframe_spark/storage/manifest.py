@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import hashlib
 import itertools
 import math
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import StorageError
+from sframe_spark.storage.file_state import Seen
 from sframe_spark.storage.manifest_checks import check
 from sframe_spark.storage.manifest_text import damaged, sealed, unsealed
 from sframe_spark.storage.physical import UnknownColumnTypeError, file_column, type_from_json, type_to_json
@@ -108,6 +110,8 @@ class SegmentEntry:
         How many bytes at the end of the file are no pages, and their check sum; None when it was not computed.
     pages
         Check sum of the page headers of each column and of the key; pages carry check sums of their own. None when not computed.
+    seen
+        The file as it was when its statistics were taken, if it is not one of ours with check sums: no manifest file and no plan's text says it.
     """
 
     file: str
@@ -120,11 +124,13 @@ class SegmentEntry:
     first_position: int = 0
     tail: tuple[int, int] | None = attrs.field(default=None, eq=False)
     pages: tuple[int, ...] | None = attrs.field(default=None, eq=False)
+    seen: Seen | None = attrs.field(default=None, eq=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         fields = attrs.asdict(self, recurse=False)
         fields["columns"] = [statistics.to_json() for statistics in self.columns]
+        del fields["seen"]
         return fields
 
     @classmethod
@@ -248,9 +254,24 @@ class Manifest:
     @property
     def identity(self) -> tuple[Any, ...]:
         """What tells the rows of this dataset from those of any other, a later one in the same directory included."""
-        # Every segment is written under a name of its own, so the two at the ends tell; plans compare sources often.
+        # Every segment of ours is written under a name of its own, so the two at the ends tell; plans compare sources often.
         ends = self.segments[:1] + self.segments[-1:]
-        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends))
+        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version)
+
+    @functools.cached_property
+    def watched(self) -> tuple[SegmentEntry, ...]:
+        """Files that must be found as they were seen whenever something is told of their rows: those that others may write anew under their names."""
+        return tuple(entry for entry in self.segments if entry.seen is not None and entry.rows)
+
+    @functools.cached_property
+    def version(self) -> str | None:
+        """What tells the watched files from others under the same names; None where there are none."""
+        if not self.watched:
+            return None
+        found = hashlib.blake2b(digest_size=16)
+        for entry in self.watched:
+            found.update(repr((entry.file, entry.rows, entry.seen)).encode())
+        return found.hexdigest()
 
     def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
         """Return a manifest of some of the segments of this one, or of the same ones with more that is known of them."""

@@ -8,7 +8,8 @@ from collections.abc import Mapping
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.footers import check_pages, footer_of_entry, size_and_time
+from sframe_spark.storage.file_state import file_state
+from sframe_spark.storage.footers import check_pages, footer_of_entry
 from sframe_spark.storage.manifest import SegmentEntry
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.sound import SOUND_COLUMNS, Identity
@@ -48,12 +49,8 @@ class PageCheck:
         check_pages(footer_of_entry(self.directory, self.entry), join(self.directory, self.entry.file), self.sums)
 
     def file(self) -> Identity | None:
-        """Return the file as it is now; None where there is none, or one of another length, which :meth:`run` tells."""
-        location = join(self.directory, self.entry.file)
-        with contextlib.suppress(OSError, StorageError):
-            size, modified = size_and_time(location, may_be_link=self.entry.tail is None)
-            return (location, size, modified) if self.entry.size in (None, size) else None
-        return None
+        """Return the file as it is now (see :func:`as_it_is`)."""
+        return as_it_is(self.directory, self.entry)
 
     def is_due(self, file: Identity) -> bool:
         """Say whether this process does not know that the columns of a file are sound."""
@@ -62,3 +59,12 @@ class PageCheck:
     def done_elsewhere(self, file: Identity) -> None:
         """Remember that a task has run the check of a file."""
         SOUND_COLUMNS.add(file, self.sums)
+
+
+def as_it_is(directory: str, entry: SegmentEntry) -> Identity | None:
+    """Return the file of a segment as it is now; None where there is none, or one of another length, which reading its footer tells."""
+    location = join(directory, entry.file)
+    with contextlib.suppress(OSError, StorageError):
+        state = file_state(location, may_be_link=entry.tail is None)
+        return (location, state) if entry.size in (None, state.size) else None
+    return None

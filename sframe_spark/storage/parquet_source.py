@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.file_state import Seen, wait_for_tick
 from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.paths import join
@@ -40,6 +41,8 @@ def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
     files = [file for path in paths for file in parquet_files(normalised(path))]
     if not files:
         raise StorageError(f"there is no Parquet file at {', '.join(str(path) for path in paths)}")
+    with telling("read", files[0]):
+        wait_for_tick(files)
     footers = [footer_of(file) for file in files]
     names = _common_names(files, footers)
     types = tuple(_common_type(name, files, footers) for name in names)
@@ -51,6 +54,7 @@ def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
             footer.rows,
             tuple(statistics_in_footer(footer, name, kind) for name, kind in zip(names, types, strict=True)),
             size=footer.size,
+            seen=Seen(footer.identity[1], footer.tail),
         )
         for number, (file, footer) in enumerate(zip(files, footers, strict=True))
         if footer.rows

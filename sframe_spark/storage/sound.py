@@ -8,9 +8,10 @@ from collections import OrderedDict
 from collections.abc import Iterable
 
 from sframe_spark.session.forks import keep_whole_at_fork
+from sframe_spark.storage.file_state import FileState
 
-# Path, length and time of change, which tell one content of a path from another.
-Identity = tuple[str, int, int]
+# Path and state, which tell one content of a path from another.
+Identity = tuple[str, FileState]
 
 # About 35 MB at most: a column takes some tens of bytes, a file as much as several columns.
 MOST_REMEMBERED = 500_000
@@ -27,12 +28,12 @@ class SoundColumns:
 
     Examples
     --------
-    >>> sound = SoundColumns(most=20)
-    >>> sound.add(("/a", 10, 1), ["c0", "c1"])
-    >>> sound.unchecked(("/a", 10, 1), ["c1", "c2"]), sound.unchecked(("/a", 10, 2), ["c1"])
+    >>> sound, now, later = SoundColumns(most=20), FileState(10, 1, 7, 1), FileState(10, 2, 7, 2)
+    >>> sound.add(("/a", now), ["c0", "c1"])
+    >>> sound.unchecked(("/a", now), ["c1", "c2"]), sound.unchecked(("/a", later), ["c1"])
     ({'c2'}, {'c1'})
-    >>> sound.add(("/b", 10, 1), ["c0", "c1", "c2"])
-    >>> sound.unchecked(("/a", 10, 1), ["c0"]), sound.unchecked(("/b", 10, 1), ["c0"])
+    >>> sound.add(("/b", now), ["c0", "c1", "c2"])
+    >>> sound.unchecked(("/a", now), ["c0"]), sound.unchecked(("/b", now), ["c0"])
     ({'c0'}, set())
     """
 

@@ -12,6 +12,7 @@ import pytest
 
 from sframe_spark.storage import footers, sizes
 from sframe_spark.storage.commit import publish
+from sframe_spark.storage.file_state import FileState
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.page_checks import PageCheck
 from sframe_spark.storage.physical import KEY_NAME
@@ -19,6 +20,8 @@ from sframe_spark.storage.reader import page_checksums, read_rows
 from sframe_spark.storage.sound import SoundColumns
 from sframe_spark.storage.writer import write_segment
 from sframe_spark.types import INT, STR
+
+STATE = FileState(1, 1, 1, 1)
 
 
 @pytest.fixture
@@ -71,6 +74,6 @@ def test_a_changed_file_is_checked_again(manifest: Manifest, walks: mock.Mock) -
 def test_what_is_remembered_is_bounded() -> None:
     sound = SoundColumns(most=1_000)
     for number in range(1_000):
-        sound.add((f"/{number}", 1, 1), ["c0", "c1"])
+        sound.add((f"/{number}", STATE), ["c0", "c1"])
     assert len(sound._names) == 100 and sound._size == 1_000
-    assert sound.unchecked(("/999", 1, 1), ["c0"]) == set() and sound.unchecked(("/0", 1, 1), ["c0"]) == {"c0"}
+    assert sound.unchecked(("/999", STATE), ["c0"]) == set() and sound.unchecked(("/0", STATE), ["c0"]) == {"c0"}
