@@ -18,7 +18,7 @@ from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.file_state import FileState, Seen, file_state
 from sframe_spark.storage.foreign_footer import check_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
-from sframe_spark.storage.pages import page_headers
+from sframe_spark.storage.pages import MAGIC, page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 from sframe_spark.storage.sound import SOUND_COLUMNS, Identity
@@ -28,6 +28,8 @@ from sframe_spark.types import ColumnType
 REMEMBERED_FOOTERS = 1024
 # Length of the footer, and four letters.
 FOOTER_END = 8
+# Footers beyond this are looked at before they are copied.
+LARGE_FOOTER = 64 << 20
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -157,26 +159,34 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
     """Read a footer; the state of the file is part of the key."""
     found = None
     try:
-        with pa.memory_map(location) as source:
-            if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
-                raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
-            metadata = pq.read_metadata(source)
-            if tail is None and not just_written:
-                length = int.from_bytes(source.read_at(FOOTER_END, state.size - FOOTER_END)[:4], "little")
-                if length != metadata.serialized_size:
-                    # Before so many bytes are copied.
-                    raise BrokenThrift("its footer has another length than it says")
-                content = source.read_at(length + FOOTER_END, state.size - FOOTER_END - length)
-                check_footer(content[:length], metadata)
-                # Fails for names that are no text, or a schema of Arrow's that is none.
-                metadata.schema.to_arrow_schema()
-                found = len(content), zlib.crc32(content)
+        if tail is None and not just_written:
+            metadata, found = _foreign_footer(location, state.size)
+        else:
+            with pa.memory_map(location) as source:
+                if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
+                    raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
+                metadata = pq.read_metadata(source)
     except (BrokenThrift, UnicodeDecodeError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     except pa.ArrowInvalid as error:
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
     return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), state.size, (location, state), found)
+
+
+def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
+    """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
+    with pa.OSFile(location) as source:
+        length = int.from_bytes(source.read_at(FOOTER_END, max(size - FOOTER_END, 0))[:4], "little")
+        if length > LARGE_FOOTER and pq.read_metadata(location, memory_map=True).serialized_size != length:
+            # Before so many bytes are copied.
+            raise BrokenThrift("its footer has another length than it says")
+        content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
+    metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
+    check_footer(content[:-FOOTER_END], metadata)
+    # Fails for names that are no text, or a schema of Arrow's that is none.
+    metadata.schema.to_arrow_schema()
+    return metadata, (len(content), zlib.crc32(content))
 
 
 def tail_checksum(source: pa.MemoryMappedFile, length: int) -> int:
@@ -218,9 +228,12 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
 
 @contextlib.contextmanager
 def opened(location: str, footer: Footer, verify: bool = True) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file whose footer is known, mapped into memory; pages are compared with the check sums that they carry, if wanted."""
+    """Open a Parquet file whose footer is known; pages are compared with the check sums that they carry, if wanted.
+
+    Files of ours, which nobody writes twice, are mapped into memory. Where another process cuts a file that is, looking at it ends this one.
+    """
     with (
-        pa.memory_map(location) as source,
+        (pa.memory_map if footer.tail is None else pa.OSFile)(location) as source,
         pq.ParquetFile(source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify) as file,
     ):
         yield file
