@@ -13,6 +13,7 @@ from sframe_spark.api.persistence import path_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, travelling
 from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.listing import data_files, require_file
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
@@ -253,18 +254,20 @@ def files_of(url: Any) -> list[str]:
     Raises
     ------
     StorageError
-        If there is none.
+        If there is none, or something among them is no file.
     """
     text = normalised(path_text(url))
     if os.path.isdir(text):
-        found = sorted(entry.path for entry in os.scandir(text) if entry.is_file() and not entry.name.startswith((".", "_")))
+        found = sorted(data_files(text))
         if not found:
             raise StorageError(f"there is no file in {text}")
         return found
     directory, name = os.path.split(text)
     # A directory that is there as it is named is no pattern.
     pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else text
-    found = [text] if os.path.exists(text) else sorted(path for path in glob.glob(pattern) if os.path.isfile(path))
+    found = [text] if os.path.exists(text) else sorted(path for path in glob.glob(pattern) if not os.path.isdir(path))
+    for path in found:
+        require_file(path)
     if not found:
         raise StorageError(f"there is no file {text}: check the path")
     return found

@@ -178,15 +178,21 @@ def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[in
     """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
     with pa.OSFile(location) as source:
         length = int.from_bytes(source.read_at(FOOTER_END, max(size - FOOTER_END, 0))[:4], "little")
-        if length > LARGE_FOOTER and pq.read_metadata(location, memory_map=True).serialized_size != length:
+        if length > LARGE_FOOTER:
             # Before so many bytes are copied.
-            raise BrokenThrift("its footer has another length than it says")
+            _require_length(pq.read_metadata(location, memory_map=True), length)
         content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
     metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
+    _require_length(metadata, length)
     check_footer(content[:-FOOTER_END], metadata)
     # Fails for names that are no text, or a schema of Arrow's that is none.
     metadata.schema.to_arrow_schema()
     return metadata, (len(content), zlib.crc32(content))
+
+
+def _require_length(metadata: pq.FileMetaData, length: int) -> None:
+    if metadata.serialized_size != length:
+        raise BrokenThrift("its footer has another length than it says")
 
 
 def tail_checksum(source: pa.MemoryMappedFile, length: int) -> int:

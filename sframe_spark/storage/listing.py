@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 
+from sframe_spark.errors import StorageError
 from sframe_spark.session.trees import entries_below
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import FileState
@@ -37,3 +38,35 @@ def states_below(directory: str) -> dict[str, FileState]:
     with telling("list", directory):
         statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
         return {name: FileState.of(status) for name, status in statuses if stat.S_ISREG(status.st_mode)}
+
+
+def data_files(directory: str) -> list[str]:
+    """Return the paths of the files of a directory that others wrote, in no order; those that start with a dot or an underscore are no data.
+
+    Raises
+    ------
+    StorageError
+        If there is anything else in it: what cannot be read is not left out.
+    """
+    with telling("list", directory), os.scandir(directory) as scan:
+        found = [entry for entry in scan if not entry.name.startswith((".", "_"))]
+        for entry in found:
+            require_file(entry.path)
+        return [entry.path for entry in found]
+
+
+def require_file(path: str) -> None:
+    """Make sure that a path is one of a file, or of a link to one.
+
+    Raises
+    ------
+    StorageError
+        If it is not.
+    """
+    if os.path.isfile(path):
+        return
+    if os.path.islink(path) and not os.path.exists(path):
+        raise StorageError(f"{path} is a link to {os.readlink(path)}, where nothing is: mount or fetch what it leads to, or remove it")
+    if os.path.isdir(path):
+        raise StorageError(f"{path} is a directory among files: its rows would be left out; read it by itself, or move it")
+    raise StorageError(f"{path} is no file that can be read twice: remove it")

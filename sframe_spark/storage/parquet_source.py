@@ -14,8 +14,8 @@ from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import Seen, wait_for_tick
 from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
+from sframe_spark.storage.listing import data_files
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.paths import join
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.from_arrow import arrow_column_type
 
@@ -69,8 +69,7 @@ def parquet_files(location: str) -> list[str]:
             return [location]
         if not os.path.isdir(location):
             raise StorageError(f"there is nothing at {location}; check the path")
-        found = [item.name for item in os.scandir(location) if item.is_file()]
-    return [join(location, name) for name in sorted(found, key=natural) if not name.startswith(("_", "."))]
+    return sorted(data_files(location), key=lambda path: natural(os.path.basename(path)))
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:

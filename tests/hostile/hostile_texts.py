@@ -199,6 +199,8 @@ REFUSED: dict[str, Case] = {
     "cast: 5,000 braces": lambda directory: list(SArray(["{a:" * 5_000]).astype(dict)),
     "cast: an int of 5,000 digits": lambda directory: list(SArray(["9" * 5_000]).astype(int)),
     "cast: a float beyond all": lambda directory: list(SArray(["0x1p999999999"]).astype(float)),
+    "csv: a pipe among the files": csv_pipe,
+    "parquet: a pipe among the files": parquet_pipe,
 }
 
 ENDED: dict[str, Case] = {
@@ -214,11 +216,9 @@ ENDED: dict[str, Case] = {
     "csv: 5,000 columns": csv(",".join(f"c{i}" for i in range(5_000)) + "\n"),
     "csv: brackets in a list": csv("a\n" + "[" * 5_000 + "\n", column_type_hints={"a": list}),
     "csv: an int of 5,000 digits": csv("a\n" + "9" * 5_000 + "\n", column_type_hints={"a": int}),
-    "csv: a pipe among the files": csv_pipe,
     "csv: formulas": csv("a\n=cmd|' /C calc'!A0\n"),
     "parquet: a pickled extension type": pickled_extension,
     "parquet: metadata for pandas": pandas_metadata,
-    "parquet: a pipe among the files": parquet_pipe,
     "parquet: lists 100 deep": deep_parquet,
     "parquet: many rows of nothing": parquet(pa.table({"a": pa.nulls(3_000_000, pa.int64())})),
     "plan: a pickled extension type": extension_in_plan,
