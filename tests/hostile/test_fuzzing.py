@@ -22,6 +22,7 @@ def outcomes(kind: str, first: int, count: int) -> dict[str, int]:
     answer = subprocess.run(command, capture_output=True, text=True, timeout=3600, check=False, cwd=ROOT)
     assert answer.returncode == 0, answer.stderr[-2000:]
     found: dict[str, Any] = json.loads(answer.stdout)
+    # A manifest as it is was found right before, or there were no answer.
     assert found["failures"] == []
     assert sum(found["outcomes"].values()) == count
     return found["outcomes"]
