@@ -111,10 +111,27 @@ def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
     return cells
 
 
+def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
+    """Rows as a table, of the type that all their values have; objects where numpy would shorten a text.
+
+    Examples
+    --------
+    >>> rows_in_numpy([(1, "a")], 2), rows_in_numpy([("a\\0", "b")], 2)
+    (array([['1', 'a']], dtype='<U21'), array([['a\\x00', 'b']], dtype=object))
+    """
+    shortened = any(_loses_its_end(value) for row in rows for value in row)
+    return np.array(rows, dtype=object if shortened else None).reshape(-1, width)
+
+
+def _loses_its_end(value: Any) -> bool:
+    """True for a text whose end numpy takes for what fills its cell up."""
+    return isinstance(value, str) and value.endswith("\0")
+
+
 def numpy_column(node: PlannerNode) -> np.ndarray:
     """All values of a one-column node as a numpy array: numbers as they are, others as objects.
 
-    Lists and arrays of one length make a table.
+    Texts are of numpy's own type, unless one is missing, or ends with a NUL, which that drops. Lists and arrays of one length make a table.
 
     Raises
     ------
@@ -137,7 +154,7 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
     elif node.schema[0].kind == LIST_KIND and None not in values:
         require_room_in_numpy(values)
     try:
-        return np.asarray(values)
+        return np.asarray(values, dtype=object) if any(map(_loses_its_end, values)) else np.asarray(values)
     except ValueError as error:
         raise InvalidArgumentError(f"the values make no numpy array ({error}): list(column) keeps each of them whole") from None
 

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import construction
-from sframe_spark.api.nodes import row_tuples, rows_of, whole_cells
+from sframe_spark.api.nodes import row_tuples, rows_in_numpy, rows_of, whole_cells
 from sframe_spark.api.sframe_columns import Columns
 from sframe_spark.engine.collecting import require_room_in_numpy
 from sframe_spark.types import STR_KIND
@@ -77,7 +77,7 @@ class Conversions(Columns):
             return whole_cells(rows, width)
         if any(column_type.kind == STR_KIND for column_type in self._node.schema):
             require_room_in_numpy(rows)
-        return np.array(rows).reshape(-1, width)
+        return rows_in_numpy(rows, width)
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame, in row order, with this frame's column names.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 import io
 import itertools
 import math
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 
 from sframe_spark import SArray, SFrame, load_sframe
 from tests.model.columns import Column
@@ -176,16 +178,21 @@ def searched(handle: SArray, model: Column, first: int, second: int) -> None:
 
 
 def column_as_numpy(handle: SArray, model: Column, first: int, second: int) -> None:
-    if model.kind not in PLAIN:
+    if model.kind in ("list", "array"):
+        # Lists of one length are a table, others are refused.
         return
-    found, wanted = handle.to_numpy(), np.asarray(model.values)
-    expect((found.shape, str(found.dtype)), (wanted.shape, str(wanted.dtype)))
-    expect(found.tolist(), wanted.tolist())
+    found = handle.to_numpy()
+    expect(found.shape, (len(model),))
+    if model.kind in ("int", "float") and len(model) and None not in model.values:
+        expect(found.dtype.kind, model.kind[0])
+    expect(found.tolist(), model.values)
 
 
 def column_as_arrow(handle: SArray, model: Column, first: int, second: int) -> None:
-    if model.kind in PLAIN:
-        expect(handle.to_arrow().to_pylist(), model.values)
+    found = handle.to_arrow()
+    expect([value is None for value in found.to_pylist()], [value is None for value in model.values])
+    if model.kind in (*PLAIN, "array"):
+        expect(found.to_pylist(), [list(value) if isinstance(value, array.array) else value for value in model.values])
 
 
 # Other threads may compute meanwhile what these are not to compute.
@@ -228,18 +235,35 @@ def frame_as_pandas(handle: SFrame, model: Frame, first: int, second: int) -> No
     found = handle.to_pandas()
     expect(list(found.columns), model.names)
     for name, column in model.columns.items():
-        expect(len(found[name]), len(column))
-        if column.kind == "str" or (column.kind == "int" and None not in column.values):
-            expect(found[name].tolist(), column.values)
+        expect(in_pandas(found[name], column), column.values, name)
+
+
+def in_pandas(series: Any, column: Column) -> list[Any]:
+    """The values of a column of pandas as Python's own: missing numbers are NaN there, and integers beside them floats."""
+    values = series.tolist()
+    expect(len(values), len(column))
+    if column.kind == "datetime":
+        return [None if pandas.isna(value) else value.to_pydatetime() if isinstance(value, pandas.Timestamp) else value for value in values]
+    if column.kind in ("int", "float"):
+        kind = int if column.kind == "int" else float
+        return [
+            None if wanted is None and (value is None or is_nan(value)) else kind(value) for value, wanted in zip(values, column.values, strict=True)
+        ]
+    return list(values)
 
 
 def frame_as_numpy(handle: SFrame, model: Frame, first: int, second: int) -> None:
     found = handle.to_numpy()
-    if model.names:
-        expect(len(found), len(model))
-        names = [name for name, column in model.columns.items() if column.kind == "int" and None not in column.values]
-        for name in names:
-            expect([int(row[model.names.index(name)]) for row in found], model.columns[name].values, name)
+    if not model.names:
+        return
+    expect(found.shape, (len(model), len(model.names)))
+    wanted = model.rows
+    if found.dtype == object or not wanted:
+        expect([tuple(row) for row in found.tolist()], wanted)
+    else:
+        # All cells are of one type: that of numbers, or text.
+        cell = np.array(wanted).dtype.type
+        expect([[cell(value).item() for value in row] for row in wanted], found.tolist())
 
 
 def plain_part(model: Frame) -> dict[str, list[Any]]:
