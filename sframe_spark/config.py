@@ -82,12 +82,22 @@ class Option(Generic[Value]):
         return self.checked(text, self.variable or self.name) if text else self.default
 
 
-def whole_number(minimum: int) -> Callable[[Any], int]:
-    """Return a converter to an integer that is at least ``minimum``."""
+# What a signed number of 32 bits holds, which is how Spark counts rows of a batch, and of 64.
+MOST_ROWS, MOST_BYTES = 2**31 - 1, 2**63 - 1
+# A job of more tasks takes longer to plan than to run.
+MOST_SEGMENTS = 100_000
+
+
+def whole_number(minimum: int, maximum: int) -> Callable[[Any], int]:
+    """Return a converter to an integer of a range."""
 
     def convert(value: Any) -> int:
-        if isinstance(value, bool | float) or (number := int(value)) < minimum:
-            raise ValueError(f"must be a whole number, {minimum} or more")
+        try:
+            number = None if isinstance(value, bool | float) else int(value)
+        except ValueError:
+            number = None
+        if number is None or not minimum <= number <= maximum:
+            raise ValueError(f"must be a whole number from {minimum} to {maximum}")
         return number
 
     return convert
@@ -127,19 +137,19 @@ class Configuration:
 
     small_rows = Option(
         262_144,
-        whole_number(0),
+        whole_number(0, MOST_BYTES),
         "Row by row work over at most this many rows runs on the driver if they fit the memory budget; 0 sends everything to Spark.",
         "SFRAME_SPARK_SMALL_ROWS",
     )
     memory_budget = Option(
         128 << 20,
-        whole_number(0),
+        whole_number(0, MOST_BYTES),
         "Bytes of rows that the driver works on, gathers and keeps for one result; more go through Spark, or to disk a batch at a time.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
     single_task_rows = Option(
         20_000,
-        whole_number(0),
+        whole_number(0, MOST_BYTES),
         "Spark queries whose inputs have at most this many rows each run as one task, without exchanges; 0 parallelises every query.",
         "SFRAME_SPARK_SINGLE_TASK_ROWS",
     )
@@ -163,25 +173,25 @@ class Configuration:
     )
     segment_rows = Option(
         1_048_576,
-        whole_number(1),
+        whole_number(1, MOST_ROWS),
         "Rows that a written segment should have.",
         "SFRAME_SPARK_SEGMENT_ROWS",
     )
     batch_rows = Option(
         131_072,
-        whole_number(1),
+        whole_number(1, MOST_ROWS),
         "Rows that a kernel sees at a time.",
         "SFRAME_SPARK_BATCH_ROWS",
     )
     batch_bytes = Option(
         32 << 20,
-        whole_number(1),
+        whole_number(1, MOST_BYTES),
         "Bytes of rows, about, that a kernel sees at a time; batches of long rows have fewer than batch_rows.",
         "SFRAME_SPARK_BATCH_BYTES",
     )
     default_segments: Option[int | None] = Option(
         None,
-        optional(whole_number(1)),
+        optional(whole_number(1, MOST_SEGMENTS)),
         "Row ranges that a result is cut into when nothing else decides; None: the cores of the session.",
         "SFRAME_SPARK_DEFAULT_SEGMENTS",
     )

@@ -55,11 +55,14 @@ def test_empty_variable_counts_as_not_set(fresh: Configuration, monkeypatch: pyt
 @pytest.mark.parametrize(
     ("name", "value", "said"),
     [
-        ("small_rows", -1, "0 or more"),
+        ("small_rows", -1, "from 0 to"),
         ("small_rows", "many", "many"),
         ("small_rows", True, "whole number"),
         ("small_rows", 1.5, "whole number"),
-        ("batch_rows", 0, "1 or more"),
+        ("batch_rows", 0, "from 1 to 2147483647"),
+        ("batch_rows", 3 * 10**9, "from 1 to 2147483647"),
+        ("default_segments", 10**20, "from 1 to"),
+        ("small_rows", "abc", "whole number"),
         ("check", "maybe", "off, plan, result"),
         ("progress", None, "auto, on, off"),
         ("temporary_directory", 3, "temporary_directory"),

@@ -47,9 +47,14 @@ class Moments:
             return other if other.count else self
         count = self.count + other.count
         delta = other.mean - self.mean
-        mean = self.mean + delta * (other.count / count)
+        mean = joined_means(self.mean, other.mean, delta * (other.count / count))
         squares = self.squares + other.squares + delta * delta * (self.count * other.count / count)
         return Moments(count, mean, squares)
+
+
+def joined_means(first: Any, second: Any, step: Any) -> Any:
+    """The mean of two groups, given theirs and how far it is from the first one's; an infinity stays, as it does within a group."""
+    return np.where(np.isfinite(first) & np.isfinite(second), first + step, first + second)
 
 
 @register
@@ -148,7 +153,7 @@ class Cumulative(SequentialOperator):
             delta = mean - state.mean
             whole = np.maximum(total, 1)
             weight = counts / whole
-            means = np.where(counts > 0, state.mean + delta * weight, state.mean)
+            means = np.where(counts > 0, joined_means(state.mean, mean, delta * weight) if state.count else mean, state.mean)
             spread = state.squares + np.where(counts > 0, deviations + delta * delta * state.count * weight, 0.0)
             result = {"mean": means, "var": np.maximum(spread, 0.0) / whole}.get(self.kind)
             if result is None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
+from sframe_spark.errors import StorageError
 from sframe_spark.session.java import find_java
 from sframe_spark.session.sockets import socket_settings
 
@@ -130,10 +131,29 @@ def local_settings() -> dict[str, str]:
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
     directory = config.temporary_directory
+    if directory is not None:
+        # Spark would start, and then end without saying why.
+        require_directory(directory)
     # Spark takes a comma for the end of a name; of such a directory it would make two others.
     if directory is not None and "," not in directory:
         settings["spark.local.dir"] = directory
     return settings
+
+
+def require_directory(directory: str) -> None:
+    """Make sure that a directory is there and can be written to.
+
+    Raises
+    ------
+    StorageError
+        If it is not, and cannot be made.
+    """
+    try:
+        os.makedirs(directory, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"temporary_directory = {directory!r} cannot be used: {error.strerror}; choose another directory") from None
+    if not os.access(directory, os.W_OK | os.X_OK):
+        raise StorageError(f"temporary_directory = {directory!r} cannot be written to: choose another directory")
 
 
 def available_cores() -> int:

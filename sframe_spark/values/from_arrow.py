@@ -161,14 +161,21 @@ def _check_microseconds(values: pa.Array) -> None:
     DateTimeRangeError
         If there are some.
     """
-    factor = SECOND // _TICKS_PER_SECOND.get(getattr(values.type, "unit", ""), SECOND)
-    if factor <= 1 or not pa.types.is_timestamp(values.type):
+    if pa.types.is_timestamp(values.type):
+        unit, factor = values.type.unit, SECOND // _TICKS_PER_SECOND[values.type.unit]
+    elif pa.types.is_date32(values.type):
+        unit, factor = "days", 24 * 3600 * SECOND
+    else:
+        # Days as milliseconds.
+        unit, factor = "ms", SECOND // 1_000
+    if factor <= 1:
         return
-    limits = pc.min_max(values.cast(pa.int64())).as_py()
+    ticks_type = pa.int32() if pa.types.is_date32(values.type) else pa.int64()
+    limits = pc.min_max(values.cast(ticks_type)).as_py()
     for ticks in limits.values():
         if ticks is not None and not -(2**63) <= ticks * factor < 2**63:
             raise DateTimeRangeError(
-                f"a time stamp of {ticks} {values.type.unit} since 1970 is no date-time of a column: its microseconds need more than 64 bits"
+                f"a time stamp of {ticks} {unit} since 1970 is no date-time of a column: its microseconds need more than 64 bits"
             )
 
 

@@ -86,7 +86,7 @@ def test_what_arrow_brings(tmp_path: Path) -> None:
         for zoned in (None, "Europe/Berlin"):
             with pytest.raises(DateTimeRangeError, match="more than 64 bits"):
                 SFrame(pa.table({"when": pa.array([2**62], pa.timestamp(unit, zoned))}))
-    for days in (-719_163, 2**30):
+    for days in (-719_163, 2_932_897):
         with pytest.raises(DateTimeRangeError, match="years 1 to 9999"):
             list(SFrame(pa.table({"when": pa.array([days], pa.int32()).cast(pa.date32())})))
     with pytest.raises(DateTimeRangeError, match="in a list"):
@@ -156,3 +156,14 @@ def test_arithmetic_is_exact_and_does_not_wrap_around() -> None:
         list(later)
     with pytest.raises(ExecutionError, match="64 bits of microseconds"):
         list((later + 8.9e12) - 8.9e12)
+
+
+@pytest.mark.parametrize("days", [213_503_983, 2**31 - 1, -(2**31)])
+@pytest.mark.parametrize("unit", ["date32", "date64"])
+def test_days_beyond_what_microseconds_hold_are_refused(days: int, unit: str, tmp_path: Path) -> None:
+    values = pa.array([0, days], pa.int32()).cast(pa.date32()) if unit == "date32" else pa.array([0, days * 86_400_000], pa.int64()).cast(pa.date64())
+    table = pa.table({"when": values})
+    pq.write_table(table, tmp_path / "days.parquet")
+    for make in (lambda: SFrame(table), lambda: list(SFrame(str(tmp_path / "days.parquet"))["when"])):
+        with pytest.raises(DateTimeRangeError, match="since 1970"):
+            make()

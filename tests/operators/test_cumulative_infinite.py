@@ -1,0 +1,50 @@
+"""Running aggregates of infinities do not depend on where batches and segments end."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from pathlib import Path
+
+import pytest
+
+from sframe_spark import SArray, SFrame, load_sframe
+from sframe_spark.config import config
+from sframe_spark.operators.cumulative import Moments
+
+VALUES = (1.0, math.inf, -math.inf, math.nan, None, 3.0)
+
+
+def mean(values: list[float | None]) -> float | None:
+    present = [value for value in values if value is not None]
+    return sum(present) / len(present) if present else None
+
+
+@pytest.mark.parametrize("batch_rows", [1, 2, 3, 100])
+def test_means_are_those_of_all_rows_so_far(batch_rows: int) -> None:
+    with config.using(batch_rows=batch_rows):
+        for values in itertools.product(VALUES, repeat=4):
+            found = list(SArray(list(values), dtype=float).cumulative_mean())
+            expected = [mean(list(values[: end + 1])) for end in range(4)]
+            for ours, theirs in zip(found, expected, strict=True):
+                assert ours == theirs or (theirs is not None and ours == pytest.approx(theirs, rel=1e-12, nan_ok=True))
+
+
+@pytest.mark.parametrize("kind", ["mean", "var", "std", "sum", "min", "max"])
+def test_all_batches_give_the_same(kind: str, tmp_path: Path) -> None:
+    for number, values in enumerate(itertools.product((1.0, math.inf, math.nan, None), repeat=4)):
+        column = SArray(list(values), dtype=float)
+        found = []
+        for batch_rows in (1, 3, 100):
+            with config.using(batch_rows=batch_rows):
+                found.append(repr(list(getattr(SArray(list(values), dtype=float), f"cumulative_{kind}")())))
+        assert len(set(found)) == 1
+        if number % 50 == 0:
+            with config.using(segment_rows=1):
+                SFrame({"a": column}).save(str(tmp_path / str(number)))
+            assert repr(list(getattr(load_sframe(str(tmp_path / str(number)))["a"], f"cumulative_{kind}")())) == found[0]
+
+
+def test_runs_are_joined_as_rows_are() -> None:
+    joined = Moments(1, math.inf, math.nan).merged(Moments(2, 1.0, 0.0))
+    assert joined.mean == math.inf and joined.count == 3
