@@ -16,6 +16,7 @@ from sframe_spark import aggregate, load_sframe
 from sframe_spark.operators.number_table import DIGIT_BITS, digit_table, looked_up, shifts
 from sframe_spark.operators.segment_scan import KEY_BITS, dense_position
 from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.session.build import open_session
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.writer import write_segment
@@ -99,3 +100,15 @@ def test_a_frame_of_segments_with_rare_numbers_is_read(tmp_path: Path) -> None:
     assert list(frame.groupby("b", {"n": aggregate.SUM("a")})["n"]) == [6, 10]
     assert list(frame.add_row_number().sort("a", ascending=False)["id"])[-1] == 0
     assert sorted(frame.add_row_number().sort("a")["id"]) == list(range(len(rows)))
+
+
+@pytest.mark.spark
+def test_naming_many_files_starts_no_job(spark: Any, tmp_path: Path) -> None:
+    files = [str(tmp_path / write_segment(str(tmp_path), number, [INT], [[pa.array([number])]]).file) for number in range(40)]
+    jobs = spark.sparkContext.statusTracker()
+    before = set(jobs.getJobIdsForGroup(None))
+    open_session(spark).read.schema("c0 bigint").parquet(*files)
+    assert set(jobs.getJobIdsForGroup(None)) == before
+    # As Spark would do it by itself.
+    spark.newSession().read.schema("c0 bigint").parquet(*files)
+    assert set(jobs.getJobIdsForGroup(None)) != before
