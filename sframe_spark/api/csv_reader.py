@@ -20,6 +20,8 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.file_state import FileState, file_state
 from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.visible import visible
@@ -72,6 +74,8 @@ class CsvFiles:
         Lines left out, by file; filled while reading.
     room
         Bytes that are left for keeping such lines; the first of each file is kept in any case.
+    states
+        The files as they were when they were opened first.
     """
 
     paths: Sequence[str]
@@ -83,6 +87,7 @@ class CsvFiles:
     bad_lines: dict[str, LeftOut] = attrs.Factory(dict)
     keeps_bad_lines: bool = False
     room: int = 0
+    states: dict[str, FileState] = attrs.Factory(dict)
 
     def read_names(self, usecols: Any) -> None:
         """Take column names from the first file that has a line, and choose among them.
@@ -94,6 +99,7 @@ class CsvFiles:
         """
         is_empty = True
         for path in self.paths:
+            self._require_unchanged(path)
             with opened_text(path, self.options) as text:
                 is_empty = not text.start() and is_empty
                 self.names = self._names(text.header())
@@ -129,7 +135,22 @@ class CsvFiles:
                     if not left:
                         return
 
+    def _require_unchanged(self, path: str) -> None:
+        """Names, types and values come from several readings of a file, which must find the same.
+
+        Raises
+        ------
+        StorageError
+            If it was changed since it was read first.
+        """
+        with telling("read", path):
+            state = file_state(path, may_be_link=True)
+        # Links and rights, of which the time of any change tells, may be others.
+        if self.states.setdefault(path, state)[:3] != state[:3]:
+            raise StorageError(f"{path} was changed while it was read: read it again when nobody writes it, or read a copy")
+
     def _blocks_of(self, path: str) -> Iterator[TextBlock]:
+        self._require_unchanged(path)
         with opened_text(path, self.options) as text:
             text.start()
             width = len(text.header())
@@ -138,6 +159,7 @@ class CsvFiles:
             for block in text.blocks(len(self.names), self.wanted):
                 self.left_out(path, block.bad_lines, f"has another number of fields than {len(self.names)}")
                 yield block
+        self._require_unchanged(path)
 
     def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
         """Remember lines that are no rows, or refuse the first.
