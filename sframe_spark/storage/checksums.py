@@ -57,6 +57,7 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
             size=len(content),
             tail=(len(content) - end, zlib.crc32(content[end:])),
             pages=pages,
+            seen=None,
             checksum=entry.checksum if covered or entry.checksum is not None else checksum_of(location),
         )
 
@@ -67,7 +68,7 @@ def with_checksums(manifest: Manifest) -> Manifest:
     Raises
     ------
     StorageError
-        If a file is not what its check sum as a whole says, where it has one.
+        If a file is not what its check sum as a whole says, where it has one, or its pages are not where they should be.
     """
     missing = [place for place, entry in enumerate(manifest.segments) if entry.rows and None in (entry.tail, entry.pages)]
     if not missing or not manifest.has_key:
@@ -82,8 +83,11 @@ def with_checksums(manifest: Manifest) -> Manifest:
 def _completed(manifest: Manifest, entry: SegmentEntry) -> SegmentEntry:
     location = join(manifest.directory, entry.file)
     check_whole(location, entry)
-    with telling("read", location):
-        return sealed(entry, location, len(manifest.types))
+    try:
+        with telling("read", location):
+            return sealed(entry, location, len(manifest.types))
+    except (BrokenThrift, KeyError) as error:
+        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
 
 
 def check_whole(location: str, entry: SegmentEntry) -> None:

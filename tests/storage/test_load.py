@@ -95,6 +95,18 @@ def test_what_older_versions_saved_loads_and_gets_check_sums_when_it_is_saved_ag
     assert all(entry.tail and entry.pages for entry in again.segments)
 
 
+def test_a_damaged_file_without_check_sums_is_told_where_it_is_saved_again(dataset: Any, tmp_path: Any) -> None:
+    dataset("d", range(5_000))
+    older(tmp_path / "d")
+    (file,) = (tmp_path / "d").glob("*.parquet")
+    content = bytearray(file.read_bytes())
+    # The header of the first page.
+    content[4:7] = bytes(byte ^ 0x7F for byte in content[4:7])
+    file.write_bytes(content)
+    with pytest.raises(StorageError, match=r"segment-\S+ is damaged"):
+        save_dataset([load_manifest(tmp_path / "d")], tmp_path / "other")
+
+
 def test_a_dataset_that_changes_after_it_was_opened_is_noticed(dataset: Any, tmp_path: Any) -> None:
     manifest = dataset("d", [1, 2, 3])
     file = tmp_path / "d" / manifest.segments[0].file
