@@ -57,9 +57,10 @@ def narrowest(text: pa.Array, values: CsvValues) -> ColumnType | None:
     if not len(present):
         return None
     if _matches(present, INTEGER):
-        return INT if not cast_array(present, STR, INT, undefined_on_failure=True).null_count else STR
+        return INT if not _parsed(present, INT, False).null_count else STR
     if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
-        return STR if _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) else FLOAT
+        # Numbers may be written that are too large for a float.
+        return STR if _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count else FLOAT
     for kind, opening, closing, parse in PARSERS:
         bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
         if pc.all(bracketed).as_py() and all(parse(value) is not None for value in present.to_pylist()):

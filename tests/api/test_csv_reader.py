@@ -305,3 +305,14 @@ def test_number_of_lines_that_is_none(option: str, tmp_path: Path) -> None:
     for value, cls in (("a", ValueError), ([1], RuntimeError), ("a", SchemaError)):
         with pytest.raises(cls, match=f"{option} is a whole number, got "):
             SFrame.read_csv(path, verbose=False, **{option: value})
+
+
+@pytest.mark.parametrize("large", ["1e400", "-1e309", "9" * 400, "9" * 400 + ".5", "1" + "0" * 30])
+def test_numbers_that_no_column_of_numbers_holds_are_text(large: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "large.csv"
+    for rows in ([large], ["1.5", large], ["1"] * 20 + [large], [large] + ["1"] * 20):
+        for in_memory in (100, 1):
+            monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", in_memory)
+            path.write_text("a\n" + "\n".join(rows) + "\n")
+            found = list(SFrame.read_csv(str(path), verbose=False)["a"])
+            assert found == rows or (found == list(map(float, rows)) and all(map(math.isfinite, found)))
