@@ -12,7 +12,7 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.operators.error_transport import error_of_text, error_text
-from sframe_spark.operators.user_errors import LONGEST_TEXT, user_error
+from sframe_spark.operators.user_errors import LONGEST_TEXT, shown, user_error
 
 
 def fails(*_: Any, **__: Any) -> Any:
@@ -153,12 +153,9 @@ def test_a_value_that_cannot_be_shown() -> None:
     class Hidden:
         __repr__ = fails
 
-    def change(row: dict[str, Any]) -> int:
-        row["hidden"] = Hidden()
-        raise KeyError("lost")
-
+    assert shown(Hidden()) == "a Hidden whose __repr__ failed with ValueError"
     with pytest.raises(KeyError, match="whose __repr__ failed with ValueError"):
-        list(SFrame({"a": [1]}).apply(change, int))
+        raise user_error("f", Hidden(), KeyError("lost"))
 
 
 def test_an_interrupt_in_the_words_of_an_error_is_one() -> None:
