@@ -14,7 +14,7 @@ from sframe_spark.session.build import available_cores
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.pages import MAGIC, end_of_pages, is_gapless, page_headers
+from sframe_spark.storage.pages import MAGIC, FileBytes, end_of_pages, is_gapless, page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, file_column
 from sframe_spark.storage.thrift import BrokenThrift
@@ -45,9 +45,10 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
     BrokenPages
         If pages are not where they should be, or have other check sums.
     """
-    with pa.memory_map(location) as source:
+    # What a failing disk cannot read ends a process that has mapped it; a file just written is in memory still.
+    with (pa.OSFile if with_pages else pa.memory_map)(location) as source:
         footer = pq.read_metadata(source) if metadata is None else metadata
-        content = memoryview(source.read_buffer())
+        content = FileBytes(source) if with_pages else memoryview(source.read_buffer())
         end = end_of_pages(footer)
         headers = page_headers(content, footer, with_pages=with_pages)
         pages = tuple(headers.sums[name] for name in (*map(file_column, range(columns)), KEY_NAME))

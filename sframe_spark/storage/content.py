@@ -88,7 +88,7 @@ def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
 def _decoded(manifest: Manifest, entry: SegmentEntry, location: str, claims: SegmentClaims) -> int:
     """Decode all rows of a file and return how many there are."""
     position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
-    with telling("read", location), pa.memory_map(location) as source:
+    with telling("read", location), pa.OSFile(location) as source:
         for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):
             for column, column_type in enumerate(manifest.types):
                 stored = batch.column(manifest.file_name(column))

@@ -12,6 +12,7 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 import attrs
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.storage.thrift import INTEGERS, BrokenThrift, signed, skipped
@@ -40,6 +41,34 @@ class PageHeaders:
 
     sums: dict[str, int]
     complete: bool
+
+
+class FileBytes:
+    """The bytes of an open file, read as they are asked for.
+
+    Parameters
+    ----------
+    source
+        The file.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> content = FileBytes(pa.BufferReader(b"abcdef"))
+    >>> len(content), content[2:4], content[4:]
+    (6, b'cd', b'ef')
+    """
+
+    def __init__(self, source: pa.NativeFile) -> None:
+        self._source = source
+        self._length = source.size()
+
+    def __len__(self) -> int:
+        return int(self._length)
+
+    def __getitem__(self, place: slice) -> bytes:
+        start, stop, _ = place.indices(self._length)
+        return bytes(self._source.read_at(max(stop - start, 0), start))
 
 
 def end_of_pages(metadata: pq.FileMetaData) -> int:
