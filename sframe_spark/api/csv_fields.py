@@ -92,7 +92,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
 
     Examples
     --------
-    >>> read_line('1,"2\\n3"\\n4', 0, CsvOptions(), is_last=False), read_line('1,"2\\n3', 0, CsvOptions(), is_last=False)
+    >>> read_line('1,"2\\n3"\\n4', 0, CsvOptions(), is_last=True), read_line('1,"2\\n3', 0, CsvOptions(), is_last=False)
     ((['1', '2\\n3'], 8), None)
     """
     fields: list[str] = []

@@ -149,6 +149,8 @@ def _file_batches(location: str, footer: Footer, names: Sequence[str], low: int,
         # The last one for itself, since it may not be read to its end: pyarrow goes on with the next one where a column of one ends too early,
         # and tells that at the end of all.
         for start, stop in ((first, last - 1), (last - 1, last)):
+            if start == stop:
+                continue
             position = footer.starts[start]
             for batch in _batches(file, list(range(start, stop)), distinct, step, threads):
                 begin, end = max(low - position, 0), min(high - position, batch.num_rows)
@@ -172,4 +174,4 @@ def other_rows(location: str, found: int, said: int) -> StorageError:
 
 def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:
     """Yield the rows of some row groups; the one place where data pages are read."""
-    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads) if groups else iter(())
+    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)

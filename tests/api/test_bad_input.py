@@ -27,6 +27,7 @@ CASES = json.loads((Path(__file__).parents[1] / "data" / "bad_input.json").read_
 
 # Where our class is another one, and why.
 DEVIATIONS = {
+    "apply.stop": (UserFunctionError, "as StopIteration it would end an iteration, not fail it"),
     "frame.name_type": (TypeError, "AttributeError comes from an internal encode() of the reference"),
     "apply.not_callable": (TypeError, "AssertionError is lost under python -O, and a wrong type is a TypeError"),
     "apply.filter_notcallable": (TypeError, "as above"),
