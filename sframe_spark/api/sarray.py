@@ -391,7 +391,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         return SArray(_node=self._node)
 
     def __bool__(self) -> bool:
-        raise InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & | ~ between SArrays")
+        raise InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & and | between SArrays")
 
 
 def empty_column() -> PlannerNode:

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pyarrow import ArrowException
 
 from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.session.owner import owner_in
 
 # How Spark names a file that it cannot find or read.
 # Ours end in .parquet and may have spaces in them; what Spark says next follows after one.
@@ -128,7 +129,16 @@ def damage_told_by(text: str) -> str | None:
 
 
 def missing(file: str) -> str:
-    """Say that a file of an open dataset is gone and what helps."""
+    """Say that a file of an open dataset is gone and what helps.
+
+    Examples
+    --------
+    >>> missing("/tmp/sframe_spark-abcdefgh-17-1f-00ff/dataset-000001/segment-1.parquet").partition(": ")[2]
+    'it held rows of a frame that is not saved, and the temporary directory was cleared; make the frame again from its source'
+    """
+    if any(map(owner_in, file.split(os.sep))):
+        reason = "it held rows of a frame that is not saved, and the temporary directory was cleared"
+        return f"{file} is missing: {reason}; make the frame again from its source"
     return f"{file} is missing: the dataset was overwritten, moved or deleted since it was opened; load it again"
 
 
