@@ -23,23 +23,23 @@ def mean(values: list[float | None]) -> float | None:
 @pytest.mark.parametrize("batch_rows", [1, 2, 3, 100])
 def test_means_are_those_of_all_rows_so_far(batch_rows: int) -> None:
     with config.using(batch_rows=batch_rows):
-        for values in itertools.product(VALUES, repeat=4):
+        for values in itertools.product(VALUES, repeat=3):
             found = list(SArray(list(values), dtype=float).cumulative_mean())
-            expected = [mean(list(values[: end + 1])) for end in range(4)]
+            expected = [mean(list(values[: end + 1])) for end in range(3)]
             for ours, theirs in zip(found, expected, strict=True):
                 assert ours == theirs or (theirs is not None and ours == pytest.approx(theirs, rel=1e-12, nan_ok=True))
 
 
 @pytest.mark.parametrize("kind", ["mean", "var", "std", "sum", "min", "max"])
 def test_all_batches_give_the_same(kind: str, tmp_path: Path) -> None:
-    for number, values in enumerate(itertools.product((1.0, math.inf, math.nan, None), repeat=4)):
+    for number, values in enumerate(itertools.product((1.0, math.inf, math.nan, None), repeat=3)):
         column = SArray(list(values), dtype=float)
         found = []
         for batch_rows in (1, 3, 100):
             with config.using(batch_rows=batch_rows):
                 found.append(repr(list(getattr(SArray(list(values), dtype=float), f"cumulative_{kind}")())))
         assert len(set(found)) == 1
-        if number % 50 == 0:
+        if number % 20 == 0:
             with config.using(segment_rows=1):
                 SFrame({"a": column}).save(str(tmp_path / str(number)))
             assert repr(list(getattr(load_sframe(str(tmp_path / str(number)))["a"], f"cumulative_{kind}")())) == found[0]

@@ -73,6 +73,7 @@ def seconds_of_save(width: int, place: Path) -> float:
     return min(taken)
 
 
+@pytest.mark.campaign
 def test_saving_takes_time_by_columns(tmp_path: Path) -> None:
     # Four times the columns took twelve times as long when every column looked for its place among all.
     assert seconds_of_save(2400, tmp_path) <= 8 * seconds_of_save(600, tmp_path)
