@@ -150,13 +150,16 @@ def look(
         finally:
             action.release()
         if chosen.missing:
-            make(together(chosen.missing))
+            make(chosen.missing[0])
         elif busy is not None:
             busy.wait()
 
 
 def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
-    """The first of some nodes, beside those of the others that have as many rows by its domain: all of them in one run, however many they are."""
+    """The first of some nodes, beside those of the others that have as many rows by its domain: all of them in one run, however many they are.
+
+    Only for nodes that their columns' frame shows when it is materialised; others would be missing below that frame again.
+    """
     domain = nodes[0].facts.domain
     return zip_columns(*(node for node in nodes if node.facts.domain == domain))
 
@@ -194,7 +197,7 @@ def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Loo
     seen = {id(node) for node, _ in shown}
     missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
     if missing:
-        return Look(plan, graph, trace, missing=topmost_called(plan, owners, missing))
+        return Look(plan, graph, trace, missing=[together(topmost_called(plan, owners, missing))])
     return _plan_for_tasks(root, becomes, shown)
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from sframe_spark import SFrame
+from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine import looks
+from sframe_spark.operators import call_memo
 from sframe_spark.operators.sources import source_of
 from tests.engine.test_once import Calls, WrittenCalls
 
@@ -55,3 +57,35 @@ def test_rows_given_to_spark_are_not_kept_here(spark: Any) -> None:
     del sf
     gc.collect()
     assert table() is None and df.count() == 1000
+
+
+DOORS: dict[str, Callable[[SFrame], Any]] = {
+    "materialize": lambda frame: frame.materialize(),
+    "to_arrow": lambda frame: frame.to_arrow(),
+    "list": list,
+    "sum": lambda frame: frame["x0"].sum() + frame["x1"].sum(),
+}
+
+
+def columns_of_functions() -> SFrame:
+    """Two columns of functions, neither of them above the other."""
+    column = SArray(range(50))
+    return SFrame({f"x{number}": column.apply(lambda value, number=number: value * number, dtype=int) for number in range(2)})
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small_rows", [0, 1000])
+@pytest.mark.parametrize("door", DOORS)
+def test_columns_that_must_be_made_first_are_whatever_else_holds(spark: Any, door: str, small_rows: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = [{"x0": 0, "x1": value} for value in range(50)]
+    with config.using(check="result", small_rows=small_rows):
+        frame = columns_of_functions()
+        DOORS[door](frame)
+        assert list(frame) == expected
+    # No room to remember results.
+    monkeypatch.setattr(call_memo, "MOST_BYTES", 1)
+    with config.using(small_rows=small_rows):
+        frame = columns_of_functions()
+        held = [frame["x0"], frame["x1"]]
+        DOORS[door](frame)
+        assert list(frame) == expected and [list(column) for column in held] == [[0] * 50, list(range(50))]
