@@ -117,8 +117,7 @@ def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
 
 
 def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
-    """Columns in the order given."""
-    require_distinct(names)
+    """Columns in the order given, under names that differ."""
     by_name = dict(zip(names, columns, strict=True))
     node, found = frame_from_columns(by_name)
     from sframe_spark.operators.columns import project
