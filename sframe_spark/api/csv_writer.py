@@ -23,7 +23,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import own_file_beside, remove_own
+from sframe_spark.session.owner import Holder, own_file_beside, remove_own
 from sframe_spark.storage.commit import flush_directory
 from sframe_spark.storage.failures import telling
 from sframe_spark.values.temporal import datetime_text
@@ -201,10 +201,10 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     target = normalised(path_text(path))
     # A link stays; the file that it names is replaced.
     place = os.path.realpath(target)
-    rights = _rights_of_replaced(target)
+    rights, holder = _rights_of_replaced(target), Holder()
     with telling("write", target):
         remove_leftovers(os.path.dirname(place))
-        staging = own_file_beside(os.path.dirname(place))
+        staging = own_file_beside(os.path.dirname(place), holder)
     try:
         if rights is not None:
             with telling("write", target):

@@ -23,7 +23,7 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session
 from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.owner import own_directory_beside, remove_own
+from sframe_spark.session.owner import Holder, own_directory_beside, remove_own
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import AS_NAMED, join, spark_path
@@ -49,9 +49,10 @@ def require_writable(directory: str) -> None:
     above = os.path.dirname(directory)
     if is_one_process(get_session()) or (above, "written") in get_reached():
         return
+    holder = Holder()
     with telling("create a directory in", above):
         # Beside the dataset, so that what cannot be removed is never published; its name says whose it is.
-        place = own_directory_beside(above)
+        place = own_directory_beside(above, holder)
     try:
         _exchange(place, above)
     finally:

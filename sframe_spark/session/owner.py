@@ -13,7 +13,9 @@ import secrets
 import stat
 import threading
 import time
+import weakref
 from collections.abc import Callable
+from itertools import islice
 
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.processes import ProcessMark, mark_of_this_process
@@ -27,6 +29,14 @@ SECONDS_BETWEEN_HEARTBEATS = 600
 
 _NAME = re.compile(rf"\.?{re.escape(PREFIX)}([a-z0-9]{{8}})-([1-9][0-9]{{0,9}})-([0-9a-f]{{1,16}})-[0-9a-f]{{4}}")
 _ATTEMPTS = 1000
+# So many claims are looked at whenever one is made.
+_LOOKED_AT = 64
+
+
+class Holder:
+    """Whoever needs something: it is deleted when nobody refers to its holder any more, if an interrupt has kept that from being done before."""
+
+    __slots__ = ("__weakref__",)
 
 
 def new_name() -> str:
@@ -52,22 +62,23 @@ def own_directory(parent: str) -> str:
     return _made(parent, "", lambda path: os.mkdir(path, 0o700))
 
 
-def own_directory_beside(parent: str) -> str:
-    """Make a new hidden directory of this process, with the rights that any new directory there gets."""
-    return _made(parent, HIDDEN, os.mkdir)
+def own_directory_beside(parent: str, holder: Holder | None = None) -> str:
+    """Make a new hidden directory of this process, for as long as it is held, with the rights that any new directory there gets."""
+    return _made(parent, HIDDEN, os.mkdir, holder)
 
 
-def own_file_beside(parent: str) -> str:
-    """Make a new hidden file of this process, with the rights that any new file there gets."""
+def own_file_beside(parent: str, holder: Holder | None = None) -> str:
+    """Make a new hidden file of this process, for as long as it is held, with the rights that any new file there gets."""
     flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
-    return _made(parent, HIDDEN, lambda path: os.close(os.open(path, flags, 0o666)))
+    return _made(parent, HIDDEN, lambda path: os.close(os.open(path, flags, 0o666)), holder)
 
 
-def _made(parent: str, before: str, make: Callable[[str], None]) -> str:
+def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder | None = None) -> str:
+    CLAIMS.remove_abandoned()
     for _ in range(_ATTEMPTS):
         path = os.path.join(parent, before + new_name())
         # Known before it exists: an interrupt may come at any moment.
-        CLAIMS.add(path)
+        CLAIMS.add(path, holder)
         try:
             make(path)
         except FileExistsError:
@@ -108,13 +119,13 @@ class Claims:
         """Forget everything, in a process that was just forked: all of it is its parent's, and so is the heartbeat."""
         # The garbage collector may run while a thread holds it, and end a temporary dataset there, whose paths are discarded.
         self._lock = threading.RLock()
-        self._paths: set[str] = set()
+        self._paths: dict[str, weakref.ref[object] | None] = {}
         self._beating = False
 
-    def add(self, path: str) -> None:
-        """Remember a path; the first one starts the heartbeat."""
+    def add(self, path: str, holder: object | None = None) -> None:
+        """Remember a path, for as long as its holder lives, or the process; the first one starts the heartbeat."""
         with interrupts_deferred(), self._lock:
-            self._paths.add(path)
+            self._paths[path] = None if holder is None else weakref.ref(holder)
             if not self._beating:
                 self._beating = True
                 threading.Thread(target=self._beat, name="sframe_spark heartbeat", daemon=True).start()
@@ -122,7 +133,19 @@ class Claims:
     def discard(self, path: str) -> None:
         """Forget a path."""
         with self._lock:
-            self._paths.discard(path)
+            self._paths.pop(path, None)
+
+    def remove_abandoned(self) -> None:
+        """Delete what nobody holds any more: Ctrl-C may come just before it would have been deleted, or in a finalizer, where it is lost."""
+        with interrupts_deferred(), self._lock:
+            looked_at = list(islice(self._paths.items(), _LOOKED_AT))
+            # In turn, so that the work is the same for any number of claims.
+            for path, holder in looked_at:
+                self._paths.pop(path, None)
+                self._paths[path] = holder
+        for path, holder in looked_at:
+            if holder is not None and holder() is None:
+                delete(path)
 
     def _beat(self) -> None:
         """Show others, from where the process cannot be seen, that it lives."""

@@ -16,7 +16,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import own_directory_beside
+from sframe_spark.session.owner import Holder, own_directory_beside
 from sframe_spark.storage.checksums import check_bytes, check_whole, with_checksums
 from sframe_spark.storage.commit import check_files, flush_directory, flush_files, write_manifest
 from sframe_spark.storage.failures import telling
@@ -94,13 +94,13 @@ def staged(target: str) -> Iterator[str]:
     # What a link leads to is replaced, not the link.
     target = os.path.realpath(target) if os.path.islink(target) else target
     parent = os.path.dirname(target)
-    staging = None
+    staging, holder = None, Holder()
     try:
         with telling("save to", target):
             os.makedirs(parent, exist_ok=True)
             remove_leftovers(parent)
             with interrupts_deferred():
-                staging = own_directory_beside(parent)
+                staging = own_directory_beside(parent, holder)
             _take_over_rights(target, staging)
         yield staging
         swap_into_place(staging, target)

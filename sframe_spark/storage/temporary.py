@@ -12,7 +12,7 @@ from sframe_spark.config import config
 from sframe_spark.locations import normalised
 from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import delete, own_directory
+from sframe_spark.session.owner import CLAIMS, delete, own_directory
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import join
 
@@ -30,6 +30,7 @@ class DatasetHandle:
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
+        CLAIMS.add(directory, self)
         self._finalizer = weakref.finalize(self, remove_directory, directory, os.getpid())
 
     def discard(self) -> None:
@@ -63,10 +64,12 @@ class TemporaryStore:
 
     def new_dataset(self) -> DatasetHandle:
         """Return a handle on a new, empty directory."""
+        CLAIMS.remove_abandoned()
         directory = join(self.directory, f"dataset-{next(self._numbers):06d}")
+        handle = DatasetHandle(directory)
         with telling("create temporary directory", directory):
             os.makedirs(directory, exist_ok=True)
-        return DatasetHandle(directory)
+        return handle
 
     def keep(self, holder: object) -> None:
         """Keep the datasets that something refers to until the process ends."""

@@ -300,22 +300,23 @@ def test_what_is_made_is_known_before_it_exists(tmp_path: Path, monkeypatch: pyt
     assert list(tmp_path.iterdir()) == []
 
 
-class Collecting(set[str]):
+class Collecting(dict[str, Any]):
     """Paths; a garbage collection happens to run whenever they change, and finds a temporary dataset that nobody refers to."""
 
     def __init__(self, handles: list[DatasetHandle]) -> None:
         super().__init__()
         self.handles = handles
 
-    def add(self, path: str) -> None:
-        super().add(path)
+    def __setitem__(self, path: str, holder: Any) -> None:
+        super().__setitem__(path, holder)
         if self.handles:
             self.handles.pop()
 
-    def discard(self, path: str) -> None:
-        super().discard(path)
+    def pop(self, path: str, *default: Any) -> Any:
+        found = super().pop(path, *default)
         if self.handles:
             self.handles.pop()
+        return found
 
     def __iter__(self) -> Iterator[str]:
         if self.handles:
@@ -323,7 +324,7 @@ class Collecting(set[str]):
         return super().__iter__()
 
 
-@pytest.mark.parametrize("act", ["add", "discard", "remove"])
+@pytest.mark.parametrize("act", ["add", "discard", "remove", "remove_abandoned"])
 def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = tmp_path / "dataset"
     directory.mkdir()
@@ -331,7 +332,8 @@ def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tm
     monkeypatch.setattr(claims, "_paths", Collecting([DatasetHandle(str(directory))]))
     monkeypatch.setattr(claims, "_beating", True)
     monkeypatch.setattr(owner, "CLAIMS", claims)
-    arguments = [] if act == "remove" else [str(tmp_path / new_name())]
+    claims._paths.update({str(tmp_path / new_name()): None for _ in range(3)})
+    arguments = [] if act.startswith("remove") else [str(tmp_path / new_name())]
     # In a thread of its own: one that waits for itself would hold up all tests.
     thread = threading.Thread(target=getattr(claims, act), args=arguments, daemon=True)
     thread.start()

@@ -1,0 +1,129 @@
+"""Ctrl-C at each line of what keeps files whole: frames are whole, and nothing is left after the next save."""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import os
+import signal
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import sframe_spark
+from sframe_spark import SFrame, load_sframe
+from tests.faults.steps import in_child, names_in
+
+pytestmark = [
+    pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="needs fork"),
+    pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning"),
+]
+
+PACKAGE = os.path.dirname(sframe_spark.__file__)
+WATCHED = tuple(
+    os.path.join(PACKAGE, *file.split("/"))
+    for file in (
+        "api/csv_writer.py",
+        "session/interrupts.py",
+        "session/leftovers.py",
+        "session/owner.py",
+        "session/trees.py",
+        "storage/opened.py",
+        "storage/save.py",
+        "storage/temporary.py",
+    )
+)
+
+
+class Lines:
+    """Counts lines of the watched files as they are reached, and sends this process Ctrl-C at one of them."""
+
+    def __init__(self, chosen: int | None = None) -> None:
+        self.count = 0
+        self._chosen = chosen
+
+    def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if frame.f_code.co_filename not in WATCHED:
+            return None
+        if event in ("line", "call"):
+            self.count += 1
+            if self.count == self._chosen:
+                signal.raise_signal(signal.SIGINT)
+        return self.trace
+
+
+def lines_of(action: Callable[[], object], chosen: int | None = None) -> int:
+    """How many lines of the watched files an action reaches; the chosen one is interrupted."""
+    lines = Lines(chosen)
+    sys.settrace(lines.trace)
+    try:
+        action()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        sys.settrace(None)
+    return lines.count
+
+
+def frame_of(number: int) -> SFrame:
+    return SFrame({"a": [number] * 20, "b": list(range(20))})
+
+
+def over_an_open_frame(place: str) -> None:
+    """The old rows stay for who has them, and go with them."""
+    target = os.path.join(place, "frame")
+    opened = load_sframe(target)
+    frame_of(1).save(target)
+    assert len(opened["a"]) == 20
+    del opened
+
+
+def of_a_temporary(place: str) -> None:
+    """Rows that are written to the temporary directory first."""
+    frame = load_sframe(os.path.join(place, "frame"))
+    frame["c"] = frame["a"].apply(lambda value: value + 1, dtype=int)
+    frame.materialize()
+    frame[["a", "b"]].save(os.path.join(place, "frame"))
+
+
+def of_csv(place: str) -> None:
+    frame_of(1).export_csv(os.path.join(place, "lines.csv"))
+
+
+ACTIONS = (over_an_open_frame, of_a_temporary, of_csv)
+
+
+@pytest.mark.parametrize("action", ACTIONS, ids=lambda action: action.__name__)
+@pytest.mark.parametrize("step", [pytest.param(1, marks=pytest.mark.campaign), 7])
+def test_interrupts_at_each_line(tmp_path: Path, promise: Any, action: Callable[[str], None], step: int) -> None:
+    target = str(tmp_path / "frame")
+    frame_of(0).save(target)
+    of_csv(str(tmp_path))
+    action(str(tmp_path))
+    total = lines_of(lambda: action(str(tmp_path)))
+    told = tmp_path.parent / f"{tmp_path.name}-broken"
+
+    def work() -> None:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+        # That of pytest keeps the traceback, and with it what the frames hold.
+        sys.unraisablehook = lambda _: None
+        with open(told, "w", encoding="utf-8") as stream:
+            for chosen in range(1, total + 1, step):
+                lines_of(lambda: action(str(tmp_path)), chosen)
+                frame = load_sframe(target)
+                if len(set(frame["a"])) != 1 or list(frame["b"]) != list(range(20)):
+                    print(f"line {chosen}: not whole", file=stream)
+                del frame
+                frame_of(0).save(target)
+                gc.collect()
+                if names_in(str(tmp_path)) != ["frame", "lines.csv"]:
+                    print(f"line {chosen}: left behind {names_in(str(tmp_path))}", file=stream)
+
+    ended = in_child(work, 300)
+    broken = told.read_text("utf-8").splitlines() + ([f"ended with {ended}"] if ended else [])
+    attack = f"Ctrl-C at lines of its code: {action.__name__.replace('_', ' ')}"
+    promise("after Ctrl-C frames are whole, nothing is left, and the next query is right", attack, total // step, broken)
