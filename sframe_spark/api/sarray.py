@@ -17,7 +17,7 @@ from sframe_spark.api.indexing import (
     RowKeyError,
     RowNumberError,
     UnorderedError,
-    check_callable,
+    function_as_now,
     head_count,
     is_collection,
     is_row_index,
@@ -250,7 +250,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         Parameters
         ----------
         fn
-            Function of one value.
+            Function of one value. Names that it uses mean what they mean now, whatever is assigned to them before the column is computed.
         dtype
             Class of the results; inferred from the first rows when not given. These tell too whether date-times have an offset from UTC.
         skip_na
@@ -261,14 +261,13 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         RuntimeError
             If the function fails; the message shows its own traceback and the value.
         """
-        check_callable(fn, "apply")
+        fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: column_values(self._node, 0, SAMPLE_VALUES), dtype, skip_na)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
         """Rows for which a Python function returns something true."""
-        check_callable(fn, "filter")
-        mask = apply_lambda(self._node, Truth(fn), INT, skip_missing=skip_na)
+        mask = apply_lambda(self._node, Truth(function_as_now(fn, "filter")), INT, skip_missing=skip_na)
         return SArray(_node=filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.api import construction, display, persistence
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
-from sframe_spark.api.indexing import ColumnsOfRowsError, check_callable, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import ColumnsOfRowsError, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import TakenNameError
@@ -130,7 +130,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
         RuntimeError
             If the function fails; the message shows its own traceback and the row.
         """
-        check_callable(fn, "apply")
+        fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, self._names), first))
 
@@ -162,7 +162,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
         TypeError
             If names, types and rows do not go together (mostly an AssertionError too).
         """
-        check_callable(fn, "flat_map")
+        fn = function_as_now(fn, "flat_map")
         if isinstance(column_names, str):
             raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
         names = list(column_names)

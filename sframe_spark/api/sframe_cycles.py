@@ -15,6 +15,7 @@ from sframe_spark.api.nodes import python_columns, rows_of
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.operators.bound_function import bound_now
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.groupby import Aggregation
@@ -171,7 +172,7 @@ class Cycles(Relational):
         taken = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
         if taken:
             raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
-        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names)), tuple(names), single)
+        function = CycleFunction(PythonFunction(bound_now(fn), INT, tuple(self._names)), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         sample = self._cycle_sample(function, time, keys) if given is None else None
         types = sample.types if sample is not None else [type_of_class(dtype) for dtype in given or ()]

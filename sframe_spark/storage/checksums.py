@@ -45,10 +45,9 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
     BrokenPages
         If pages are not where they should be, or have other check sums.
     """
-    # What a failing disk cannot read ends a process that has mapped it; a file just written is in memory still.
-    with (pa.OSFile if with_pages else pa.memory_map)(location) as source:
+    with pa.OSFile(location) as source:
         footer = pq.read_metadata(source) if metadata is None else metadata
-        content = FileBytes(source) if with_pages else memoryview(source.read_buffer())
+        content = FileBytes(source)
         end = end_of_pages(footer)
         headers = page_headers(content, footer, with_pages=with_pages)
         pages = tuple(headers.sums[name] for name in (*map(file_column, range(columns)), KEY_NAME))

@@ -18,7 +18,7 @@ from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.file_state import FileState, Seen, file_state
 from sframe_spark.storage.foreign_footer import check_footer
 from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
-from sframe_spark.storage.pages import MAGIC, page_headers
+from sframe_spark.storage.pages import MAGIC, FileBytes, page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 from sframe_spark.storage.sound import SOUND_COLUMNS, Identity
@@ -30,6 +30,7 @@ REMEMBERED_FOOTERS = 1024
 FOOTER_END = 8
 # Footers beyond this are looked at before they are copied.
 LARGE_FOOTER = 64 << 20
+TAIL_BLOCK = 4 << 20
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -162,9 +163,10 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
         if tail is None and not just_written:
             metadata, found = _foreign_footer(location, state.size)
         else:
-            with pa.memory_map(location) as source:
+            with pa.OSFile(location) as source:
                 if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
                     raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
+                _refuse_false_length(location, source)
                 metadata = pq.read_metadata(source)
     except (BrokenThrift, UnicodeDecodeError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
@@ -177,10 +179,7 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
 def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
     """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
     with pa.OSFile(location) as source:
-        length = int.from_bytes(source.read_at(FOOTER_END, max(size - FOOTER_END, 0))[:4], "little")
-        if length > LARGE_FOOTER:
-            # Before so many bytes are copied.
-            _require_length(pq.read_metadata(location, memory_map=True), length)
+        length = _refuse_false_length(location, source)
         content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
     metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
     _require_length(metadata, length)
@@ -190,15 +189,26 @@ def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[in
     return metadata, (len(content), zlib.crc32(content))
 
 
+def _refuse_false_length(location: str, source: pa.NativeFile) -> int:
+    """Return how long a file says that its footer is; a long one is made sure of before so many bytes are copied."""
+    length = int.from_bytes(source.read_at(FOOTER_END, max(source.size() - FOOTER_END, 0))[:4], "little")
+    if length > LARGE_FOOTER:
+        _require_length(pq.read_metadata(location, memory_map=True), length)
+    return length
+
+
 def _require_length(metadata: pq.FileMetaData, length: int) -> None:
     if metadata.serialized_size != length:
         raise BrokenThrift("its footer has another length than it says")
 
 
-def tail_checksum(source: pa.MemoryMappedFile, length: int) -> int:
-    """Return the check sum of the last bytes of a file that is mapped into memory, without copying them: there may be as many as a text says."""
+def tail_checksum(source: pa.NativeFile, length: int) -> int:
+    """Return the check sum of the last bytes of a file, of which there may be as many as a text says: few are in memory at a time."""
     source.seek(max(source.size() - length, 0))
-    return zlib.crc32(source.read_buffer(length))
+    value = 0
+    while block := source.read(TAIL_BLOCK):
+        value = zlib.crc32(block, value)
+    return value
 
 
 def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
@@ -221,9 +231,9 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
     wanted = SOUND_COLUMNS.unchecked(footer.identity, sums)
     if not wanted:
         return
-    with telling("read", location), pa.memory_map(location) as source:
+    with telling("read", location), pa.OSFile(location) as source:
         try:
-            found = page_headers(memoryview(source.read_buffer()), footer.metadata, wanted).sums
+            found = page_headers(FileBytes(source), footer.metadata, wanted).sums
         except BrokenThrift as error:
             raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
     for name in wanted:
@@ -236,10 +246,10 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
 def opened(location: str, footer: Footer, verify: bool = True) -> Iterator[pq.ParquetFile]:
     """Open a Parquet file whose footer is known; pages are compared with the check sums that they carry, if wanted.
 
-    Files of ours, which nobody writes twice, are mapped into memory. Where another process cuts a file that is, looking at it ends this one.
+    The file is read, not mapped into memory: where another process cuts a mapped one, or its disk fails, looking at it ends this process.
     """
     with (
-        (pa.memory_map if footer.tail is None else pa.OSFile)(location) as source,
+        pa.OSFile(location) as source,
         pq.ParquetFile(source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify) as file,
     ):
         yield file
