@@ -153,13 +153,28 @@ class CsvFiles:
         self._require_unchanged(path)
         with opened_text(path, self.options) as text:
             text.start()
-            width = len(text.header())
-            if width not in (0, len(self.names)):
-                raise StorageError(f"{path} has {width} columns, {self.paths[0]} has {len(self.names)}: read them one by one")
+            self._require_same_columns(path, text.header())
             for block in text.blocks(len(self.names), self.wanted):
                 self.left_out(path, block.bad_lines, f"has another number of fields than {len(self.names)}")
                 yield block
         self._require_unchanged(path)
+
+    def _require_same_columns(self, path: str, fields: list[str]) -> None:
+        """Values go to columns by their place, so each file must have the same ones; the first line is lost where it is taken for a header.
+
+        Raises
+        ------
+        StorageError
+            If a file has other columns than the first.
+        """
+        if fields and len(fields) != len(self.names):
+            raise StorageError(f"{path} has {len(fields)} columns, {self.paths[0]} has {len(self.names)}: read them one by one")
+        if fields and self.options.header and (found := self._names(fields)) != self.names:
+            place = next(place for place, name in enumerate(found) if name != self.names[place])
+            raise StorageError(
+                f"{path} has {found[place]!r:.100} in the header where {self.paths[0]} has {self.names[place]!r:.100}: read them one by one, "
+                "with header=False where there is none"
+            )
 
     def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
         """Remember lines that are no rows, or refuse the first.

@@ -122,6 +122,8 @@ def _reason_for_no_manifest(location: str) -> str:
     if not os.path.lexists(location):
         return f"there is no directory {location}; check the path"
     files = files_below(location)
+    if any(os.path.basename(file) == MANIFEST_FILE for file in files):
+        return f"{location} holds saved frames, but is none itself: give the path of one of them"
     if any(os.path.basename(file).startswith("segment-") for file in files):
         return f"{location} holds segments but no {MANIFEST_FILE}: saving did not come to its end; save the frame again"
     if any(file.endswith(".parquet") for file in files):

@@ -160,6 +160,29 @@ def test_several_files(tmp_path: Path) -> None:
         SFrame.read_csv(str(tmp_path))
 
 
+@pytest.mark.parametrize(
+    ("first", "second", "message"),
+    [
+        ("city,high,low\nNY,40,30\n", "city,low,high\nNY,31,41\n", "has 'low' in the header where .*first.csv has 'high'"),
+        ("city,high\nNY,40\n", "LA,70\nNY,42\n", "has 'LA' in the header where .*first.csv has 'city'.*header=False"),
+        ("a,b\n1,2\n", "a,\n1,2\n", "has 'X2' in the header where .*first.csv has 'b'"),
+    ],
+)
+def test_files_with_other_headers_are_refused(tmp_path: Path, first: str, second: str, message: str) -> None:
+    write(tmp_path, first, "first.csv")
+    write(tmp_path, second, "second.csv")
+    with pytest.raises(StorageError, match=f"second.csv {message}"):
+        SFrame.read_csv(str(tmp_path))
+    assert len(SFrame.read_csv(str(tmp_path), header=False)) == first.count("\n") + second.count("\n")
+
+
+def test_files_with_a_header_written_otherwise(tmp_path: Path) -> None:
+    for number, header in enumerate(["a,b", '"a", b', "a,b\r"]):
+        write(tmp_path, f"{header}\n{number},x\n", f"part-{number}.csv")
+    write(tmp_path, "", "part-9.csv")
+    assert contents(SFrame.read_csv(str(tmp_path))) == [["a", "b"], ["int", "str"], [(0, "x"), (1, "x"), (2, "x")]]
+
+
 def test_compressed_files(tmp_path: Path) -> None:
     path = write(tmp_path, gzip.compress(b"a\n1\n2\n"), "file.csv.gz")
     assert list(SFrame.read_csv(path)["a"]) == list(SFrame(path)["a"]) == [1, 2]

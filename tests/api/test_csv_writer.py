@@ -183,6 +183,24 @@ def test_any_text_in_a_list_or_dict_comes_back(tmp_path_factory: Any, pairs: dic
     assert (list(back["d"]), list(back["l"])) == ([pairs], [items])
 
 
+@pytest.mark.parametrize(
+    ("values", "found"),
+    [
+        ([1, None, 3, None], None),
+        ([None, 1.5], None),
+        ([datetime.datetime(2020, 1, 1), None], ["20200101T000000", ""]),
+        ([["a"], None], None),
+        ([{"a": 1}, None], None),
+        ([None, "x", "", None], ["", "x", "", ""]),
+    ],
+)
+@pytest.mark.parametrize("name", ["plain.csv", "packed.csv.gz"])
+def test_a_missing_value_of_an_only_column_is_a_row(tmp_path: Path, values: list[Any], found: list[Any] | None, name: str) -> None:
+    path = str(tmp_path / name)
+    SFrame({"a": values}).export_csv(path)
+    assert list(SFrame.read_csv(path)["a"]) == (values if found is None else found)
+
+
 def test_only_what_would_not_come_back_is_in_quotes(tmp_path: Path) -> None:
     """What the reference writes without quotes and reads as it was stays so."""
     texts = ["{", "[1]", "{a}", "['a']", "['a]", "a[", "a]", "\ufeffx", "x\ufeff"]
