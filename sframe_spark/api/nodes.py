@@ -124,7 +124,9 @@ def rows_in_numpy(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
 
 
 def _loses_its_end(value: Any) -> bool:
-    """True for a text whose end numpy takes for what fills its cell up."""
+    """True for a text whose end numpy takes for what fills its cell up, and for a list with one in it."""
+    if isinstance(value, list):
+        return any(map(_loses_its_end, value))
     return isinstance(value, str) and value.endswith("\0")
 
 

@@ -44,6 +44,8 @@ class Action:
 
     def claim(self, nodes: Iterable[PlannerNode]) -> None:
         """Take nodes, but for those on which somebody works who needs this thread; the caller holds the lock."""
+        # Ctrl-C may have kept one that is done from being taken out.
+        IN_FLIGHT.difference_update([action for action in IN_FLIGHT if action.done.is_set()])
         IN_FLIGHT.add(self)
         for node in nodes:
             if node.action is None or node.action.done.is_set():

@@ -135,9 +135,6 @@ class MapCycles(RunOperator):
         function = self.function.function
         numbers = np.asarray(table.columns[len(names)]) if self.function.numbered else None
 
-        function = self.function.function
-        numbers = np.asarray(table.columns[len(names)]) if self.function.numbered else None
-
         def call(places: np.ndarray) -> tuple[Chunk, None]:
             if function.made is None or numbers is None:
                 at, found = next(self._called(rows, cycles, places, Steps(table.rows)))

@@ -185,19 +185,27 @@ def keeping(memo: CallMemo | None) -> CallMemo | None:
 
 
 def weight(value: Any) -> int:
-    """Bytes of a result, at least: of its texts and its numbers.
+    """Bytes of a result, at least: of its texts and its numbers; those of one that no column can hold are not counted.
 
     Examples
     --------
     >>> weight("abc"), weight([1.5, "abc"]), weight({"a": [None, 2]})
     (3, 11, 17)
     """
+    try:
+        return _weight(value)
+    except Exception:
+        # Nested without end, or of a class that cannot tell: the column says so, and names the row.
+        return 0
+
+
+def _weight(value: Any) -> int:
     if isinstance(value, str):
         return len(value)
     if isinstance(value, dict):
-        return sum(map(weight, value)) + sum(map(weight, value.values()))
+        return sum(map(_weight, value)) + sum(map(_weight, value.values()))
     if isinstance(value, (list, tuple)):
-        return sum(map(weight, value))
+        return sum(map(_weight, value))
     return int(getattr(value, "nbytes", 8))
 
 

@@ -15,7 +15,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable
-from itertools import islice
 
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.processes import ProcessMark, mark_of_this_process
@@ -138,12 +137,12 @@ class Claims:
     def remove_abandoned(self) -> None:
         """Delete what nobody holds any more: Ctrl-C may come just before it would have been deleted, or in a finalizer, where it is lost."""
         with interrupts_deferred(), self._lock:
-            looked_at = list(islice(self._paths.items(), _LOOKED_AT))
+            # Nothing is made while paths are gone through: that may start the garbage collector, which discards some.
+            paths = list(self._paths)[:_LOOKED_AT]
+            looked_at = {path: self._paths.pop(path, None) for path in paths if path in self._paths}
             # In turn, so that the work is the same for any number of claims.
-            for path, holder in looked_at:
-                self._paths.pop(path, None)
-                self._paths[path] = holder
-        for path, holder in looked_at:
+            self._paths.update(looked_at)
+        for path, holder in looked_at.items():
             if holder is not None and holder() is None:
                 delete(path)
 

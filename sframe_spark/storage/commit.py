@@ -157,9 +157,11 @@ def flush_files(manifest: Manifest) -> None:
 
 
 def flush_directory(location: str) -> None:
-    """Wait until the names in a local directory are on the disk (where the system can do that)."""
+    """Wait until the names in a local directory are on the disk (where the system can do that, and lets this user)."""
     if os.name == "posix":
-        _flush(location)
+        # One that may be written but not listed cannot be opened, nor its names made sure of.
+        with contextlib.suppress(PermissionError):
+            _flush(location)
 
 
 def _flush(location: str) -> None:

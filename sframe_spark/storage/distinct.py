@@ -14,6 +14,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sframe_spark.storage.failures import telling
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.reader import iterate_rows
 from sframe_spark.storage.temporary import temporary_root
@@ -73,8 +74,9 @@ def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
     number = min(-(-manifest.rows // ROWS_IN_MEMORY), MOST_FILES)
     if number <= 1:
         return _repeated_of(np.concatenate([*batches, np.empty(0, np.uint64)]))
-    with contextlib.ExitStack() as stack:
-        files = [stack.enter_context(tempfile.TemporaryFile(dir=temporary_root())) for _ in range(number)]
+    root = temporary_root()
+    with contextlib.ExitStack() as stack, telling("write temporary data in", root):
+        files = [stack.enter_context(tempfile.TemporaryFile(dir=root)) for _ in range(number)]
         for hashes in batches:
             places = hashes % np.uint64(number)
             for place, file in enumerate(files):

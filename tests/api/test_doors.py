@@ -108,6 +108,11 @@ def test_cells_that_hold_values_are_cells_of_a_numpy_table() -> None:
         ragged["a"].to_numpy()
 
 
+@pytest.mark.parametrize("values", [["a\0", "b"], [["a\0", "b"], ["c", "d"]], [[["a"], ["b\0\0"]], [["c"], ["d"]]], [[1, "a\0"], [2, "b"]]])
+def test_numpy_keeps_the_ends_of_texts(values: list[Any]) -> None:
+    assert SArray(values).to_numpy().tolist() == values
+
+
 @pytest.mark.parametrize("start", [1, 2])
 def test_a_computed_slice_knows_the_order_of_its_own_rows(start: int) -> None:
     """Not that of the table it is a part of."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import subprocess
 import sys
 import threading
+import weakref
 from typing import Any
 
 import pytest
@@ -15,6 +17,7 @@ import pytest
 from sframe_spark import SArray
 from sframe_spark.engine import actions
 from sframe_spark.engine.actions import Action
+from sframe_spark.engine.lock import GRAPH_LOCK
 
 FORKED = """
 import os, threading
@@ -77,6 +80,22 @@ def test_an_action_that_is_over_holds_nobody() -> None:
     worker.join(20)
     action.release()
     assert found == [1, 2, 3]
+
+
+def test_what_is_over_is_held_until_the_next_action_at_most() -> None:
+    column = SArray([3, 1, 2]).sort()
+    over = Action()
+    over.claim([column._node])
+    # Ctrl-C came before the rest of the release.
+    over.done.set()
+    node = weakref.ref(column._node)
+    del over, column
+    with GRAPH_LOCK:
+        following = Action()
+        following.claim([SArray([1])._node])
+    following.release()
+    gc.collect()
+    assert node() is None
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

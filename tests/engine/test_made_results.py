@@ -214,3 +214,35 @@ def test_results_wait_by_the_numbers_of_their_rows() -> None:
         start, stop = stop, 30
     assert found == [str(number) * 10 for number in order]
     assert sorted(asked) == list(range(30))
+
+
+def nested(depth: int) -> list[Any]:
+    """Lists in lists; without end for no depth."""
+    inside: list[Any] = []
+    if not depth:
+        inside.append(inside)
+    for _ in range(depth):
+        inside = [inside]
+    return inside
+
+
+class Failing:
+    """What cannot tell how long it is."""
+
+    @property
+    def nbytes(self) -> int:
+        raise ValueError("asked")
+
+
+@pytest.mark.parametrize("result", [nested(3_000), nested(0), Failing()], ids=["deep", "without end", "failing"])
+@pytest.mark.parametrize("row", range(62, 68))
+def test_what_no_column_holds_is_refused_in_every_row(result: Any, row: int) -> None:
+    sf = SFrame({"k": [number // 5 for number in range(100)], "x": range(100)})
+    looks: list[Callable[[], Any]] = [
+        lambda: list(sf["x"].apply(lambda x: result if x == row else [1], dtype=list)),
+        lambda: list(sf.flat_map(["y"], lambda r: [[result if r["x"] == row else [1]]], column_types=[list])),
+        lambda: list(sf.add_columns_by_cycle(lambda rows: [result if r["x"] == row else [1] for r in rows], "y", on="k", dtypes=list)),
+    ]
+    for look in looks:
+        with pytest.raises(TypeError, match="lists|Failing|column of list"):
+            look()

@@ -21,6 +21,7 @@ from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_
 from sframe_spark.session.owner import PREFIX, new_name, own_directory, own_directory_beside, own_file_beside, owner_in, remove_own, show_in_use
 from sframe_spark.session.processes import ProcessMark, is_running, mark_of_this_process
 from sframe_spark.session.trees import size_on_disk
+from sframe_spark.storage import temporary
 from sframe_spark.storage.temporary import DatasetHandle
 
 DEAD = 2**22 + 1
@@ -323,15 +324,27 @@ class Collecting(dict[str, Any]):
             self.handles.pop()
         return super().__iter__()
 
+    def items(self) -> Any:
+        for number, pair in enumerate(super().items()):
+            if number and self.handles:
+                # Pairs are objects, whose making may start a collection.
+                self.handles.pop()
+            yield pair
+
 
 @pytest.mark.parametrize("act", ["add", "discard", "remove", "remove_abandoned"])
 def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     directory = tmp_path / "dataset"
     directory.mkdir()
     claims = owner.Claims()
-    monkeypatch.setattr(claims, "_paths", Collecting([DatasetHandle(str(directory))]))
-    monkeypatch.setattr(claims, "_beating", True)
     monkeypatch.setattr(owner, "CLAIMS", claims)
+    monkeypatch.setattr(temporary, "CLAIMS", claims)
+    handle = DatasetHandle(str(directory))
+    collecting = Collecting([handle])
+    dict.update(collecting, claims._paths)
+    monkeypatch.setattr(claims, "_paths", collecting)
+    del handle
+    monkeypatch.setattr(claims, "_beating", True)
     claims._paths.update({str(tmp_path / new_name()): None for _ in range(3)})
     arguments = [] if act.startswith("remove") else [str(tmp_path / new_name())]
     # In a thread of its own: one that waits for itself would hold up all tests.

@@ -234,6 +234,17 @@ def test_orders_and_keys_are_judged_as_brute_force_does(tmp_path_factory: pytest
                 check_order(manifest.with_order(order))
 
 
+def test_verify_tells_where_there_is_no_room_for_hashes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    target = str(tmp_path / "frame")
+    SFrame({"a": [3, 1, 2, 3, 1] * 10, "b": range(50)}).groupby("a", {"n": aggregate.SUM("b")}).sort("n").save(target)
+    monkeypatch.setattr(distinct, "ROWS_IN_MEMORY", 1)
+    lines: list[str] = []
+    assert run_verify([target], lines.append) == 0
+    monkeypatch.setattr(config, "temporary_directory", str(tmp_path / "none"))
+    assert run_verify([target], lines.append) == 1
+    assert str(tmp_path / "none") in lines[-1]
+
+
 @pytest.mark.parametrize("in_memory", [1 << 23, 100, 1])
 @pytest.mark.parametrize("collide", [False, True])
 def test_rows_are_told_apart_exactly_in_bounded_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, in_memory: int, collide: bool) -> None:
