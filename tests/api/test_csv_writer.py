@@ -201,6 +201,19 @@ def test_a_missing_value_of_an_only_column_is_a_row(tmp_path: Path, values: list
     assert list(SFrame.read_csv(path)["a"]) == (values if found is None else found)
 
 
+def test_into_a_directory_that_may_not_be_listed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usual = os.open
+
+    def refusing(path: Any, flags: int, *rest: Any, **options: Any) -> int:
+        if os.path.isdir(path):
+            raise PermissionError(13, "Permission denied", path)
+        return usual(path, flags, *rest, **options)
+
+    monkeypatch.setattr(os, "open", refusing)
+    SFrame({"a": [1]}).export_csv(str(tmp_path / "out.csv"))
+    assert (tmp_path / "out.csv").read_text() == "a\n1\n"
+
+
 def test_only_what_would_not_come_back_is_in_quotes(tmp_path: Path) -> None:
     """What the reference writes without quotes and reads as it was stays so."""
     texts = ["{", "[1]", "{a}", "['a']", "['a]", "a[", "a]", "\ufeffx", "x\ufeff"]

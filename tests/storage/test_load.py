@@ -30,6 +30,13 @@ def test_no_directory_is_told_from_one_without_a_frame(tmp_path: Any) -> None:
     refused(tmp_path / "x.parquet", "a saved frame is a directory")
 
 
+def test_a_directory_of_saved_frames_is_none(dataset: Any, tmp_path: Any) -> None:
+    dataset("d", [1])
+    refused(tmp_path, "holds saved frames, but is none itself")
+    os.remove(tmp_path / "d" / MANIFEST_FILE)
+    refused(tmp_path / "d", "did not come to its end")
+
+
 def test_a_damaged_manifest_is_refused(dataset: Any, tmp_path: Any) -> None:
     dataset("d", [1])
     text = (tmp_path / "d" / MANIFEST_FILE).read_bytes()
