@@ -131,7 +131,7 @@ class CsvFormat:
         return self.quoted(text) if self.quote_level == QUOTE_ALL else text
 
     def writer_of(self, kind: str, is_alone: bool = False) -> Callable[[Any], str]:
-        """The function from a value of a kind of column to its field; of an only column, none is a blank line, which is no row."""
+        """The function from a value of a kind of column to its field; of an only column, an empty text is never a blank line."""
         empty = self.quote_char * 2 if is_alone else ""
         texts: dict[str, Callable[[Any], str]] = {
             "int": lambda value: self.plain(str(value)),
@@ -141,7 +141,7 @@ class CsvFormat:
             "array": lambda value: self.quoted(f"[{' '.join(map(_short, value))}]"),
         }
         write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
-        missing = self.plain(self.na_rep) or empty
+        missing = self.plain(self.na_rep)
         return lambda value: missing if value is None else write(value)
 
 
@@ -190,7 +190,7 @@ def instant_text(value: datetime.datetime) -> str:
     return datetime_text(value) + value.strftime("%z")
 
 
-def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvFormat | None = None, has_blank_lines: bool = False) -> None:
+def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvFormat | None = None) -> None:
     """Write all rows as CSV, streaming, into a file that appears when it is complete; compressed if its name ends in ``.gz``.
 
     Raises
@@ -210,7 +210,7 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
         if rights is not None:
             with telling("write", target):
                 os.chmod(staging, rights)
-        _write_lines(staging, target, csv_lines(node, names, chosen, has_blank_lines))
+        _write_lines(staging, target, csv_lines(node, names, chosen))
         with telling("write", target):
             os.replace(staging, place)
             flush_directory(os.path.dirname(place))
@@ -250,14 +250,14 @@ def _write_lines(staging: str, target: str, lines: Iterator[str]) -> None:
             stack.close()
 
 
-def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat, has_blank_lines: bool = False) -> Iterator[str]:
-    """The text of the file, a batch of rows at a time; ``has_blank_lines``: it is read line by line, so that a blank one is a row."""
+def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Iterator[str]:
+    """The text of the file, a batch of rows at a time."""
     end = form.line_terminator
     if form.file_header:
         yield form.file_header + end
     if form.header and names:
         yield form.delimiter.join(map(form.field, names)) + end
-    writers = [form.writer_of(kind.kind, is_alone=len(names) == 1 and not has_blank_lines) for kind in node.schema]
+    writers = [form.writer_of(kind.kind, is_alone=len(names) == 1) for kind in node.schema]
     first_row = 0
     for chunk in iterate(node) if names else ():
         lists = python_columns(chunk, node.schema, first_row, names)

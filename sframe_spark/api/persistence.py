@@ -88,7 +88,7 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
     from sframe_spark.api.csv_writer import CsvFormat, write_csv
 
     if format in ("text", "csv"):
-        write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False), has_blank_lines=True)
+        write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))
     elif format in (None, "binary"):
         save_node(node, path, [COLUMN_NAME])
     else:
