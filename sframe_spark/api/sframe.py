@@ -282,7 +282,8 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
 
         ``read_csv`` with the same delimiter gives the rows back: the text ``NA`` as missing unless ``na_values=[]`` is given, and a
         column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says ``str``. A missing text comes back as an
-        empty one. Missing values of an only column are blank lines, which are no rows to ``read_csv``: give an ``na_rep``. Other programs take a backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
+        empty one. Missing values of an only column are blank lines, which are no rows to ``read_csv``: give an ``na_rep``. Other programs take a
+        backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
 
         Parameters
         ----------

@@ -244,5 +244,5 @@ def test_what_no_column_holds_is_refused_in_every_row(result: Any, row: int) -> 
         lambda: list(sf.add_columns_by_cycle(lambda rows: [result if r["x"] == row else [1] for r in rows], "y", on="k", dtypes=list)),
     ]
     for look in looks:
-        with pytest.raises(TypeError, match="lists|Failing|column of list"):
+        with pytest.raises(TypeError, match=r"lists|Failing|column of list"):
             look()
