@@ -18,7 +18,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.api import csv_lines, csv_reader
 from sframe_spark.api.csv_options import CsvValues
-from sframe_spark.api.csv_types import narrowest, wider
+from sframe_spark.api.csv_types import Form, narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
@@ -277,11 +277,12 @@ def test_types_are_the_narrowest_that_change_no_value() -> None:
         ARRAY: ["[1, 2]", "[]"],
     }
     for kind, texts in cases.items():
-        assert narrowest(pa.array(texts), CsvValues()) == kind, texts
+        form = narrowest(pa.array(texts), CsvValues())
+        assert form is not None and form.type == kind, texts
     for texts in (["007", "1"], ["01.5"], ["1_000"], ["[1] and more"], ["1.5", "9223372036854775808"]):
-        assert narrowest(pa.array(texts), CsvValues()) == STR, texts
+        assert narrowest(pa.array(texts), CsvValues()) == Form.TEXT, texts
     assert narrowest(pa.array(["", "NA"]), CsvValues()) is None
-    assert wider(INT, STR) == STR
+    assert wider(Form.INT, Form.TEXT) == Form.TEXT
     assert wider(None, None) is None
 
 
