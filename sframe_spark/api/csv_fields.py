@@ -74,7 +74,7 @@ def patterns_of(options: CsvOptions) -> Patterns:
 
 def _quoted(quote: str, options: CsvOptions, stop: str, plain: str) -> str:
     """A field that starts with a quote; nothing is looked at more than twice, so that text without an end costs no quadratic time."""
-    escape = re.escape(options.escape_char) if options.escape_char != options.quote_char else ""
+    escape = re.escape(options.escape_char)
     pairs = "|".join(filter(None, (f"{escape}." if escape else "", quote * 2 if options.double_quote else "")))
     within = rf"[^{quote}{escape}]*+" + (rf"(?:(?:{pairs})[^{quote}{escape}]*+)*+" if pairs else "")
     # Outside an escape character takes away the meaning of quotes and of itself, of nothing else.

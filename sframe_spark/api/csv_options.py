@@ -54,7 +54,8 @@ class CsvOptions:
     comment_char
         Where a comment starts, which goes to the end of the line; empty: nowhere.
     escape_char
-        Character that, inside quotes, takes away or gives the next one its meaning; empty: none.
+        Character that, inside quotes, takes away or gives the next one its meaning; empty: none. The quote itself: no more than
+        that two quotes inside quotes mean one.
     double_quote
         Whether two quotes inside quotes mean one.
     quote_char
@@ -88,6 +89,10 @@ class CsvOptions:
         for name in ("comment_char", "escape_char", "quote_char"):
             if not isinstance(getattr(self, name), str) or len(getattr(self, name)) > 1:
                 raise InvalidArgumentError(f"{name} must be one character or empty, got {getattr(self, name)!r}")
+        if self.escape_char and self.escape_char == self.quote_char:
+            # Said once: read as both, a doubled quote would be taken for one twice.
+            object.__setattr__(self, "escape_char", "")
+            object.__setattr__(self, "double_quote", True)
 
     @property
     def is_undivided(self) -> bool:

@@ -70,6 +70,14 @@ def test_where_blocks_end_makes_no_difference(text: str, options: CsvOptions, si
     assert whole == (header, rows, len(lines) - len(rows))
 
 
+@pytest.mark.parametrize("double_quote", [True, False])
+@pytest.mark.parametrize("beside", ["", "2, [1]\n", '2,5" pipe\n', '2, "z"\n', '2,"b"\n'])
+def test_a_quote_as_escape_character_is_a_doubled_one(double_quote: bool, beside: str) -> None:
+    options = CsvOptions(escape_char='"', double_quote=double_quote)
+    rows = read('a,b\n1,"x ""hello"" \\n ""b"" """"y"\n' + beside, options, 1 << 20, 2)[1]
+    assert rows[0] == ("1", 'x "hello" \\n "b" ""y')
+
+
 FIELDS = st.text(alphabet="abc 1é", max_size=5) | st.text(alphabet='ab ,\n"1[\r', max_size=6).map(lambda text: '"' + text.replace('"', '""') + '"')
 
 
