@@ -182,9 +182,10 @@ def read_by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvO
         # Arrow leaves one out wherever its text comes from.
         block = BYTE_ORDER_MARK + block
     bad: list[str] = []
+    blank = SPACE.replace(options.delimiter, "")
 
     def keep(row: pcsv.InvalidRow) -> str:
-        if row.text.strip(SPACE):
+        if row.text.strip(blank):
             bad.append(row.text)
         return "skip"
 

@@ -105,7 +105,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
         position = match.end()
         if plain is None:
             if position - match.start() > LONGEST_RECORD_BYTES // 4 and _is_too_long(text[match.start() : match.start(4)]):
-                match = patterns.unquoted.match(text, match.start())
+                match = patterns.unquoted.match(text, match.start(2) if quoted is None else match.start(1) - 1)
                 continue
         elif plain[:1] == options.quote_char != "" and not is_last and not _is_too_long(text[match.start(3) :]):
             return None

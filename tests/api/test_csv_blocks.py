@@ -14,6 +14,7 @@ from sframe_spark import SFrame
 from sframe_spark.api import csv_fields, csv_lines
 from sframe_spark.api.csv_lines import CsvText
 from sframe_spark.api.csv_options import CsvOptions
+from sframe_spark.errors import InvalidArgumentError
 from tests.api.csv_by_hand import rows_by_hand
 from tests.examples import examples
 
@@ -23,18 +24,30 @@ PIECES = [
     "[", "]", "{1", "['", "'", "::", ":", "#", ";", "||", "|", '"b\nc"', ',"x, y"\n', '"x" y "z",', "\ufeff", "1,2\n",
 ]  # fmt: skip
 TEXTS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=16).map("".join)
+# What stands for something in a dialect, drawn so that one text may stand for two things.
+MARKS = ["#", "'", ",", ";", "\t", " ", "[", "a", "\n", "\r"]
+
+
+def dialect(**options: Any) -> CsvOptions | None:
+    """A dialect, None if it is refused."""
+    try:
+        return CsvOptions(**options)
+    except InvalidArgumentError:
+        return None
+
+
 OPTIONS = st.builds(
-    CsvOptions,
-    delimiter=st.sampled_from([",", ",", ",", " ", "\t", "::", ",\n", "|"]),
+    dialect,
+    delimiter=st.sampled_from([",", ",", ",", " ", "\t", "::", ",\n", "|"]) | st.sampled_from([*MARKS, '"', '","', "#,"]),
     header=st.booleans(),
-    comment_char=st.sampled_from(["", "", "#"]),
-    escape_char=st.sampled_from(["\\", "\\", "", '"', "é"]),
+    comment_char=st.sampled_from(["", "", "#"]) | st.sampled_from([*MARKS, '"']),
+    escape_char=st.sampled_from(["\\", "\\", "", '"', "é"]) | st.sampled_from(MARKS),
     double_quote=st.sampled_from([True, True, False]),
-    quote_char=st.sampled_from(['"', '"', "'", "", "é"]),
-    line_terminator=st.sampled_from(["\n", "\n", ";", "||"]),
+    quote_char=st.sampled_from(['"', '"', "'", "", "é"]) | st.sampled_from(MARKS),
+    line_terminator=st.sampled_from(["\n", "\n", ";", "||"]) | st.sampled_from([*MARKS, '"\n', ",\n", "#\n"]),
     skiprows=st.sampled_from([0, 0, 1, 2]),
     skip_initial_space=st.sampled_from([True, True, False]),
-)
+).filter(lambda options: options is not None)
 
 
 def read(text: str, options: CsvOptions, size: int, width: int) -> tuple[list[str], list[tuple[str, ...]], int]:
@@ -55,6 +68,8 @@ def read(text: str, options: CsvOptions, size: int, width: int) -> tuple[list[st
 @given(TEXTS, OPTIONS, st.integers(1, 40), st.integers(1, 3), st.sampled_from([4, 12, csv_fields.LONGEST_RECORD_BYTES]))
 @example('a,b\n5" pipe,0\n"x\ny",1\n', CsvOptions(), 12, 2, csv_fields.LONGEST_RECORD_BYTES)
 @example('# it"s\na,b\n"x\ny",1 # it"s\n"x\ny",1\n', CsvOptions(comment_char="#"), 12, 2, csv_fields.LONGEST_RECORD_BYTES)
+@example(' "b\nc"', CsvOptions(skip_initial_space=False), 1, 1, 4)
+@example("a\n\t\n\t \n", CsvOptions(delimiter="\t"), 1, 1, csv_fields.LONGEST_RECORD_BYTES)
 @example("a\n\ufeffb\n", CsvOptions(skiprows=1), 1, 1, csv_fields.LONGEST_RECORD_BYTES)
 @example("\ufeffa\nb\n", CsvOptions(skiprows=1), 1, 1, csv_fields.LONGEST_RECORD_BYTES)
 def test_where_blocks_end_makes_no_difference(text: str, options: CsvOptions, size: int, width: int, longest: int) -> None:

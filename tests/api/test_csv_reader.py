@@ -257,6 +257,14 @@ def test_every_line_left_out_counts(tmp_path: Path, caplog: pytest.LogCaptureFix
         ({"skiprows": 1.5}, "skiprows is a whole number"),
         ({"quote_char": "''"}, "quote_char must be one character or empty"),
         ({"delimiter": 5}, "delimiter must be a text"),
+        ({"delimiter": '"'}, "quote_char and delimiter must differ, '\"' is in both: choose another, or an empty text"),
+        ({"comment_char": '"'}, "comment_char and quote_char must differ, both are '\"'"),
+        ({"comment_char": ","}, "comment_char and delimiter must differ"),
+        ({"delimiter": "\\"}, "escape_char and delimiter must differ"),
+        ({"comment_char": "#", "escape_char": "#"}, "comment_char and escape_char must differ"),
+        ({"quote_char": "\r"}, "quote_char and line_terminator must differ"),
+        ({"line_terminator": '"\n'}, "quote_char and line_terminator must differ"),
+        ({"line_terminator": ",\n"}, "line_terminator ',.n' must not start with the delimiter ',': no line would end"),
         ({"na_values": [1]}, "na_values holds texts"),
         ({"no_such": 1}, "no_such"),
     ],
@@ -267,6 +275,22 @@ def test_wrong_arguments(options: dict[str, Any], words: str, tmp_path: Path) ->
         SFrame.read_csv(path, **options)
     with pytest.raises(SchemaError, match="a path is a str, got int"):
         SFrame.read_csv(5)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"escape_char": '"'},
+        {"quote_char": "", "delimiter": '"'},
+        {"escape_char": "", "delimiter": "\\"},
+        {"delimiter": "\n", "quote_char": "\0"},
+        {"delimiter": "|", "comment_char": "#", "quote_char": "'", "line_terminator": "\r\n"},
+        {"delimiter": " ", "line_terminator": ";"},
+        {"delimiter": "::", "line_terminator": ":"},
+    ],
+)
+def test_dialects_without_a_doubt_are_taken(options: dict[str, Any], tmp_path: Path) -> None:
+    assert SFrame.read_csv(write(tmp_path, "a\n1\n"), verbose=False, **options).num_columns() == 1
 
 
 def test_types_are_the_narrowest_that_change_no_value() -> None:
