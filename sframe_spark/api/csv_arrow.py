@@ -170,14 +170,13 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
 
 
 def read_by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions) -> tuple[tuple[pa.Array, ...], list[str]]:
-    """The wanted columns of a text that Arrow reads as we do, and the lines that have another number of fields.
+    """The wanted columns of a text without escapes that Arrow reads as we do, and the lines that have another number of fields.
 
     Raises
     ------
     pa.ArrowInvalid
         If the bytes are no text.
     """
-    block = without_escapes(block, options)
     if block.startswith(BYTE_ORDER_MARK):
         # Arrow leaves one out wherever its text comes from.
         block = BYTE_ORDER_MARK + block

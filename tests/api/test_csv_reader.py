@@ -220,6 +220,20 @@ def test_lines_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         SFrame.read_csv(write(tmp_path, "a,b\n6,x\n"), column_type_hints=int, error_bad_lines=True)
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "line"),
+    [
+        ('a,b\n1,"x\\ty"\n1,"x\\"y",3\n', {}, '1,"x\\"y",3'),
+        ("a,b;1,2;3\n;", {"line_terminator": ";"}, "3\n"),
+        ("a\tb\n1\t2\n\t\t\n", {"delimiter": "\t"}, "\t\t"),
+    ],
+)
+def test_a_line_left_out_is_told_as_it_stands_in_the_file(text: str, options: dict[str, Any], line: str, tmp_path: Path) -> None:
+    path = write(tmp_path, text)
+    sf, left_out = SFrame.read_csv_with_errors(path, **options)
+    assert (len(sf), list(left_out[path])) == (1, [line])
+
+
 def test_lines_left_out_are_told_of_the_file_that_they_are_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path, "t,u\n1,1\n", "a.csv")
     two = write(tmp_path, "t,u\nbad,0\n2\n2,2\n", "b.csv")
