@@ -71,7 +71,7 @@ def sure_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int
 
 
 def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
-    if not escape or escape == quote or escape not in text:
+    if not escape or escape not in text:
         places = np.flatnonzero(np.frombuffer(text, np.uint8) == quote[0])
         return Quotes(places[: len(places) // 2 * 2 : 2], places[1::2], int(places[-1]) if len(places) % 2 else len(text))
     opening: list[int] = []
@@ -153,7 +153,7 @@ def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.
 def without_escapes(text: bytes, options: CsvOptions) -> bytes:
     """A text with the characters themselves where they are escaped inside quotes, quotes doubled."""
     escape, quote = options.escape_char.encode(), options.quote_char.encode()
-    if not escape or not quote or escape == quote or escape not in text or quote not in text:
+    if not escape or not quote or escape not in text or quote not in text:
         return text
     letters = {ord(letter): character.encode() for letter, character in ESCAPES.items()}
     escaped = re.compile(re.escape(escape) + b"(.)", re.DOTALL)
@@ -170,21 +170,21 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
 
 
 def read_by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions) -> tuple[tuple[pa.Array, ...], list[str]]:
-    """The wanted columns of a text that Arrow reads as we do, and the lines that have another number of fields.
+    """The wanted columns of a text without escapes that Arrow reads as we do, and the lines that have another number of fields.
 
     Raises
     ------
     pa.ArrowInvalid
         If the bytes are no text.
     """
-    block = without_escapes(block, options)
     if block.startswith(BYTE_ORDER_MARK):
         # Arrow leaves one out wherever its text comes from.
         block = BYTE_ORDER_MARK + block
     bad: list[str] = []
+    blank = SPACE.replace(options.delimiter, "")
 
     def keep(row: pcsv.InvalidRow) -> str:
-        if row.text.strip(SPACE):
+        if row.text.strip(blank):
             bad.append(row.text)
         return "skip"
 

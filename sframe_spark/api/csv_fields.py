@@ -74,7 +74,7 @@ def patterns_of(options: CsvOptions) -> Patterns:
 
 def _quoted(quote: str, options: CsvOptions, stop: str, plain: str) -> str:
     """A field that starts with a quote; nothing is looked at more than twice, so that text without an end costs no quadratic time."""
-    escape = re.escape(options.escape_char) if options.escape_char != options.quote_char else ""
+    escape = re.escape(options.escape_char)
     pairs = "|".join(filter(None, (f"{escape}." if escape else "", quote * 2 if options.double_quote else "")))
     within = rf"[^{quote}{escape}]*+" + (rf"(?:(?:{pairs})[^{quote}{escape}]*+)*+" if pairs else "")
     # Outside an escape character takes away the meaning of quotes and of itself, of nothing else.
@@ -105,7 +105,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
         position = match.end()
         if plain is None:
             if position - match.start() > LONGEST_RECORD_BYTES // 4 and _is_too_long(text[match.start() : match.start(4)]):
-                match = patterns.unquoted.match(text, match.start())
+                match = patterns.unquoted.match(text, match.start(2) if quoted is None else match.start(1) - 1)
                 continue
         elif plain[:1] == options.quote_char != "" and not is_last and not _is_too_long(text[match.start(3) :]):
             return None

@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.csv_arrow import BYTE_ORDER_MARK, read_by_arrow, sure_end
+from sframe_spark.api.csv_arrow import BYTE_ORDER_MARK, read_by_arrow, sure_end, without_escapes
 from sframe_spark.api.csv_fields import read_line
 from sframe_spark.api.csv_options import CsvOptions, opened_file
 from sframe_spark.errors import StorageError, travelling
@@ -146,10 +146,15 @@ class CsvText:
         end = sure_end(self.pending, width, self.options, self.is_last)
         if not end:
             return None
+        block = self.pending[:end]
+        plain = without_escapes(block, self.options)
         try:
-            columns, bad = read_by_arrow(self.pending[:end], width, wanted, self.options)
+            columns, bad = read_by_arrow(plain, width, wanted, self.options)
         except pa.ArrowInvalid:
             # Bytes that are no text: reading them line by line says which.
+            return None
+        if bad and plain != block:
+            # A line that is left out is told as it stands in the file.
             return None
         self.pending = self.pending[end:]
         return TextBlock(self.path, columns, bad, len(columns[0]) if columns else 0)
@@ -159,14 +164,15 @@ class CsvText:
         bad: list[str] = []
         text, position = self._text(), 0
         while position < min(len(text), self.block_bytes):
-            line = read_line(text, position, self.options, self.is_last)
-            if line is None:
+            found = read_line(text, position, self.options, self.is_last)
+            if found is None:
                 break
-            fields, end = line
+            fields, end = found
             if len(fields) == width:
                 rows.append(fields)
             elif fields:
-                bad.append(text[position:end].rstrip("\r\n"))
+                line = text[position:end]
+                bad.append(line.rstrip("\r\n") if self.options.usual_lines else line.removesuffix(self.options.line_terminator))
             position = end
         self._use(text, position)
         columns = tuple(pa.array([row[place] for row in rows], pa.string()) for place in wanted)

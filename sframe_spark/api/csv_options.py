@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import itertools
 import os
 from typing import Any
 
@@ -19,6 +20,7 @@ from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, Colum
 NEWLINES = ("\n", "\r\n", "\r")
 # Stands for a line break as delimiter, with which every line is one field. Unicode keeps this code point out of texts.
 IN_NO_TEXT = "\uffff"
+_ADVICE = "choose another, or an empty text for a character that the file does not use"
 
 
 @travelling
@@ -54,7 +56,8 @@ class CsvOptions:
     comment_char
         Where a comment starts, which goes to the end of the line; empty: nowhere.
     escape_char
-        Character that, inside quotes, takes away or gives the next one its meaning; empty: none.
+        Character that, inside quotes, takes away or gives the next one its meaning; empty: none. The quote itself: no more than
+        that two quotes inside quotes mean one.
     double_quote
         Whether two quotes inside quotes mean one.
     quote_char
@@ -88,6 +91,33 @@ class CsvOptions:
         for name in ("comment_char", "escape_char", "quote_char"):
             if not isinstance(getattr(self, name), str) or len(getattr(self, name)) > 1:
                 raise InvalidArgumentError(f"{name} must be one character or empty, got {getattr(self, name)!r}")
+        if self.escape_char and self.escape_char == self.quote_char:
+            # Said once: read as both, a doubled quote would be taken for one twice.
+            object.__setattr__(self, "escape_char", "")
+            object.__setattr__(self, "double_quote", True)
+        self._require_distinct()
+
+    def _require_distinct(self) -> None:
+        """One text with two meanings would be read by the one or the other, by where a block of the file ends.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If there is one.
+        """
+        ends = NEWLINES if self.usual_lines else (self.line_terminator,)
+        characters = {name: getattr(self, name) for name in ("comment_char", "escape_char", "quote_char") if getattr(self, name)}
+        for name, character in characters.items():
+            for other, texts in (("delimiter", (self.delimiter,)), ("line_terminator", ends)):
+                if any(character in text for text in texts):
+                    raise InvalidArgumentError(f"{name} and {other} must differ, {character!r} is in both: {_ADVICE}")
+        for one, other in itertools.combinations(characters, 2):
+            if characters[one] == characters[other]:
+                raise InvalidArgumentError(f"{one} and {other} must differ, both are {characters[one]!r}: {_ADVICE}")
+        if any(end.startswith(self.delimiter) for end in ends):
+            raise InvalidArgumentError(
+                f"line_terminator {self.line_terminator!r} must not start with the delimiter {self.delimiter!r}: no line would end"
+            )
 
     @property
     def is_undivided(self) -> bool:

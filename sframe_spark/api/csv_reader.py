@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.csv_lines import TextBlock, opened_text
 from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
-from sframe_spark.api.csv_types import converted, narrowest, wider
+from sframe_spark.api.csv_types import Form, converted, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
@@ -153,7 +153,10 @@ class CsvFiles:
         self._require_unchanged(path)
         with opened_text(path, self.options) as text:
             text.start()
-            self._require_same_columns(path, text.header())
+            fields = text.header()
+            # Other columns than before are told as what they are where the file was changed since.
+            self._require_unchanged(path)
+            self._require_same_columns(path, fields)
             for block in text.blocks(len(self.names), self.wanted):
                 self.left_out(path, block.bad_lines, f"has another number of fields than {len(self.names)}")
                 yield block
@@ -249,18 +252,22 @@ class _Reader:
     def read(self) -> PlannerNode:
         """A source of all rows."""
         hinted = [self.hints.get(name) for name in self.files.wanted_names]
+        forms: list[Form | None] = [None] * len(hinted)
         first, rest = self._first_rows()
-        types = self._inferred(first, hinted)
+        for block in first:
+            self._learn(forms, block, hinted)
+        types = _types(forms, hinted)
         if rest is None:
             chunks = [self._values(block, types, hinted) for block in first]
             columns = [pa.chunked_array([chunk[i] for chunk in chunks], kind.physical).combine_chunks() for i, kind in enumerate(types)]
             return memory_source(columns, types, len(columns[0]) if columns else 0)
         try:
-            return self._to_segments(first, rest, types, hinted)
+            return self._to_segments(_chained(first, self._fitting(rest, forms, types, hinted)), types, hinted)
         except MisfitError:
-            # Rare: read once to learn the types, and once more to write.
-            types = self._inferred(self.files.blocks(), hinted)
-            return self._to_segments([], self.files.blocks(), types, hinted)
+            # Rare: read on to learn the types, and once more to write.
+            for block in rest:
+                self._learn(forms, block, hinted)
+            return self._to_segments(self.files.blocks(), _types(forms, hinted), hinted)
 
     def _first_rows(self) -> tuple[list[TextBlock], Iterator[TextBlock] | None]:
         """Blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more."""
@@ -274,20 +281,31 @@ class _Reader:
                 return first, blocks
         return first, None
 
-    def _inferred(self, blocks: Any, hinted: Sequence[ColumnType | None]) -> list[ColumnType]:
-        """The types of the columns: those asked for, else the narrowest of all blocks."""
-        found: list[ColumnType | None] = [None] * len(hinted)
+    def _learn(self, forms: list[Form | None], block: TextBlock, hinted: Sequence[ColumnType | None]) -> None:
+        """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
+        for place, column in enumerate(block.columns):
+            if hinted[place] is None and forms[place] != Form.TEXT:
+                forms[place] = wider(forms[place], narrowest(column, self.files.values))
+
+    def _fitting(
+        self, blocks: Iterator[TextBlock], forms: list[Form | None], types: list[ColumnType], hinted: Sequence[ColumnType | None]
+    ) -> Iterator[TextBlock]:
+        """The blocks, as long as the types of the columns stay what they are.
+
+        Raises
+        ------
+        MisfitError
+            If they do not.
+        """
         for block in blocks:
-            for place, column in enumerate(block.columns):
-                if hinted[place] is None and found[place] != STR:
-                    found[place] = wider(found[place], narrowest(column, self.files.values))
-        return [asked or kind or STR for asked, kind in zip(hinted, found, strict=True)]
+            self._learn(forms, block, hinted)
+            if _types(forms, hinted) != types:
+                raise MisfitError
+            yield block
 
     def _values(self, block: TextBlock, types: Sequence[ColumnType], hinted: Sequence[ColumnType | None]) -> list[pa.Array]:
         """The rows of a block as values; rows with a value that is not of the type asked for are left out."""
         cells = [converted(text, kind, self.files.values, asked is not None) for text, kind, asked in zip(block.columns, types, hinted, strict=True)]
-        if any(cell.failed is not None and asked is None for cell, asked in zip(cells, hinted, strict=True)):
-            raise MisfitError
         failed = [cell.failed for cell in cells if cell.failed is not None]
         arrays = [cell.values for cell in cells]
         if not failed:
@@ -299,16 +317,14 @@ class _Reader:
         self.files.left_out(block.path, [self.files.options.delimiter.join(line) for line in lines], "holds a value of another type")
         return [array.filter(pc.invert(bad)) for array in arrays]
 
-    def _to_segments(
-        self, first: list[TextBlock], rest: Iterator[TextBlock], types: list[ColumnType], hinted: Sequence[ColumnType | None]
-    ) -> PlannerNode:
-        """Write all blocks as segments of a temporary dataset."""
+    def _to_segments(self, blocks: Iterator[TextBlock], types: list[ColumnType], hinted: Sequence[ColumnType | None]) -> PlannerNode:
+        """Write blocks as segments of a temporary dataset."""
         with new_dataset(tuple(types), MaterializeOptions()) as dataset:
             entries: list[Any] = []
             writer: SegmentWriter | None = None
             rows = 0
             try:
-                for block in _chained(first, rest):
+                for block in blocks:
                     if writer is None:
                         writer, rows = SegmentWriter(dataset.directory, len(entries), types), 0
                     writer.write(self._values(block, types, hinted))
@@ -324,6 +340,11 @@ class _Reader:
                 raise
             manifest = dataset.publish(entries)
         return segment_source(manifest, dataset.handle)
+
+
+def _types(forms: Sequence[Form | None], hinted: Sequence[ColumnType | None]) -> list[ColumnType]:
+    """The types of the columns: those asked for, else those of their forms; a column without any value is one of text."""
+    return [asked or (STR if form is None else form.type) for asked, form in zip(hinted, forms, strict=True)]
 
 
 def _chained(first: list[TextBlock], rest: Iterator[TextBlock]) -> Iterator[TextBlock]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import enum
 from collections.abc import Callable
 from typing import Any
 
@@ -16,17 +17,48 @@ from sframe_spark.values.cast import cast_array
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
 
+# Nearly all numbers: those that any column of numbers holds.
+SHORT_INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
+SHORT_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]*)?$"
 # Leading zeros belong to codes, not to numbers.
 INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
 DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 NOT_FINITE = r"^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
 # Digits that no int of 64 bits holds, or that a number would not show again.
 WRITTEN_AS_TEXT = r"^[+-]?(0[0-9]|[0-9]{19,}$)"
-PARSERS: tuple[tuple[ColumnType, str, str, Callable[[str], Any]], ...] = (
-    (ARRAY, "[", "]", parse_array),
-    (ENCODED_LIST, "[", "]", parse_list),
-    (ENCODED_DICT, "{", "}", parse_dict),
+
+
+class Form(enum.Enum):
+    """What fields look like: as much as says the type of a column that has more of them elsewhere."""
+
+    INT = "int"
+    LONG_INT = "ints, one of which no float would show again"
+    FLOAT = "float"
+    ARRAY = "array"
+    LIST = "list"
+    DICT = "dict"
+    TEXT = "text"
+
+    @property
+    def type(self) -> ColumnType:
+        """The type of a column all of whose fields have this form."""
+        return TYPES[self]
+
+
+TYPES = {
+    Form.INT: INT, Form.LONG_INT: INT, Form.FLOAT: FLOAT, Form.ARRAY: ARRAY, Form.LIST: ENCODED_LIST, Form.DICT: ENCODED_DICT, Form.TEXT: STR,
+}  # fmt: skip
+PARSERS: tuple[tuple[Form, str, str, Callable[[str], Any]], ...] = (
+    (Form.ARRAY, "[", "]", parse_array),
+    (Form.LIST, "[", "]", parse_list),
+    (Form.DICT, "{", "}", parse_dict),
 )
+# Two forms that are not the same make a text, but for these.
+TOGETHER = {
+    frozenset({Form.INT, Form.LONG_INT}): Form.LONG_INT,
+    frozenset({Form.INT, Form.FLOAT}): Form.FLOAT,
+    frozenset({Form.ARRAY, Form.LIST}): Form.LIST,
+}
 
 
 @attrs.frozen(eq=False)
@@ -45,42 +77,44 @@ class Converted:
     failed: pa.Array | None = None
 
 
-def narrowest(text: pa.Array, values: CsvValues) -> ColumnType | None:
-    """The narrowest type that all fields have, None if all are missing or empty.
+def narrowest(text: pa.Array, values: CsvValues) -> Form | None:
+    """The form of the narrowest type that all fields have, None if all are missing or empty.
 
     Examples
     --------
-    >>> str(narrowest(pa.array(["1", "", "2.5"]), CsvValues())), str(narrowest(pa.array(["007"]), CsvValues()))
-    ('float', 'str')
+    >>> narrowest(pa.array(["1", "", "2.5"]), CsvValues()).name, narrowest(pa.array(["007"]), CsvValues()).name
+    ('FLOAT', 'TEXT')
     """
     present = present_texts(text, values)
     if not len(present):
         return None
+    for form, pattern in ((Form.INT, SHORT_INTEGER), (Form.FLOAT, SHORT_DECIMAL)):
+        if _matches(present, pattern):
+            return form
     if _matches(present, INTEGER):
-        return INT if not _parsed(present, INT, False).null_count else STR
+        return Form.TEXT if _parsed(present, INT, False).null_count else Form.LONG_INT
     if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
         # Numbers may be written that are too large for a float.
-        return STR if _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count else FLOAT
-    for kind, opening, closing, parse in PARSERS:
+        is_text = _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count
+        return Form.TEXT if is_text else Form.FLOAT
+    for form, opening, closing, parse in PARSERS:
         bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
         if pc.all(bracketed).as_py() and all(parse(value) is not None for value in present.to_pylist()):
-            return kind
-    return STR
+            return form
+    return Form.TEXT
 
 
-def wider(one: ColumnType | None, other: ColumnType | None) -> ColumnType | None:
-    """The narrowest type that holds the values of both.
+def wider(one: Form | None, other: Form | None) -> Form | None:
+    """The form of the fields of both: whatever the order in which they are put together, it is that of all at once.
 
     Examples
     --------
-    >>> str(wider(INT, FLOAT)), str(wider(FLOAT, ARRAY)), wider(None, INT) == INT
-    ('float', 'str', True)
+    >>> wider(Form.INT, Form.FLOAT).name, wider(Form.LONG_INT, Form.FLOAT).name, wider(None, Form.INT).name
+    ('FLOAT', 'TEXT', 'INT')
     """
     if one is None or other is None or one == other:
         return one if other is None else other
-    if {one, other} == {INT, FLOAT}:
-        return FLOAT
-    return ENCODED_LIST if {one, other} == {ARRAY, ENCODED_LIST} else STR
+    return TOGETHER.get(frozenset({one, other}), Form.TEXT)
 
 
 def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:
@@ -148,7 +182,8 @@ def _without(text: pa.Array, words: tuple[str, ...]) -> pa.Array:
 
 
 def _matches(text: pa.Array, pattern: str) -> bool:
-    return bool(pc.all(pc.match_substring_regex(text, pattern)).as_py())
+    """True if all texts match; a look at the first ones spares most columns of another form the others."""
+    return all(pc.all(pc.match_substring_regex(part, pattern), min_count=0).as_py() for part in (text[:100], text[100:]))
 
 
 def _any(mask: pa.Array) -> bool:

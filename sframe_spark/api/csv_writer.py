@@ -51,7 +51,7 @@ class CsvFormat:
     double_quote
         Whether a quote in a field is written twice; otherwise after the escape character.
     escape_char
-        Character before a character that would not be itself; empty: none.
+        Character before a character that would not be itself; empty: none. The quote itself: no more than that quotes are written twice.
     quote_char
         Character around fields that hold anything.
     na_rep
@@ -85,6 +85,10 @@ class CsvFormat:
                 raise SchemaError(f"{name} is a text, got {getattr(self, name)!r}")
         if not self.delimiter or not self.line_terminator:
             raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
+        if self.escape_char and self.escape_char == self.quote_char:
+            # As it is read: a quote in a field is written twice, not four times, and no other character is escaped.
+            object.__setattr__(self, "escape_char", "")
+            object.__setattr__(self, "double_quote", True)
 
     def field(self, text: str) -> str:
         """A text as a field: in quotes where it would not be read as it is; without any, still on one line."""

@@ -62,7 +62,7 @@ class Place:
     def quoted(self, start: int) -> tuple[str, bool, int] | None:
         """A field that starts with a quote; None if nothing closes that."""
         text, quote = self.text, self.options.quote_char
-        escape = "" if self.options.escape_char == quote else self.options.escape_char
+        escape = self.options.escape_char
         at, inside = start + 1, True
         while at < len(text):
             if not inside and self.stop(at) is not None:

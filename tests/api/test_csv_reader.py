@@ -18,7 +18,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.api import csv_lines, csv_reader
 from sframe_spark.api.csv_options import CsvValues
-from sframe_spark.api.csv_types import narrowest, wider
+from sframe_spark.api.csv_types import Form, narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
@@ -220,6 +220,20 @@ def test_lines_left_out_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixtur
         SFrame.read_csv(write(tmp_path, "a,b\n6,x\n"), column_type_hints=int, error_bad_lines=True)
 
 
+@pytest.mark.parametrize(
+    ("text", "options", "line"),
+    [
+        ('a,b\n1,"x\\ty"\n1,"x\\"y",3\n', {}, '1,"x\\"y",3'),
+        ("a,b;1,2;3\n;", {"line_terminator": ";"}, "3\n"),
+        ("a\tb\n1\t2\n\t\t\n", {"delimiter": "\t"}, "\t\t"),
+    ],
+)
+def test_a_line_left_out_is_told_as_it_stands_in_the_file(text: str, options: dict[str, Any], line: str, tmp_path: Path) -> None:
+    path = write(tmp_path, text)
+    sf, left_out = SFrame.read_csv_with_errors(path, **options)
+    assert (len(sf), list(left_out[path])) == (1, [line])
+
+
 def test_lines_left_out_are_told_of_the_file_that_they_are_in(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path, "t,u\n1,1\n", "a.csv")
     two = write(tmp_path, "t,u\nbad,0\n2\n2,2\n", "b.csv")
@@ -257,6 +271,14 @@ def test_every_line_left_out_counts(tmp_path: Path, caplog: pytest.LogCaptureFix
         ({"skiprows": 1.5}, "skiprows is a whole number"),
         ({"quote_char": "''"}, "quote_char must be one character or empty"),
         ({"delimiter": 5}, "delimiter must be a text"),
+        ({"delimiter": '"'}, "quote_char and delimiter must differ, '\"' is in both: choose another, or an empty text"),
+        ({"comment_char": '"'}, "comment_char and quote_char must differ, both are '\"'"),
+        ({"comment_char": ","}, "comment_char and delimiter must differ"),
+        ({"delimiter": "\\"}, "escape_char and delimiter must differ"),
+        ({"comment_char": "#", "escape_char": "#"}, "comment_char and escape_char must differ"),
+        ({"quote_char": "\r"}, "quote_char and line_terminator must differ"),
+        ({"line_terminator": '"\n'}, "quote_char and line_terminator must differ"),
+        ({"line_terminator": ",\n"}, "line_terminator ',.n' must not start with the delimiter ',': no line would end"),
         ({"na_values": [1]}, "na_values holds texts"),
         ({"no_such": 1}, "no_such"),
     ],
@@ -269,6 +291,22 @@ def test_wrong_arguments(options: dict[str, Any], words: str, tmp_path: Path) ->
         SFrame.read_csv(5)
 
 
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"escape_char": '"'},
+        {"quote_char": "", "delimiter": '"'},
+        {"escape_char": "", "delimiter": "\\"},
+        {"delimiter": "\n", "quote_char": "\0"},
+        {"delimiter": "|", "comment_char": "#", "quote_char": "'", "line_terminator": "\r\n"},
+        {"delimiter": " ", "line_terminator": ";"},
+        {"delimiter": "::", "line_terminator": ":"},
+    ],
+)
+def test_dialects_without_a_doubt_are_taken(options: dict[str, Any], tmp_path: Path) -> None:
+    assert SFrame.read_csv(write(tmp_path, "a\n1\n"), verbose=False, **options).num_columns() == 1
+
+
 def test_types_are_the_narrowest_that_change_no_value() -> None:
     cases = {
         INT: ["1", "-2", "+3", "", "NA", "9223372036854775807"],
@@ -277,11 +315,12 @@ def test_types_are_the_narrowest_that_change_no_value() -> None:
         ARRAY: ["[1, 2]", "[]"],
     }
     for kind, texts in cases.items():
-        assert narrowest(pa.array(texts), CsvValues()) == kind, texts
+        form = narrowest(pa.array(texts), CsvValues())
+        assert form is not None and form.type == kind, texts
     for texts in (["007", "1"], ["01.5"], ["1_000"], ["[1] and more"], ["1.5", "9223372036854775808"]):
-        assert narrowest(pa.array(texts), CsvValues()) == STR, texts
+        assert narrowest(pa.array(texts), CsvValues()) == Form.TEXT, texts
     assert narrowest(pa.array(["", "NA"]), CsvValues()) is None
-    assert wider(INT, STR) == STR
+    assert wider(Form.INT, Form.TEXT) == Form.TEXT
     assert wider(None, None) is None
 
 

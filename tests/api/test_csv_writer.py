@@ -88,6 +88,14 @@ def test_names_are_quoted_as_values_are(tmp_path: Path) -> None:
     assert SFrame.read_csv(str(tmp_path / "out.csv")).column_names() == ["a,b", 'q"', "sp ace"]
 
 
+@pytest.mark.parametrize("double_quote", [True, False])
+def test_a_quote_as_escape_character_doubles_quotes(tmp_path: Path, double_quote: bool) -> None:
+    texts = ['p"q', '"', '""n', "x\ny", "a\\", "tab\tz"]
+    sf = SFrame({"a": texts, "b": list(range(6))})
+    assert exported(sf, tmp_path, escape_char='"', double_quote=double_quote).startswith('a,b\n"p""q",0\n"""",1\n"""""n",2\n"x\ny",3\n')
+    assert list(SFrame.read_csv(str(tmp_path / "out.csv"), escape_char='"', double_quote=double_quote, verbose=False)["a"]) == texts
+
+
 def test_without_quotes_a_row_is_still_a_line(tmp_path: Path) -> None:
     """What the reference writes, but that it leaves some backslashes as they are."""
     texts = {"a": ["x\ny", 'p"q', "r\rs", "t\\n", "tab\tz", "c,d", ""]}
