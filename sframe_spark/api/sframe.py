@@ -280,9 +280,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     def export_csv(self, filename: str, *form: Any, **options: Any) -> None:
         """Write all rows as a CSV file, a link to one filled, its rights kept.
 
-        ``read_csv`` with the same delimiter gives the rows back: the text ``NA`` as missing unless ``na_values=[]`` is given, and a
-        column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says ``str``. A missing text comes back as an
-        empty one. Other programs take a backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
+        ``read_csv`` with the same delimiter, line terminator, quotes and escapes gives the rows back: the text ``NA`` as missing unless
+        ``na_values=[]`` is given, and a column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says
+        ``str``. A missing text comes back as an empty one. Other programs take a backslash for itself: ``escape_char=""`` writes for them, and
+        reads what they write.
 
         Parameters
         ----------
