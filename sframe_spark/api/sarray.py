@@ -65,7 +65,8 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     Parameters
     ----------
     data
-        Values (list, numpy array, pandas Series, Arrow array, range, iterable), or the path of a saved SArray.
+        Values (list, numpy array, pandas Series, Arrow array, range, iterable), or the path of a saved SArray. An Arrow array shares its memory;
+        all else is copied.
     dtype
         Class of the values; inferred when not given.
     ignore_cast_failure

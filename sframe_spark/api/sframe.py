@@ -39,7 +39,8 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     ----------
     data
         A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, a Spark DataFrame, another SFrame, or the path
-        of a saved SFrame or CSV file.
+        of a saved SFrame or CSV file. Python and numpy values are copied. An Arrow table shares its memory, as Arrow data never changes: one
+        that Arrow has made of a numpy array without a copy must not be changed through that array.
     format
         ``"auto"`` decides by what ``data`` is.
     verify
