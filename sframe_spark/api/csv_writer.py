@@ -15,7 +15,9 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.csv_fields import closing_bracket
+from sframe_spark.api.csv_fields import ESCAPES as READ_ESCAPES
+from sframe_spark.api.csv_fields import SPACE, closing_bracket
+from sframe_spark.api.csv_options import NEWLINES
 from sframe_spark.api.nodes import python_columns
 from sframe_spark.api.persistence import path_text
 from sframe_spark.engine.materialize import iterate
@@ -32,11 +34,16 @@ QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
 UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
 ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
+# What numbers are written with, nan and inf among them.
+NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
 
 
 @attrs.frozen
 class CsvFormat:
     """How a CSV file is written, in the order of the reference's arguments.
+
+    Whatever a field holds, a number too, is in quotes where it would not be read back without them. What cannot be read back then is refused,
+    but where there are no quotes: with ``quote_level=3`` or without a ``quote_char``, or where quotes in a text are neither doubled nor escaped.
 
     Parameters
     ----------
@@ -47,7 +54,7 @@ class CsvFormat:
     header
         Whether the first line holds the column names.
     quote_level
-        1: quotes around every field; 3: around none; otherwise around those that need them.
+        1: quotes around every field; 3: around none, so that a field that holds a delimiter is read as two; otherwise around those that need them.
     double_quote
         Whether a quote in a field is written twice; otherwise after the escape character.
     escape_char
@@ -57,9 +64,9 @@ class CsvFormat:
     na_rep
         What is written for a missing value.
     file_header, file_footer
-        First and last line of the file; empty: none.
+        First and last line of the file, which ``read_csv`` takes for rows unless it is told otherwise; empty: none.
     line_prefix
-        What every line with a row starts with.
+        What every line with a row starts with, as it is: ``read_csv`` takes it for the start of the first field.
 
     Examples
     --------
@@ -89,6 +96,42 @@ class CsvFormat:
             # As it is read: a quote in a field is written twice, not four times, and no other character is escaped.
             object.__setattr__(self, "escape_char", "")
             object.__setattr__(self, "double_quote", True)
+        if self.quote_level != QUOTE_NONE:
+            self._require_told_apart()
+
+    def _require_told_apart(self) -> None:
+        """Refuse what the reader could not tell from each other.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If two parts of the dialect look alike.
+        """
+        for end in line_ends(self.line_terminator):
+            if self.delimiter not in NEWLINES and (self.delimiter.startswith(end) or end.startswith(self.delimiter)):
+                raise InvalidArgumentError(
+                    f"one of the delimiter {self.delimiter!r} and the line terminator {end!r} starts with the other: take others"
+                )
+        for mark in (self.delimiter, self.line_terminator):
+            if self.quote_char and self.quote_char in mark:
+                raise InvalidArgumentError(f"the quote_char {self.quote_char!r} is in the delimiter or line_terminator {mark!r}: take others")
+        for name in ("quote_char", "escape_char"):
+            character = getattr(self, name)
+            if character and (character in READ_ESCAPES or character in " \t\r\n"):
+                raise InvalidArgumentError(
+                    f"{name} {character!r} has a meaning of its own, as white space or after an escape character: take another"
+                )
+
+    def require_readable(self, width: int) -> None:
+        """Refuse to write several columns where a line is one field.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the delimiter is a line break.
+        """
+        if width > 1 and self.delimiter in NEWLINES and self.quote_level != QUOTE_NONE:
+            raise InvalidArgumentError(f"with {self.delimiter!r} as delimiter each line would be read as one field: take another for several columns")
 
     def field(self, text: str) -> str:
         """A text as a field: in quotes where it would not be read as it is; without any, still on one line."""
@@ -118,35 +161,58 @@ class CsvFormat:
     def _needs_quotes(self, text: str) -> bool:
         if not text or text[0].isspace() or text[-1].isspace():
             return True
-        if text[0] in UNUSUAL_STARTS and (text[0] == BYTE_ORDER_MARK or _is_open_bracket(text)):
+        return self._is_divided(text) or any(mark in text for mark in ("\t", "\\", self.escape_char) if mark)
+
+    def _is_divided(self, text: str) -> bool:
+        """True if a text that is not in quotes is not one field to the reader, or holds quotes."""
+        if text[:1] in UNUSUAL_STARTS and (text[0] == BYTE_ORDER_MARK or _is_open_bracket(text)):
             return True
         # Of one character, a mark is never there in part.
         if (len(self.delimiter) > 1 or len(self.line_terminator) > 1) and self._ends_early(text):
             return True
-        special = (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r", "\t", "\\", self.escape_char)
-        return any(mark in text for mark in special if mark)
+        return any(mark in text for mark in (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r") if mark)
 
     def _ends_early(self, text: str) -> bool:
-        """True if the end of a text and the start of what is written after it are read as what is written after it."""
-        return any(len(mark) > 1 and (text + mark).find(mark) < len(text) for mark in (self.delimiter, self.line_terminator))
+        """True if the end of a text and the start of what is written after it are read as what may be written after it."""
+        marks = (self.delimiter, self.line_terminator)
+        return any(len(mark) > 1 and 0 <= (text + after).find(mark) < len(text) for mark in marks for after in marks)
+
+    @property
+    def _blanks_vanish(self) -> bool:
+        """True if the reader takes what ends an empty field for white space before the next one."""
+        # Before a field it leaves out no tab where tabs are the delimiter.
+        return self.line_terminator[0] in SPACE or (self.delimiter[0] in SPACE and self.delimiter != "\t")
 
     def plain(self, text: str) -> str:
-        """A number as a field."""
-        return self.quoted(text) if self.quote_level == QUOTE_ALL else text
+        """A text as a field, as it is unless it would be read as something else."""
+        return self.quoted(text) if self.quote_level == QUOTE_ALL or self._is_divided(text) else text
+
+    def _number_writer(self) -> Callable[[str], str]:
+        """The function from the text of a number to its field."""
+        marks = NUMBER_CHARACTERS & {*self.delimiter, *self.line_terminator, *self.quote_char}
+        return self.plain if self.quote_level == QUOTE_ALL or marks else lambda text: text
 
     def writer_of(self, kind: str, is_alone: bool = False) -> Callable[[Any], str]:
         """The function from a value of a kind of column to its field; of an only column, an empty text is never a blank line."""
-        empty = self.quote_char * 2 if is_alone else ""
+        vanishes, number = self._blanks_vanish, self._number_writer()
+        empty = self.quote_char * 2 if is_alone or vanishes else ""
         texts: dict[str, Callable[[Any], str]] = {
-            "int": lambda value: self.plain(str(value)),
-            "float": lambda value: self.plain(repr(value)),
+            "int": lambda value: number(str(value)),
+            "float": lambda value: number(repr(value)),
             "str": lambda value: self.field(value) or empty,
             "datetime": lambda value: self.quoted(instant_text(value)),
             "array": lambda value: self.quoted(f"[{' '.join(map(_short, value))}]"),
         }
         write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
-        missing = self.plain(self.na_rep)
+        # A missing value of an only column is an empty line, as in the reference, unless there is a text for it.
+        is_lost = not self.na_rep.strip(SPACE) and (vanishes or (is_alone and self.na_rep != ""))
+        missing = self.quoted(self.na_rep) if is_lost else self.plain(self.na_rep)
         return lambda value: missing if value is None else write(value)
+
+
+def line_ends(terminator: str) -> tuple[str, ...]:
+    """The texts that the reader takes for the end of a line."""
+    return NEWLINES if terminator in NEWLINES else (terminator,)
 
 
 def _is_open_bracket(text: str) -> bool:
@@ -203,6 +269,7 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
         If the file cannot be written.
     """
     chosen = form or CsvFormat()
+    chosen.require_readable(len(names))
     target = normalised(path_text(path))
     # A link stays; the file that it names is replaced.
     place = os.path.realpath(target)

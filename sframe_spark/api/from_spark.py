@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -15,11 +16,13 @@ from sframe_spark.values.from_arrow import arrow_column_type, normalize
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-    from pyspark.sql.types import DataType
+    from pyspark.sql.types import DataType, StructField
 
 # Types whose values Spark's own cast brings into ours, each as Arrow's would; all others go through Arrow.
 CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decimal", "void", "string", "char", "varchar", "date", "timestamp_ntz")
 NESTED = ("array", "map", "struct")
+# Spark's moments have no offset: they get that of ``df.toArrow()`` whatever the session's zone, so that values of both are equal.
+ZONE = "UTC"
 HELD = (*CAST, *NESTED, "binary", "timestamp", "time", "daytimeinterval")
 
 
@@ -33,30 +36,65 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     TakenNameError
         If two columns have one name.
     """
-    from pyspark.sql import functions as F
-
+    from sframe_spark.engine.query import translated_errors
     from sframe_spark.session.session import require_frame_open
 
     require_frame_open(df.sparkSession)
+    with translated_errors("looking at the columns of a DataFrame"):
+        source = _source(df)
+    return source.make_planner_node(), list(df.columns)
+
+
+def _source(df: Any) -> SparkSource:
+    from pyspark.sql import functions as F
+
     require_distinct(df.columns)
-    # Moments keep the offset that they have where they are shown, as in df.toArrow().
-    zone = str(df.sparkSession.conf.get("spark.sql.session.timeZone"))
-    fields = [(field, _arrow_type(field.dataType, field.name, zone)) for field in df.schema.fields]
+    fields = [(field, _arrow_type(field.dataType, field.name)) for field in df.schema.fields]
     types = [_column_type(arrow, field.name) for field, arrow in fields]
     positional = df.toDF(*[f"c{place}" for place in range(len(fields))])
     columns = [
         _physical(F.col(f"c{place}"), field.dataType, arrow, column_type).alias(f"c{place}")
         for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
     ]
-    return SparkSource(positional.select(*columns), tuple(types)).make_planner_node(), list(df.columns)
+    return SparkSource(_selected(positional, columns, df.schema.fields), tuple(types))
 
 
-def _arrow_type(data_type: DataType, name: str, zone: str) -> pa.DataType:
+def _selected(df: Any, columns: Sequence[Column], fields: Sequence[StructField]) -> Any:
+    """The columns, computed of a DataFrame's fields.
+
+    Raises
+    ------
+    SchemaError
+        If Spark does not compute with the values of one of them.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        return df.select(*columns)
+    except PySparkException:
+        for column, field in zip(columns, fields, strict=True):
+            try:
+                df.select(column)
+            except PySparkException as error:
+                raise SchemaError(_refusal(field, str(error))) from None
+        raise
+
+
+def _refusal(field: StructField, told: str) -> str:
+    """What to do about a column that Spark shows but does not compute with, such as times of day where its settings do not say so."""
+    from sframe_spark.engine.messages import in_one_line
+
+    kind, reason = field.dataType.simpleString(), in_one_line(told)
+    change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in told else "cast it to another type first"
+    return f"column {field.name!r}: Spark does not compute with {kind:.200} values: {reason} To hold them, {change}"
+
+
+def _arrow_type(data_type: DataType, name: str) -> pa.DataType:
     from pyspark.sql.pandas.types import to_arrow_type
 
     if not _is_held(data_type):
         raise SchemaError(f"column {name!r}: a column cannot hold Spark's {data_type.simpleString():.200} values; cast it to another type first")
-    return to_arrow_type(_nullable(data_type), timezone=zone)
+    return to_arrow_type(_nullable(data_type), timezone=ZONE)
 
 
 def _nullable(data_type: DataType) -> DataType:

@@ -65,7 +65,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     Parameters
     ----------
     data
-        Values (list, numpy array, pandas Series, Arrow array, range, iterable), or the path of a saved SArray.
+        Values (list, numpy array, pandas Series, range, iterable; Arrow array, whose memory is shared), or the path of a saved SArray.
     dtype
         Class of the values; inferred when not given.
     ignore_cast_failure

@@ -39,7 +39,8 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     ----------
     data
         A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, a Spark DataFrame, another SFrame, or the path
-        of a saved SFrame or CSV file.
+        of a saved SFrame or CSV file. Python and numpy values are copied. An Arrow table shares its memory, as Arrow data never changes: one
+        that Arrow has made of a numpy array without a copy must not be changed through that array.
     format
         ``"auto"`` decides by what ``data`` is.
     verify
@@ -280,10 +281,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     def export_csv(self, filename: str, *form: Any, **options: Any) -> None:
         """Write all rows as a CSV file, a link to one filled, its rights kept.
 
-        ``read_csv`` with the same delimiter gives the rows back: the text ``NA`` as missing unless ``na_values=[]`` is given, and a
-        column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says ``str``. A missing text comes back as an
-        empty one. Missing values of an only column are blank lines, which are no rows to ``read_csv``: give an ``na_rep``. Other programs take a
-        backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
+        ``read_csv`` with the same delimiter, line terminator, quotes and escapes gives the rows back: the text ``NA`` as missing unless
+        ``na_values=[]`` is given, and a column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says
+        ``str``. A missing text comes back as an empty one. Missing values of an only column are blank lines, which are no rows to ``read_csv``:
+        give an ``na_rep``. Other programs take a backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
 
         Parameters
         ----------

@@ -98,14 +98,15 @@ class Cumulative(SequentialOperator):
 
     def combine(self, first: Any, second: Any) -> Any:
         """State of two runs, one after the other."""
-        if isinstance(first, Moments):
-            return first.merged(second)
         if first is None or second is None:
             return second if first is None else first
-        if isinstance(first, tuple):
-            return (first[0] + second[0], same_size(first[1], second[1]) + second[1])
-        if self.kind == "sum":
-            with np.errstate(over="ignore"):
+        # Sums beyond the largest float are infinite, those of infinities of both signs NaN: no reason for numpy to warn.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(first, Moments):
+                return first.merged(second)
+            if isinstance(first, tuple):
+                return (first[0] + second[0], same_size(first[1], second[1]) + second[1])
+            if self.kind == "sum":
                 return first + second
         return np.fmin(first, second) if self.kind == "min" else np.fmax(first, second)
 
@@ -158,7 +159,9 @@ class Cumulative(SequentialOperator):
             result = {"mean": means, "var": np.maximum(spread, 0.0) / whole}.get(self.kind)
             if result is None:
                 result = np.sqrt(np.maximum(spread, 0.0) / whole)
-        column = pa.array(np.asarray(result, dtype=np.float64), mask=total == 0, from_pandas=False)
+            # Less wide than what it was computed in, in which squares of all floats have a place.
+            floats = np.asarray(result, dtype=np.float64)
+        column = pa.array(floats, mask=total == 0, from_pandas=False)
         return Chunk.of([column]), Moments(int(total[-1]), means[-1], spread[-1])
 
     def _advance_vectors(self, column: pa.Array, state: Any) -> tuple[Chunk, Any]:
@@ -166,7 +169,8 @@ class Cumulative(SequentialOperator):
         for cell in decode(column, ARRAY):
             if cell is not None:
                 vector = np.array(cell)
-                state = (1, vector) if state is None else (state[0] + 1, same_size(state[1], vector) + vector)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    state = (1, vector) if state is None else (state[0] + 1, same_size(state[1], vector) + vector)
             results.append(None if state is None else state[1] / state[0] if self.kind == "mean" else state[1])
         return Chunk.of([encode([None if item is None else list(item) for item in results], ARRAY)]), state
 

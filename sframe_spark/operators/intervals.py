@@ -216,7 +216,9 @@ def grid_labels(numbers: np.ndarray, grid: Grid) -> np.ndarray:
     every = grid.every
     assert every is not None
     if numbers.dtype.kind == "f":
-        return (float_places(numbers, float(every), grid.closed) + (grid.label == "right")) * float(every) + 0.0
+        # Where an end is beyond the largest float, it is infinite.
+        with np.errstate(over="ignore"):
+            return (float_places(numbers, float(every), grid.closed) + (grid.label == "right")) * float(every) + 0.0
     places = numbers // every - (numbers % every == 0 if grid.closed == "right" else 0)
     with np.errstate(over="ignore"):
         starts = places * every

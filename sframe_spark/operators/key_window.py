@@ -192,7 +192,10 @@ def lowered(keys: Numbers, distance: int | float) -> Numbers:
     >>> lowered(np.array([2**63 - 1]), 2**63).tolist(), lowered(np.array([2**63 - 1]), 2**70).tolist() == [-(2**63)]
     ([-1], True)
     """
-    return keys - distance if keys.dtype.kind == "f" else moved_down(keys, int(distance))
+    if keys.dtype.kind != "f":
+        return moved_down(keys, int(distance))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return keys - distance
 
 
 def raised(keys: Numbers, distance: int | float) -> Numbers:
@@ -203,8 +206,11 @@ def raised(keys: Numbers, distance: int | float) -> Numbers:
     >>> raised(np.array([5, 2**63 - 2]), 2).tolist() == [7, 2**63 - 1]
     True
     """
-    # The complement turns the order of ints round, and both ends have one.
-    return keys + distance if keys.dtype.kind == "f" else ~moved_down(~keys, int(distance))
+    if keys.dtype.kind != "f":
+        # The complement turns the order of ints round, and both ends have one.
+        return ~moved_down(~keys, int(distance))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return keys + distance
 
 
 def moved_down(keys: Numbers, distance: int) -> Numbers:

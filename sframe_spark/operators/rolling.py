@@ -324,7 +324,8 @@ def vector_aggregate(vectors: Sequence[array.array | None], kind: str) -> list[f
     present = [vector for vector in vectors if vector is not None]
     if len({len(vector) for vector in present}) != 1:
         return None
-    total = np.sum(np.array(present, dtype=np.float64), axis=0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = np.sum(np.array(present, dtype=np.float64), axis=0)
     return (total / len(present) if kind == "mean" else total).tolist()
 
 

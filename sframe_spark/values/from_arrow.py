@@ -33,6 +33,8 @@ _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
     """Return the values in the physical form of the column type that fits them, and that type.
 
+    Values that have that form already are not copied: Arrow data never changes, and whoever has made an array of numpy's memory keeps it so.
+
     Raises
     ------
     SchemaError

@@ -173,6 +173,107 @@ def test_any_text_comes_back_whatever_the_delimiter(tmp_path_factory: Any, rows:
     assert [list(back[name]) for name in back.column_names()] == columns
 
 
+# Marks that numbers, dates, quotes and white space have in common with what divides fields and lines.
+MARKS = st.sampled_from(
+    [*" ,;|\t.-+eainf0125T\"'\\[]{}é\n\r", "  ", " ,", ", ", "\t\t", "\t,", "1.", ".5", "na", "\r\n", ",\n", "\n,", "||", "a|", "|a", " |", "\t;"]
+)
+QUOTES = st.sampled_from('"""\'1-e[n ')
+MOMENTS = st.datetimes(min_value=datetime.datetime(1, 1, 1), timezones=st.sampled_from([None, datetime.UTC]))
+COLUMNS: list[tuple[type, Any]] = [
+    (int, st.integers(-200, 200) | st.integers(-(2**63) + 1, 2**63 - 1)),
+    (float, st.floats()),
+    (str, ANY_TEXT),
+    (datetime.datetime, MOMENTS),
+    (list, LISTS),
+]
+
+
+@st.composite
+def hostile_frames(draw: Any) -> SFrame:
+    """Frames with columns of all kinds, values missing."""
+    rows = draw(st.integers(1, 4))
+    kinds = draw(st.lists(st.sampled_from(COLUMNS), min_size=1, max_size=4))
+    return SFrame(
+        {f"X{place}": SArray(draw(st.lists(st.none() | values, min_size=rows, max_size=rows)), kind) for place, (kind, values) in enumerate(kinds)}
+    )
+
+
+@settings(max_examples=examples(250), deadline=None)
+@given(
+    hostile_frames(),
+    MARKS,
+    st.just("\n") | MARKS,
+    QUOTES,
+    st.sampled_from("\\\\1-,") | st.just(""),
+    st.sampled_from(["", "", "NA", "-", "1", "[", "a,b", "x|"]),
+)
+def test_values_come_back_or_nothing_is_written(
+    tmp_path_factory: Any, sf: SFrame, delimiter: str, line_terminator: str, quote_char: str, escape_char: str, na_rep: str
+) -> None:
+    path = tmp_path_factory.getbasetemp() / "marks.csv"
+    path.write_text("before")
+    # Without a text for it, a missing value of an only column is a blank line, which is no row.
+    na_rep = na_rep or ("NA" if sf.num_columns() == 1 else "")
+    dialect = {"delimiter": delimiter, "line_terminator": line_terminator, "quote_char": quote_char, "escape_char": escape_char}
+    try:
+        sf.export_csv(str(path), na_rep=na_rep, **dialect)
+    except InvalidArgumentError:
+        assert path.read_text() == "before"
+        return
+    hints = dict(zip(sf.column_names(), sf.column_types(), strict=True))
+    na_values = [na_rep] if na_rep else []
+    back, left_out = SFrame.read_csv_with_errors(str(path), column_type_hints=hints, na_values=na_values, **dialect)
+    assert left_out == {}
+    assert back.column_names() == sf.column_names()
+    for name, kind in hints.items():
+        # What is not there and what means that are one to the reader, in texts an empty one.
+        missing = "" if kind is str and not na_rep else None
+        expected = [missing if value is None or str(value) in na_values else value for value in sf[name]]
+        found = list(back[name])
+        # NaN is not equal to itself, and a whole number in a list may become a float.
+        assert repr(found) == repr(expected) or with_lists(found) == with_lists(expected), path.read_bytes()
+
+
+@pytest.mark.parametrize("delimiter", [" ", "  ", ".", "-", "e", "1", "a", "\t"])
+@pytest.mark.parametrize("line_terminator", ["\n", "|", "0"])
+def test_numbers_and_missing_values_come_back_without_hints(tmp_path: Path, delimiter: str, line_terminator: str) -> None:
+    path, dialect = str(tmp_path / "out.csv"), {"delimiter": delimiter, "line_terminator": line_terminator}
+    columns = {"p": [None, -1, 21], "q": [1.5, None, -2e-30], "r": [10, 0, None], "s": ["x", "y-1.0 a", "e"]}
+    SFrame(columns).export_csv(path, **dialect)
+    back = SFrame.read_csv(path, **dialect)
+    assert {name: list(back[name]) for name in back.column_names()} == columns
+
+
+@pytest.mark.parametrize("columns", [{"a": [None, 1, None]}, {"a": [None, 1, None], "b": [1, None, None]}])
+@pytest.mark.parametrize("delimiter", [",", " ", "\t"])
+@pytest.mark.parametrize("na_rep", [" ", ",", '"', "[", "x y\n", "\\N", "NA"])
+def test_whatever_stands_for_a_missing_value_is_a_field(tmp_path: Path, columns: dict[str, list[Any]], delimiter: str, na_rep: str) -> None:
+    path = str(tmp_path / "out.csv")
+    SFrame(columns).export_csv(path, delimiter=delimiter, na_rep=na_rep)
+    back = SFrame.read_csv(path, delimiter=delimiter, na_values=[na_rep])
+    assert {name: list(back[name]) for name in back.column_names()} == columns
+    assert na_rep not in ("\\N", "NA") or '"' not in Path(path).read_text()
+
+
+@pytest.mark.parametrize(
+    ("dialect", "words"),
+    [
+        ({"delimiter": "\n"}, "as delimiter each line would be read as one field"),
+        ({"delimiter": "|", "line_terminator": "|"}, "starts with the other"),
+        ({"delimiter": "|", "line_terminator": "||"}, "starts with the other"),
+        ({"delimiter": "\r,"}, "starts with the other"),
+        ({"delimiter": '"'}, "the quote_char '\"' is in the delimiter"),
+        ({"quote_char": "|", "line_terminator": "||"}, "the quote_char"),
+        ({"escape_char": "n"}, "escape_char 'n' has a meaning"),
+        ({"quote_char": " "}, "quote_char ' ' has a meaning"),
+    ],
+)
+def test_dialects_that_cannot_be_read_are_refused(tmp_path: Path, dialect: dict[str, str], words: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=words):
+        SFrame({"a": [1], "b": [2]}).export_csv(str(tmp_path / "out.csv"), **dialect)
+    assert os.listdir(tmp_path) == []
+
+
 @settings(max_examples=examples(100), deadline=None)
 @given(st.lists(ANY_TEXT.filter(bool), min_size=1, max_size=4, unique=True), DELIMITERS)
 def test_any_name_comes_back(tmp_path_factory: Any, names: list[str], delimiter: str) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import DateTimeRangeError, SchemaError, SFrameError
 
 HELD = [
     "true", "cast(1 as tinyint)", "cast(1 as smallint)", "1", "9223372036854775807L", "cast(3.5 as float)", "2.5D",
@@ -43,15 +43,55 @@ def test_every_type_is_as_in_its_arrow_table(spark: Any, zone: str) -> None:
         frame = frame.head(1)
         found, expected = ({text: side[f"v{number}"] for number, text in enumerate(HELD)} for side in (frame, table))
         assert {text: column.dtype for text, column in found.items()} == {text: column.dtype for text, column in expected.items()}
-        # Moments within lists and dicts may be shown at other offsets, and NaN is not equal to itself.
-        pairs = {text: (list(column), list(expected[text])) for text, column in found.items()}
-        assert {text: (ours, arrow) for text, (ours, arrow) in pairs.items() if ours != arrow and repr(ours) != repr(arrow)} == {}
+        # Equal moments may have other offsets, which are shown, and by which a join tells them apart; NaN is not equal to itself.
+        pairs = {text: (repr(list(column)), repr(list(expected[text]))) for text, column in found.items()}
+        assert {text: (ours, arrow) for text, (ours, arrow) in pairs.items() if ours != arrow} == {}
         with config.using(small_rows=0):
             assert len(SFrame(df.where("place > 5"))) == 0
             assert list(SFrame(df).sort("place")["place"]) == [1]
     finally:
         spark.conf.set("spark.sql.session.timeZone", before)
         spark.conf.unset("spark.sql.timeType.enabled")
+
+
+MOMENTS = """SELECT explode(array(timestamp'2021-11-07 00:30:00', timestamp'2021-11-07 01:30:00', timestamp'1850-01-01 00:00:00',
+timestamp'1582-10-10 00:00:00', timestamp'0001-01-01 00:00:00', null)) AS t"""
+HOLDERS = ["t", "array(t)", "map('k', t)", "map(coalesce(t, timestamp'2020-01-01 00:00:00'), 1)", "named_struct('a', t, 'b', 1)"]
+
+
+def shown(made_of: Any) -> list[str]:
+    """All rows of a frame, or that it is refused."""
+    try:
+        return list(map(repr, SFrame(made_of)))
+    except DateTimeRangeError:
+        return ["refused"]
+
+
+@pytest.mark.spark
+def test_moments_are_those_of_the_arrow_table_whatever_the_sessions_zone(spark: Any) -> None:
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        moments = spark.sql(MOMENTS)
+        held = moments.selectExpr(*[f"{text} AS h{number}" for number, text in enumerate(HOLDERS)])
+        table = held.toArrow()
+        assert sorted(shown(held)) == sorted(shown(table)) != ["refused"]
+        assert len(SFrame(moments).join(SFrame(moments.toArrow()), on="t")) == 6
+        # Within the years that Python shows in one zone, but not in the other: both refuse it.
+        far = spark.sql("SELECT timestamp'9999-12-31 23:59:59.999999' AS t")
+        for text in HOLDERS:
+            df = far.selectExpr(f"{text} AS t")
+            assert shown(df) == shown(df.toArrow()) == ["refused"]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", before)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", ["time'12:34:56.789'", "array(time'12:34:56')", "map('a', named_struct('b', time'01:02:03'))"])
+def test_what_spark_does_not_compute_with_is_told_by_its_column(spark: Any, text: str) -> None:
+    df = spark.sql(f"SELECT 1 AS first, {text} AS `a ``column`, 2 AS `A ``COLUMN`")
+    with pytest.raises(SchemaError, match=r"column 'a `column': Spark does not .*time\(6\).* values: .*set spark\.sql\.timeType"):
+        SFrame(df)
 
 
 @pytest.mark.spark
