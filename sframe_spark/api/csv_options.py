@@ -114,6 +114,8 @@ class CsvOptions:
         for one, other in itertools.combinations(characters, 2):
             if characters[one] == characters[other]:
                 raise InvalidArgumentError(f"{one} and {other} must differ, both are {characters[one]!r}: {_ADVICE}")
+        if self.quote_char in (" ", "\t"):
+            raise InvalidArgumentError(f"quote_char must not be white space, which belongs to no field, got {self.quote_char!r}: {_ADVICE}")
         if any(end.startswith(self.delimiter) for end in ends):
             raise InvalidArgumentError(
                 f"line_terminator {self.line_terminator!r} must not start with the delimiter {self.delimiter!r}: no line would end"

@@ -279,6 +279,7 @@ def test_every_line_left_out_counts(tmp_path: Path, caplog: pytest.LogCaptureFix
         ({"quote_char": "\r"}, "quote_char and line_terminator must differ"),
         ({"line_terminator": '"\n'}, "quote_char and line_terminator must differ"),
         ({"line_terminator": ",\n"}, "line_terminator ',.n' must not start with the delimiter ',': no line would end"),
+        ({"quote_char": "\t"}, "quote_char must not be white space"),
         ({"na_values": [1]}, "na_values holds texts"),
         ({"no_such": 1}, "no_such"),
     ],
