@@ -28,7 +28,7 @@ demo: $(STAMP)
 test: $(STAMP)
 	$(PYTEST) -n 2 -m "not spark and not cluster and not campaign and not attack" sframe_spark tests
 	$(PYTEST) -n 2 -m "attack and not spark and not cluster and not campaign" tests
-	$(PYTEST) -n 2 --dist loadfile -m "spark and not campaign" tests
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not campaign" tests
 	if [ -d examples/plugin_package/tests ]; then $(PYTEST) examples/plugin_package/tests; fi
 	SFRAME_SPARK_SMALL_ROWS=0 $(PYTEST) -n 2 --dist loadfile -m "behaviour and not campaign" tests
 

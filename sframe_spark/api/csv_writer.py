@@ -17,7 +17,7 @@ import attrs
 
 from sframe_spark.api.csv_fields import ESCAPES as READ_ESCAPES
 from sframe_spark.api.csv_fields import SPACE, closing_bracket
-from sframe_spark.api.csv_options import NEWLINES
+from sframe_spark.api.csv_options import NEWLINES, CsvOptions
 from sframe_spark.api.nodes import python_columns
 from sframe_spark.api.persistence import path_text
 from sframe_spark.engine.materialize import iterate
@@ -98,6 +98,9 @@ class CsvFormat:
             object.__setattr__(self, "double_quote", True)
         if self.quote_level != QUOTE_NONE:
             self._require_told_apart()
+            if self.delimiter not in NEWLINES:
+                # Refuses what could not be read.
+                CsvOptions(self.delimiter, True, "", self.escape_char, self.double_quote, self.quote_char, self.line_terminator)
 
     def _require_told_apart(self) -> None:
         """Refuse what the reader could not tell from each other.
