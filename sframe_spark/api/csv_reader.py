@@ -7,12 +7,13 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.csv_lines import TextBlock, opened_text
 from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
-from sframe_spark.api.csv_types import Form, converted, narrowest, wider
+from sframe_spark.api.csv_types import Form, converted, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
@@ -70,6 +71,8 @@ class CsvFiles:
         Column names, from the first file.
     wanted
         Places of the columns to read.
+    hinted
+        Types asked for, for each of these.
     bad_lines
         Lines left out, by file; filled while reading.
     room
@@ -84,6 +87,7 @@ class CsvFiles:
     error_bad_lines: bool
     names: list[str] = attrs.Factory(list)
     wanted: list[int] = attrs.Factory(list)
+    hinted: list[ColumnType | None] = attrs.Factory(list)
     bad_lines: dict[str, LeftOut] = attrs.Factory(dict)
     keeps_bad_lines: bool = False
     room: int = 0
@@ -125,15 +129,21 @@ class CsvFiles:
         self.bad_lines, self.room = {}, config.memory_budget if self.keeps_bad_lines else 0
         for path in self.paths:
             for block in self._blocks_of(path):
-                yield (
-                    block
-                    if left is None
-                    else attrs.evolve(block, columns=tuple(column[:left] for column in block.columns), rows=min(left, block.rows))
-                )
-                if left is not None:
-                    left -= min(left, block.rows)
-                    if not left:
-                        return
+                if left is None:
+                    yield block
+                    continue
+                found, counted = self._first_of(block, left)
+                yield found
+                left -= counted
+                if not left:
+                    return
+
+    def _first_of(self, block: TextBlock, most: int) -> tuple[TextBlock, int]:
+        """A block up to its last row that is wanted, and how many of its rows count: not those that have a value of another type than asked for."""
+        bad = misfits(block.columns, self.hinted, self.values)
+        good = range(block.rows) if bad is None else np.flatnonzero(~bad.to_numpy(zero_copy_only=False))
+        rows = block.rows if most > len(good) else int(good[most - 1]) + 1 if most else 0
+        return attrs.evolve(block, columns=tuple(column[:rows] for column in block.columns), rows=rows), min(most, len(good))
 
     def _require_unchanged(self, path: str) -> None:
         """Names, types and values come from several readings of a file, which must find the same.
@@ -236,7 +246,9 @@ def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[Plann
 def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
     files = CsvFiles(files_of(request.url), request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
     files.read_names(request.usecols)
-    node = _Reader(files, hinted_types(request.column_type_hints, files.wanted_names)).read()
+    hints = hinted_types(request.column_type_hints, files.wanted_names)
+    files.hinted = [hints.get(name) for name in files.wanted_names]
+    node = _Reader(files).read()
     if request.verbose:
         LOG.info("read %s rows of %d columns from %s", node.length, len(files.wanted), visible(str(request.url)))
     return node, files
@@ -247,11 +259,10 @@ class _Reader:
     """Reads the files: into memory if there are few rows, else into segments."""
 
     files: CsvFiles
-    hints: dict[str, ColumnType]
 
     def read(self) -> PlannerNode:
         """A source of all rows."""
-        hinted = [self.hints.get(name) for name in self.files.wanted_names]
+        hinted = self.files.hinted
         forms: list[Form | None] = [None] * len(hinted)
         first, rest = self._first_rows()
         for block in first:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import datetime
 import enum
-from collections.abc import Callable
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import attrs
@@ -48,7 +49,7 @@ class Form(enum.Enum):
 TYPES = {
     Form.INT: INT, Form.LONG_INT: INT, Form.FLOAT: FLOAT, Form.ARRAY: ARRAY, Form.LIST: ENCODED_LIST, Form.DICT: ENCODED_DICT, Form.TEXT: STR,
 }  # fmt: skip
-PARSERS: tuple[tuple[Form, str, str, Callable[[str], Any]], ...] = (
+PARSERS: tuple[tuple[Form, str, str, Callable[[str, bool], Any]], ...] = (
     (Form.ARRAY, "[", "]", parse_array),
     (Form.LIST, "[", "]", parse_list),
     (Form.DICT, "{", "}", parse_dict),
@@ -99,7 +100,7 @@ def narrowest(text: pa.Array, values: CsvValues) -> Form | None:
         return Form.TEXT if is_text else Form.FLOAT
     for form, opening, closing, parse in PARSERS:
         bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
-        if pc.all(bracketed).as_py() and all(parse(value) is not None for value in present.to_pylist()):
+        if pc.all(bracketed).as_py() and all(parse(value, True) is not None for value in present.to_pylist()):
             return form
     return Form.TEXT
 
@@ -126,6 +127,13 @@ def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool)
     if result.null_count == present.null_count:
         return Converted(result)
     return Converted(result, pc.and_(present.is_valid(), result.is_null()))
+
+
+def misfits(columns: Sequence[pa.Array], kinds: Sequence[ColumnType | None], values: CsvValues) -> pa.Array | None:
+    """True where some field is no value of the type asked for in its column; None where there is no such row."""
+    failed = [converted(text, kind, values, True).failed for text, kind in zip(columns, kinds, strict=True) if kind is not None]
+    masks = [mask for mask in failed if mask is not None]
+    return functools.reduce(pc.or_, masks) if masks else None
 
 
 def present_texts(text: pa.Array, values: CsvValues) -> pa.Array:

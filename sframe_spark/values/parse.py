@@ -1,7 +1,7 @@
 """Read numbers, arrays, lists and dicts from the text that users have in str columns.
 
 Lists and dicts are written as JSON or Python would, with quotes left out where nothing is ambiguous: ``[1, a, "b c"]``,
-``{a: 1, b: [2]}``. Text after the closing bracket is ignored.
+``{a: 1, b: [2]}``. Text after the closing bracket is ignored, unless it is asked whether a text is nothing else.
 """
 
 from __future__ import annotations
@@ -64,8 +64,10 @@ def parse_float(text: str) -> float | None:
     return None if abs(number) == float("inf") and "i" not in text.lower() else number
 
 
-def parse_array(text: str) -> array.array | None:
+def parse_array(text: str, whole: bool = False) -> array.array | None:
     """Read an array of numbers, separated by white space, comma or semicolon; None if the text is anything else.
+
+    ``whole``: text after the closing bracket makes it something else, too.
 
     Examples
     --------
@@ -73,7 +75,7 @@ def parse_array(text: str) -> array.array | None:
     array('d', [1.0, 2.5, 3.0])
     """
     match = _ARRAY.match(text)
-    if match is None:
+    if match is None or (whole and text[match.end() :].strip(_SPACE)):
         return None
     body = match.group(1).strip(_SPACE)
     if not body:
@@ -85,34 +87,35 @@ def parse_array(text: str) -> array.array | None:
     return array.array("d", [number for number in numbers if number is not None])
 
 
-def parse_list(text: str) -> list[Any] | None:
-    """Read a list; None if the text is anything else.
+def parse_list(text: str, whole: bool = False) -> list[Any] | None:
+    """Read a list; None if the text is anything else (``whole``: see :func:`parse_array`).
 
     Examples
     --------
     >>> parse_list("[1, a b, [2.5], ]")
     [1, 'a b', [2.5], None]
     """
-    return _parse(text, "[")
+    return _parse(text, "[", whole)
 
 
-def parse_dict(text: str) -> dict[Any, Any] | None:
-    """Read a dict; None if the text is anything else.
+def parse_dict(text: str, whole: bool = False) -> dict[Any, Any] | None:
+    """Read a dict; None if the text is anything else (``whole``: see :func:`parse_array`).
 
     Examples
     --------
     >>> parse_dict("{a: 1, 'b c': [2]}")
     {'a': 1, 'b c': [2]}
     """
-    return _parse(text, "{")
+    return _parse(text, "{", whole)
 
 
-def _parse(text: str, opening: str) -> Any:
+def _parse(text: str, opening: str, whole: bool) -> Any:
     reader = _Reader(text)
     if reader.peek() != opening:
         return None
     try:
-        return reader.read_list() if opening == "[" else reader.read_dict()
+        found = reader.read_list() if opening == "[" else reader.read_dict()
+        return None if whole and reader.peek() else found
     except (_MalformedError, RecursionError):
         return None
 

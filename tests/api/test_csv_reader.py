@@ -176,6 +176,26 @@ def test_files_with_other_headers_are_refused(tmp_path: Path, first: str, second
     assert len(SFrame.read_csv(str(tmp_path), header=False)) == first.count("\n") + second.count("\n")
 
 
+@pytest.mark.parametrize("text", ["[1 2] [3]", "[1 2] x]", '{"a":1} {"b":2}', "[1,x],[3]", "[a]]", "{} }"])
+def test_what_is_more_than_a_list_is_a_text(tmp_path: Path, text: str) -> None:
+    """As recorded of the reference, which takes the first list or dict where one is asked for."""
+    path = write(tmp_path, f"a\n{text}\n{text[0]}{text[-1]}\n", "some.csv")
+    assert list(SFrame.read_csv(path, delimiter=";")["a"]) == [text, text[0] + text[-1]]
+    kind, first = (dict, [{"a": 1}] if "a" in text else [{}]) if text[0] == "{" else (list, None)
+    found = list(SFrame.read_csv(path, delimiter=";", column_type_hints=kind)["a"])
+    assert len(found) == 2 and (first is None or found[:1] == first)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 1 << 20])
+@pytest.mark.parametrize(("nrows", "found"), [(1, [1]), (2, [1, 2]), (3, [1, 2, 3]), (9, [1, 2, 3])])
+def test_rows_that_a_hint_leaves_out_do_not_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, batch: int, nrows: int, found: list[int]) -> None:
+    monkeypatch.setattr(csv_lines, "BLOCK_BYTES", batch)
+    path = write(tmp_path, "a,b\nx,0\n1,0\ny,0\nz,0\n2,0\n3,0\nu,0\n", "some.csv")
+    sf, left_out = SFrame.read_csv_with_errors(path, nrows=nrows, column_type_hints={"a": int})
+    assert list(sf["a"]) == found
+    assert [len(lines) for lines in left_out.values()] == [{1: 1, 2: 3, 3: 3, 9: 4}[nrows]]
+
+
 def test_files_with_a_header_written_otherwise(tmp_path: Path) -> None:
     for number, header in enumerate(["a,b", '"a", b', "a,b\r"]):
         write(tmp_path, f"{header}\n{number},x\n", f"part-{number}.csv")

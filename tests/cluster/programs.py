@@ -37,6 +37,9 @@ SHORT = (
     "to_spark and back",
 )
 
+# Where most are refused by the same probe, and for the second look at a cluster.
+SHORTEST = ("rows of a DataFrame", "group-by of a table in memory", "sort and save", "CSV of a join")
+
 
 @attrs.frozen
 class Place:

@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.cluster.machine import PROJECT, connect_server, hiding_command, spark_environment, standalone_cluster
-from tests.cluster.programs import PROGRAMS, SHORT, WITHOUT_FILES
+from tests.cluster.programs import PROGRAMS, SHORT, SHORTEST, WITHOUT_FILES
 from tests.cluster.run import BROKEN, REFUSED, RIGHT
 
 DRIVER = {
@@ -34,6 +34,7 @@ Endings = dict[str, tuple[str, str]]
 
 needs_namespaces = pytest.mark.skipif(hiding_command() is None, reason="a process cannot be given another view of a directory here")
 SHORT_RUN = pytest.param(SHORT, id="short", marks=pytest.mark.spark)
+SHORTEST_RUN = pytest.param(SHORTEST, id="shortest", marks=pytest.mark.spark)
 ALL = pytest.param(tuple(PROGRAMS), id="all", marks=pytest.mark.cluster)
 
 
@@ -86,19 +87,19 @@ def test_shared_directory(names: Sequence[str], shared: Path, tmp_path: Path) ->
             path.rename(tmp_path / f"first-{path.name}")
         (tmp_path / "notes").rename(tmp_path / "first-notes")
         # On every cluster of Hadoop a path without a scheme is one of HDFS.
-        with endings(url, shared, names, {**DRIVER, **NOT_FILE}) as found:
+        with endings(url, shared, SHORTEST if names == SHORT else names, {**DRIVER, **NOT_FILE}) as found:
             require_right(found)
 
 
 @needs_namespaces
-@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
+@pytest.mark.parametrize("names", [SHORTEST_RUN, ALL])
 def test_no_shared_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path, shared, [False, False]) as url, endings(url, shared, names, DRIVER) as found:
         require_refused(found)
 
 
 @needs_namespaces
-@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
+@pytest.mark.parametrize("names", [SHORTEST_RUN, ALL])
 def test_one_worker_that_shares(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path, shared, [True, False]) as url, endings(url, shared, names, DRIVER) as found:
         require_right_or_refused(found)
@@ -115,7 +116,7 @@ def test_an_executor_that_the_probe_has_not_met_loses_no_rows(shared: Path, tmp_
 
 
 @needs_namespaces
-@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
+@pytest.mark.parametrize("names", [SHORTEST_RUN, ALL])
 def test_connect_server_with_its_own_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
     with connect_server(tmp_path, shared, False) as url, endings(url, shared, names, {}) as found:
         require_refused(found)
