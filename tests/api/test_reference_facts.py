@@ -27,7 +27,7 @@ FACTS = [json.loads(line) for line in (DATA / "api_facts.jsonl").read_text().spl
 DEVIATIONS = [json.loads(line) for line in (DATA / "api_deviations.jsonl").read_text().splitlines()]
 PARTS = 8
 # With every query on Spark a program takes tens of milliseconds: of these each so many is run.
-STRIDE_ON_SPARK = 25
+STRIDE_ON_SPARK = 50
 
 
 def plain(value: Any) -> Any:

@@ -80,6 +80,7 @@ def test_long_rows_pass_through_the_driver_in_bounded_memory(tmp_path: Path) -> 
     assert peaks["CSV"] < 1_000, peaks
 
 
+@pytest.mark.campaign
 @pytest.mark.spark
 def test_long_rows_are_sorted_and_grouped_in_bounded_memory(tmp_path: Path) -> None:
     peaks = peaks_of(ON_SPARK, tmp_path, 300)
