@@ -91,10 +91,7 @@ class CsvOptions:
         for name in ("comment_char", "escape_char", "quote_char"):
             if not isinstance(getattr(self, name), str) or len(getattr(self, name)) > 1:
                 raise InvalidArgumentError(f"{name} must be one character or empty, got {getattr(self, name)!r}")
-        if self.escape_char and self.escape_char == self.quote_char:
-            # Said once: read as both, a doubled quote would be taken for one twice.
-            object.__setattr__(self, "escape_char", "")
-            object.__setattr__(self, "double_quote", True)
+        escape_by_doubling(self)
         self._require_distinct()
 
     def _require_distinct(self) -> None:
@@ -105,7 +102,7 @@ class CsvOptions:
         InvalidArgumentError
             If there is one.
         """
-        ends = NEWLINES if self.usual_lines else (self.line_terminator,)
+        ends = line_ends(self.line_terminator)
         characters = {name: getattr(self, name) for name in ("comment_char", "escape_char", "quote_char") if getattr(self, name)}
         for name, character in characters.items():
             for other, texts in (("delimiter", (self.delimiter,)), ("line_terminator", ends)):
@@ -130,6 +127,21 @@ class CsvOptions:
     def usual_lines(self) -> bool:
         """True when lines end as they do in text files."""
         return self.line_terminator in NEWLINES
+
+
+def escape_by_doubling(dialect: Any) -> None:
+    """Let a dialect whose quote is its escape character, too, have no other escapes than quotes written twice.
+
+    Taken for both, a doubled quote would be read as one twice, and written as four.
+    """
+    if dialect.escape_char and dialect.escape_char == dialect.quote_char:
+        object.__setattr__(dialect, "escape_char", "")
+        object.__setattr__(dialect, "double_quote", True)
+
+
+def line_ends(terminator: str) -> tuple[str, ...]:
+    """The texts that are taken for the end of a line."""
+    return NEWLINES if terminator in NEWLINES else (terminator,)
 
 
 @attrs.frozen

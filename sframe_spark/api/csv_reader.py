@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.csv_lines import TextBlock, opened_text
 from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
-from sframe_spark.api.csv_types import Form, converted, misfits, narrowest, wider
+from sframe_spark.api.csv_types import Form, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
@@ -317,13 +317,9 @@ class _Reader:
     def _values(self, block: TextBlock, types: Sequence[ColumnType], hinted: Sequence[ColumnType | None]) -> list[pa.Array]:
         """The rows of a block as values; rows with a value that is not of the type asked for are left out."""
         cells = [converted(text, kind, self.files.values, asked is not None) for text, kind, asked in zip(block.columns, types, hinted, strict=True)]
-        failed = [cell.failed for cell in cells if cell.failed is not None]
-        arrays = [cell.values for cell in cells]
-        if not failed:
+        arrays, bad = [cell.values for cell in cells], failed_rows(cells)
+        if bad is None:
             return arrays
-        bad = failed[0]
-        for mask in failed[1:]:
-            bad = pc.or_(bad, mask)
         lines = zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)
         self.files.left_out(block.path, [self.files.options.delimiter.join(line) for line in lines], "holds a value of another type")
         return [array.filter(pc.invert(bad)) for array in arrays]

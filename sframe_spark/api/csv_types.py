@@ -131,8 +131,12 @@ def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool)
 
 def misfits(columns: Sequence[pa.Array], kinds: Sequence[ColumnType | None], values: CsvValues) -> pa.Array | None:
     """True where some field is no value of the type asked for in its column; None where there is no such row."""
-    failed = [converted(text, kind, values, True).failed for text, kind in zip(columns, kinds, strict=True) if kind is not None]
-    masks = [mask for mask in failed if mask is not None]
+    return failed_rows([converted(text, kind, values, True) for text, kind in zip(columns, kinds, strict=True) if kind is not None])
+
+
+def failed_rows(cells: Sequence[Converted]) -> pa.Array | None:
+    """True where the field of some column has no value; None where there is no such row."""
+    masks = [cell.failed for cell in cells if cell.failed is not None]
     return functools.reduce(pc.or_, masks) if masks else None
 
 

@@ -17,7 +17,7 @@ import attrs
 
 from sframe_spark.api.csv_fields import ESCAPES as READ_ESCAPES
 from sframe_spark.api.csv_fields import SPACE, closing_bracket
-from sframe_spark.api.csv_options import NEWLINES, CsvOptions
+from sframe_spark.api.csv_options import NEWLINES, CsvOptions, escape_by_doubling, line_ends
 from sframe_spark.api.nodes import python_columns
 from sframe_spark.api.persistence import path_text
 from sframe_spark.engine.materialize import iterate
@@ -92,10 +92,7 @@ class CsvFormat:
                 raise SchemaError(f"{name} is a text, got {getattr(self, name)!r}")
         if not self.delimiter or not self.line_terminator:
             raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
-        if self.escape_char and self.escape_char == self.quote_char:
-            # As it is read: a quote in a field is written twice, not four times, and no other character is escaped.
-            object.__setattr__(self, "escape_char", "")
-            object.__setattr__(self, "double_quote", True)
+        escape_by_doubling(self)
         if self.quote_level != QUOTE_NONE:
             self._require_told_apart()
             if self.delimiter not in NEWLINES:
@@ -211,11 +208,6 @@ class CsvFormat:
         is_lost = not self.na_rep.strip(SPACE) and (vanishes or (is_alone and self.na_rep != ""))
         missing = self.quoted(self.na_rep) if is_lost else self.plain(self.na_rep)
         return lambda value: missing if value is None else write(value)
-
-
-def line_ends(terminator: str) -> tuple[str, ...]:
-    """The texts that the reader takes for the end of a line."""
-    return NEWLINES if terminator in NEWLINES else (terminator,)
 
 
 def _is_open_bracket(text: str) -> bool:

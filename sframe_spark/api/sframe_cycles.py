@@ -11,11 +11,11 @@ import numpy as np
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.functions import general
+from sframe_spark.api.indexing import function_as_now
 from sframe_spark.api.nodes import python_columns, rows_of
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
-from sframe_spark.operators.bound_function import bound_now
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.groupby import Aggregation
@@ -162,8 +162,7 @@ class Cycles(Relational):
         >>> list(sf.add_columns_by_cycle(share, "share", on="time")["share"])
         [0.25, 0.75, 1.0]
         """
-        if not callable(fn):
-            raise SchemaError(f"add_columns_by_cycle takes a function, got {type(fn).__name__}")
+        fn = function_as_now(fn, "add_columns_by_cycle")
         time, keys = self._time_position(on), self._key_positions(by, "by")
         single = isinstance(column_names, str)
         names = [column_names] if single else list(column_names) if isinstance(column_names, (list, tuple)) else []
@@ -172,7 +171,7 @@ class Cycles(Relational):
         taken = [name for place, name in enumerate(names) if name in self._names or name in names[:place]]
         if taken:
             raise TakenNameError(f"there is a column {taken[0]!r} already: choose another name for the new one")
-        function = CycleFunction(PythonFunction(bound_now(fn), INT, tuple(self._names)), tuple(names), single)
+        function = CycleFunction(PythonFunction(fn, INT, tuple(self._names)), tuple(names), single)
         given = None if dtypes is None else dtypes if isinstance(dtypes, (list, tuple)) else [dtypes]
         sample = self._cycle_sample(function, time, keys) if given is None else None
         types = sample.types if sample is not None else [type_of_class(dtype) for dtype in given or ()]

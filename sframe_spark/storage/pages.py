@@ -82,7 +82,7 @@ def is_gapless(metadata: pq.FileMetaData) -> bool:
     return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *ranges]))
 
 
-def page_headers(content: Any, metadata: pq.FileMetaData, wanted: Collection[str] | None = None, with_pages: bool = False) -> PageHeaders:
+def page_headers(content: FileBytes, metadata: pq.FileMetaData, wanted: Collection[str] | None = None, with_pages: bool = False) -> PageHeaders:
     """Return what is to be known of the page headers of some columns.
 
     Parameters
@@ -138,7 +138,7 @@ def _chunk_range(chunk: Any) -> tuple[int, int]:
     return start, start + chunk.total_compressed_size
 
 
-def _pages(content: Any, start: int, end: int) -> Iterator[tuple[int, int, int, int | None]]:
+def _pages(content: FileBytes, start: int, end: int) -> Iterator[tuple[int, int, int, int | None]]:
     """Yield for each page of a column where its header starts, where its data start and end, and the check sum of these in the header."""
     while start < end:
         length, size, checksum = _header(content, start, end)
@@ -151,14 +151,13 @@ def _pages(content: Any, start: int, end: int) -> Iterator[tuple[int, int, int, 
         raise BrokenPages("page headers are damaged")
 
 
-def _header(content: Any, start: int, end: int) -> tuple[int, int, int | None]:
+def _header(content: FileBytes, start: int, end: int) -> tuple[int, int, int | None]:
     """Return how long the header of a page is, how long the page behind it, and its check sum if the header has it."""
     window = USUAL_HEADER
     while True:
-        # Looking at bytes that were copied out is several times faster than at those of a mapped file.
         stop = min(start + window, end)
         try:
-            return _parsed_header(bytes(content[start:stop]))
+            return _parsed_header(content[start:stop])
         except IndexError:
             if stop == end or window >= LONGEST_HEADER:
                 raise BrokenPages("a page header has no end") from None
