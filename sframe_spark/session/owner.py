@@ -142,9 +142,10 @@ class Claims:
             looked_at = {path: self._paths.pop(path, None) for path in paths if path in self._paths}
             # In turn, so that the work is the same for any number of claims.
             self._paths.update(looked_at)
-        for path, holder in looked_at.items():
-            if holder is not None and holder() is None:
-                delete(path)
+            # Decided while nobody can claim a path: a moment later its holder may have gone because another has taken it over.
+            abandoned = [path for path, holder in looked_at.items() if holder is not None and holder() is None]
+        for path in abandoned:
+            delete(path)
 
     def _beat(self) -> None:
         """Show others, from where the process cannot be seen, that it lives."""

@@ -353,3 +353,25 @@ def test_a_dataset_that_is_let_go_while_claims_change_stops_nothing(act: str, tm
     thread.join(10)
     assert not thread.is_alive()
     assert not directory.exists()
+
+
+def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # A save gives the old rows to those who read them, while another thread deletes what nobody holds.
+    claims = owner.Claims()
+    monkeypatch.setattr(owner, "CLAIMS", claims)
+    monkeypatch.setattr(temporary, "CLAIMS", claims)
+    first = owner.Holder()
+    # The order counts: what is abandoned is looked at first.
+    gone = owner.Holder()
+    abandoned, saved = own_directory_beside(str(tmp_path), gone), own_directory_beside(str(tmp_path), first)
+    held, deleted = [first], []
+
+    def delete(path: str) -> None:
+        deleted.append(path)
+        held.append(DatasetHandle(saved))
+        held.pop(0)
+
+    del first, gone
+    monkeypatch.setattr(owner, "delete", delete)
+    claims.remove_abandoned()
+    assert deleted == [abandoned]
