@@ -5,8 +5,9 @@ VENV := .venv
 RUN := $(VENV)/bin/python
 STAMP := $(VENV)/installed
 PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
-# A JVM that compiles quickly rather than thoroughly suits many small queries.
-export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1
+# A JVM that compiles quickly rather than thoroughly suits many small queries; where there is an archive of classes it need not load them.
+CLASSES := $(VENV)/classes.jsa
+export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
 
 .PHONY: demo test faults bench check clean venv
 
@@ -25,7 +26,11 @@ $(STAMP): pyproject.toml $(wildcard examples/plugin_package/pyproject.toml)
 demo: $(STAMP)
 	$(RUN) examples/demo.py
 
-test: $(STAMP)
+# Tests pass without it, only later.
+$(CLASSES): $(STAMP)
+	$(RUN) -m tests.class_archive $@ || echo "no archive of classes: the tests take longer"
+
+test: $(STAMP) $(CLASSES)
 	$(PYTEST) -n 2 -m "not spark and not cluster and not campaign and not attack" sframe_spark tests
 	$(PYTEST) -n 2 -m "attack and not spark and not cluster and not campaign" tests
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not campaign" tests

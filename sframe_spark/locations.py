@@ -37,9 +37,11 @@ def normalised(location: str | os.PathLike[str]) -> str:
     sframe_spark.errors.StorageError: s3://bucket/frame is not on a local or mounted disk, and data on s3: cannot be read or written yet: name a path
     """
     text = os.fsdecode(os.fspath(location))
-    if _FILE_URI.match(text):
-        path = _path_of_file_uri(text)
-    elif scheme := _URI.match(text):
+    # Blanks before a URI, as in lines of configuration files, do not make a path of it.
+    uri = text.lstrip().removeprefix("\ufeff").lstrip()
+    if _FILE_URI.match(uri):
+        path = _path_of_file_uri(uri)
+    elif scheme := _URI.match(uri):
         raise StorageError(f"{text} is not on a local or mounted disk, and data on {scheme.group(1)}: cannot be read or written yet: name a path")
     else:
         path = os.path.expanduser(text)

@@ -15,6 +15,8 @@ from tests.examples import examples
 
 # Many small queries: a JVM that compiles quickly beats one that compiles well.
 os.environ.setdefault("SFRAME_SPARK_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
+# The same for the sessions that tests start as users do.
+os.environ.setdefault("SPARK_SUBMIT_OPTS", os.environ["SFRAME_SPARK_JVM_OPTIONS"])
 
 # Random examples are the same ones in every run: a failure seen once is seen again.
 settings.register_profile(

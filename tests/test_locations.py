@@ -13,6 +13,7 @@ from sframe_spark.locations import normalised
 REMOTE = (
     "s3://bucket/frame", "S3://bucket/frame", "s3a://bucket/frame", "gs://bucket/frame", "abfss://c@a.dfs.core.windows.net/x", "hdfs://node/x",
     "hdfs:///x", "hdfs:/x", "viewfs:/x", "http://host/x.csv", "https://host/x.csv", "ftp://host/x", "memory://x", "a+b.c-d://x", str(Path("s3://bucket/x")),
+    " s3://bucket/x", "\t\nhdfs://node/x", "\ufeffs3://bucket/x",
 )  # fmt: skip
 
 

@@ -57,7 +57,8 @@ def memory_statistics(source: MemorySource) -> Statistics:
     data = source.data
     if source.start != 0 or source.stop != data.rows:
         return part_statistics(source)
-    return tuple(known_statistics(source).get(position, UNKNOWN_STATISTICS) for position in source.positions)
+    known = known_statistics(source)
+    return tuple(known.get(position, UNKNOWN_STATISTICS) for position in source.positions)
 
 
 def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:

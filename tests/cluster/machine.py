@@ -25,8 +25,9 @@ from sframe_spark.session.java import find_java
 PROJECT = Path(__file__).parents[2]
 MASTER_CLASS, WORKER_CLASS = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
-# Daemons do next to nothing: a small heap, and a JVM that compiles quickly.
-DAEMON_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# What all JVMs of the tests start with (`tests/conftest.py`); daemons and executors do next to nothing.
+JVM_OPTIONS = os.environ["SFRAME_SPARK_JVM_OPTIONS"]
+SMALL_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:+UseSerialGC"
 SECONDS_TO_START = 90
 WORKER_CORES, WORKER_MEMORY = 1, "512m"
 # From linux/prctl.h.
@@ -69,7 +70,8 @@ def spark_environment() -> dict[str, str]:
         "PYTHONPATH": str(PROJECT),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_DAEMON_MEMORY": "256m",
-        "SPARK_DAEMON_JAVA_OPTS": DAEMON_OPTIONS,
+        "SPARK_SUBMIT_OPTS": JVM_OPTIONS,
+        "SPARK_DAEMON_JAVA_OPTS": SMALL_JVM_OPTIONS,
     }
     return {**inherited, **own}
 

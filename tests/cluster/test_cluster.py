@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cluster.machine import PROJECT, connect_server, hiding_command, spark_environment, standalone_cluster
+from tests.cluster.machine import PROJECT, SMALL_JVM_OPTIONS, connect_server, hiding_command, spark_environment, standalone_cluster
 from tests.cluster.programs import PROGRAMS, SHORT, SHORTEST, WITHOUT_FILES
 from tests.cluster.run import BROKEN, REFUSED, RIGHT
 
@@ -22,9 +22,8 @@ DRIVER = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "700m",
-    "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1",
     "spark.executor.memory": "512m",
-    "spark.executor.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+    "spark.executor.extraJavaOptions": SMALL_JVM_OPTIONS,
     "spark.ui.enabled": "false",
     "spark.sql.shuffle.partitions": "3",
 }

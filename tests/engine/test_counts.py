@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -86,37 +83,6 @@ def test_lost_files_are_never_fewer_rows(door: str, everything_on_spark: None, l
         doors(frame, tmp_path)[door]()
     assert list(load_sframe(str(tmp_path / "good"))["a"]) == [1, 2, 3]
     assert sorted(path.name for path in tmp_path.iterdir()) == ["good"]
-
-
-# Each task fails once after it has sent rows on; Spark runs it again.
-RETRIES = """
-import json, os, sys
-from pyspark.sql import SparkSession
-from sframe_spark.session.java import find_java
-os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(find_java().home), sys.executable
-spark = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").getOrCreate()
-spark.sparkContext.setLogLevel("OFF")
-place = sys.argv[1]
-def frail(batches):
-    for batch in batches:
-        yield batch
-    try:
-        os.close(os.open(f"{place}/{batch.column(0)[0]}", os.O_CREAT | os.O_EXCL))
-    except FileExistsError:
-        return
-    raise RuntimeError("first attempt")
-from sframe_spark import SFrame, config
-config.small_rows, config.single_task_rows = 0, 0
-frame = SFrame(spark.range(0, 60_000, 1, 3).mapInArrow(frail, "id bigint"))
-print(json.dumps([len(frame["id"]), sorted(frame["id"]) == list(range(60_000)), len(os.listdir(place))]))
-"""
-
-
-@pytest.mark.spark
-def test_rows_of_failed_attempts_are_not_counted(tmp_path: Path) -> None:
-    done = subprocess.run([sys.executable, "-c", RETRIES, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert json.loads(done.stdout.splitlines()[-1]) == [60_000, True, 3]
 
 
 @pytest.mark.spark

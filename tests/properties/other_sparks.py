@@ -35,7 +35,8 @@ def start(kind: str) -> None:
     if kind == "connect":
         start_session(SparkSession.builder.remote(SERVER), {"spark.driver.memory": "1g"})
     else:
-        settings = {**socket_settings(), "spark.driver.memory": "1g", "spark.executor.memory": "700m"}
+        executors = {"spark.executor.memory": "700m", "spark.executor.extraJavaOptions": os.environ["SFRAME_SPARK_JVM_OPTIONS"]}
+        settings = {**socket_settings(), "spark.driver.memory": "1g", **executors}
         start_session(SparkSession.builder.master(MASTER).appName("sframe_spark cluster test"), settings)
 
 

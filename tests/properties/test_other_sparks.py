@@ -7,6 +7,8 @@ import pytest
 from tests.properties.other_sparks import last_line
 
 MODULE, SEED, PROGRAMS = "tests.properties.other_sparks", 3000, 10
+# In every run of the tests: the server alone takes as long to start.
+FEW_PROGRAMS = 4
 
 
 @pytest.mark.cluster
@@ -16,4 +18,9 @@ def test_programs_on_three_executors() -> None:
 
 @pytest.mark.spark
 def test_programs_on_spark_connect() -> None:
-    assert last_line(MODULE, "connect", SEED, PROGRAMS) == f"{PROGRAMS} programs, Spark Connect on local[2]"
+    assert last_line(MODULE, "connect", SEED, FEW_PROGRAMS) == f"{FEW_PROGRAMS} programs, Spark Connect on local[2]"
+
+
+@pytest.mark.cluster
+def test_more_programs_on_spark_connect() -> None:
+    assert last_line(MODULE, "connect", SEED + FEW_PROGRAMS, PROGRAMS) == f"{PROGRAMS} programs, Spark Connect on local[2]"

@@ -52,8 +52,8 @@ def says(error, words, work):
 """
 
 
-def run(program: str, *arguments: str) -> str:
-    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", COMMON + program, *arguments]
+def run(program: str, *arguments: str, before: str = "") -> str:
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", before + COMMON + program, *arguments]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=500)
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -173,12 +173,33 @@ in_child(outlive, wait=False)
     assert answer.exists(), "the JVM did not end with its process, or the child did not notice that the data has gone"
 
 
+# A user's Spark, and a child that imports us only after the fork.
+IMPORTED_BY_A_CHILD = """
+import os
+from pyspark.sql import SparkSession
+spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+assert spark.range(3).count() == 3
+child = os.fork()
+if child == 0:
+    from sframe_spark import SFrame
+    from sframe_spark.config import config
+    from sframe_spark.errors import SessionClosedError
+    try:
+        with config.using(small_rows=0, single_task_rows=0):
+            list(SFrame({"a": [2, 1, 3]}).sort("a")["a"])
+    except SessionClosedError as error:
+        os._exit(7 if "forked" in str(error) else 1)
+    os._exit(2)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+assert spark.range(3).count() == 3
+"""
+
+
 @pytest.mark.spark
 def test_the_session_of_a_user_is_not_shared() -> None:
-    run("""
-from pyspark.sql import SparkSession
+    run(
+        """
 from sframe_spark.errors import SessionClosedError
-spark = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
 rows = spark.range(10)
 frame = SFrame(rows)
 frames = [SFrame({"a": [1, 2]}), frame]
@@ -214,31 +235,6 @@ assert list(frame["id"]) == list(range(10)) and on_spark(100)
 # What the parent has materialised can be read in a child.
 assert in_child(lambda: says(SessionClosedError, "forked", lambda: on_spark(10)) or list(frame["id"]) == list(range(10))) == 0
 assert on_spark(100)
-""")
-
-
-@pytest.mark.spark
-def test_a_child_that_imports_us_after_the_fork_notices() -> None:
-    program = """
-import os, sys
-from pyspark.sql import SparkSession
-spark = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").getOrCreate()
-assert spark.range(3).count() == 3
-child = os.fork()
-if child == 0:
-    from sframe_spark import SFrame
-    from sframe_spark.config import config
-    from sframe_spark.errors import SessionClosedError
-    try:
-        with config.using(small_rows=0, single_task_rows=0):
-            list(SFrame({"a": [2, 1, 3]}).sort("a")["a"])
-    except SessionClosedError as error:
-        os._exit(7 if "forked" in str(error) else 1)
-    os._exit(2)
-assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
-assert spark.range(3).count() == 3
-"""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program], capture_output=True, text=True, check=False, timeout=120
+""",
+        before=IMPORTED_BY_A_CHILD,
     )
-    assert done.returncode == 0, done.stderr

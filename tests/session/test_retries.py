@@ -1,4 +1,4 @@
-"""A worker that dies takes no row with it: Spark runs its task again, and the rows and their order are the same."""
+"""A worker that dies takes no row with it, and a task that fails brings none twice: Spark runs it again, rows and their order are the same."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PROGRAM = """
 import json, os, sys
 from pyspark.sql import SparkSession
 from sframe_spark.session.java import find_java
-os.environ["JAVA_HOME"] = str(find_java().home)
+os.environ["JAVA_HOME"], os.environ["PYSPARK_PYTHON"] = str(find_java().home), sys.executable
 spark = SparkSession.builder.master("local[2,4]").config("spark.ui.enabled", "false").config("spark.driver.host", "127.0.0.1").getOrCreate()
 spark.sparkContext.setLogLevel("OFF")
 from sframe_spark import SFrame, aggregate, config, load_sframe
@@ -49,6 +49,19 @@ frame = with_column("save")
 frame.save(place + "/frame")
 answers["save"] = list(load_sframe(place + "/frame")["v"])
 answers["rows"] = len(load_sframe(place + "/frame"))
+
+def failing(batches):
+    # Each task fails once, after it has sent its rows on.
+    for batch in batches:
+        yield batch
+    try:
+        os.close(os.open(f"{place}/failed-{batch.column(0)[0]}", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    raise RuntimeError("first attempt")
+
+counted = SFrame(spark.range(0, 60_000, 1, 3).mapInArrow(failing, "id bigint"))
+answers["counted"] = [len(counted["id"]), sorted(counted["id"]) == list(range(60_000))]
 print(json.dumps(answers))
 """
 
@@ -57,7 +70,7 @@ LOST = (0, 1400)
 
 
 @pytest.mark.spark
-def test_workers_that_die_change_nothing(tmp_path: Path) -> None:
+def test_workers_that_die_and_tasks_that_fail_change_nothing(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", PROGRAM, str(tmp_path)], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr[-4000:]
     answers = json.loads(done.stdout.splitlines()[-1])
@@ -68,3 +81,5 @@ def test_workers_that_die_change_nothing(tmp_path: Path) -> None:
     assert answers["group"] == [[value for key, value in zip(keys, values, strict=True) if key == wanted] for wanted in range(11)]
     # Each of them did lose its workers.
     assert all((tmp_path / f"{name}-{row}").exists() for name in NAMES for row in LOST)
+    assert answers["counted"] == [60_000, True]
+    assert len(list(tmp_path.glob("failed-*"))) == 3
