@@ -250,7 +250,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         Parameters
         ----------
         fn
-            Function of one value. Names that it uses mean what they mean now, whatever is assigned to them before the column is computed.
+            Function of one value. Names that it uses mean what they mean now, whatever is assigned to them later, but for those that methods use.
         dtype
             Class of the results; inferred from the first rows when not given. These tell too whether date-times have an offset from UTC.
         skip_na

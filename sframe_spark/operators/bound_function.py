@@ -7,27 +7,28 @@ the loop has ended. The reference sends a copy of the function to other processe
 from __future__ import annotations
 
 import builtins
-import dis
+import copy
 import functools
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
-import attrs
+from sframe_spark.operators.function_family import COLLECTIONS, LARGEST_COLLECTION, Family, called
+from sframe_spark.operators.names_in_code import CACHED, cells_of, found_by_name, is_built_in, is_full, names_in
 
 # What a module gives to each of its functions.
 _OF_MODULES = ("__name__", "__package__", "__spec__", "__loader__", "__file__", "__builtins__")
-# Calls that find names in ways that the code does not show.
-_FINDING = frozenset({"globals", "locals", "vars", "eval", "exec", "compile"})
+# Collections within collections that go deeper are data.
+_DEEPEST_COLLECTION = 20
 
 
 def bound_now(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function whose names mean what they mean now, whatever is assigned to them later.
 
-    Objects stay the same objects: the function sees what is changed in them, and others see what it changes. Names that it assigns itself
-    (``global``, ``nonlocal``) keep their meaning. A function that its module has under its name is part of that module, and is called as the module
-    is then.
+    So do those of the functions that it uses. Objects stay the same objects: the function sees what is changed in them, and others see what it
+    changes. Names that it or one of these functions assigns (``global``, ``nonlocal``) keep their meaning, and so do those that mean nothing yet. A
+    function that its module has under its name is part of that module, and is called as the module is then; classes stay what they are.
 
     Examples
     --------
@@ -37,94 +38,209 @@ def bound_now(function: Callable[..., Any]) -> Callable[..., Any]:
     >>> bound(10), seen
     (20, [10])
     """
-    return _Binding().bound(function)
+    binding = _Binding(Family(function))
+    bound = binding.of_given(function)
+    written = [scope for scope in binding.scopes.values() if isinstance(scope, Scope) and scope.assigned]
+    return AssigningFunction(bound, written) if written else bound
 
 
-@attrs.frozen
-class _Names:
-    """What the code of a function does with names, that of functions in it included."""
+class Scope(dict[str, Any]):
+    """Globals of copied functions: names that are bound, and all others as their module has them at the time.
 
-    globals: frozenset[str]
-    assigns_globals: bool
-    assigned: frozenset[str]
+    Parameters
+    ----------
+    module
+        The globals of the originals.
+    assigned
+        Names that functions assign. Python does so past any method: they are carried to the module afterwards.
+    """
 
+    def __init__(self, module: dict[str, Any], assigned: frozenset[str]) -> None:
+        super().__init__()
+        self.module, self.assigned = module, assigned
 
-@functools.lru_cache(maxsize=256)
-def _names_in(code: types.CodeType) -> _Names:
-    used, assigned, assigns_globals = set(), set(), False
-    for part in _codes_in(code):
-        for step in dis.get_instructions(part):
-            if step.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-                used.add(step.argval)
-            elif step.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-                assigns_globals = True
-            elif step.opname in ("STORE_DEREF", "DELETE_DEREF"):
-                assigned.add(step.argval)
-    return _Names(frozenset(used), assigns_globals or not _FINDING.isdisjoint(used), frozenset(assigned))
+    def __missing__(self, name: str) -> Any:
+        return self.module[name]
 
+    def __contains__(self, name: object) -> bool:
+        return super().__contains__(name) or name in self.module
 
-def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    waiting = [code]
-    while waiting:
-        part = waiting.pop()
-        yield part
-        waiting += [constant for constant in part.co_consts if isinstance(constant, types.CodeType)]
+    def carry(self) -> None:
+        """Let the module have what was assigned."""
+        for name in self.assigned:
+            if dict.__contains__(self, name):
+                self.module[name] = self[name]
+                self.pop(name, None)
 
 
-def _is_of_a_module(function: types.FunctionType) -> bool:
-    """Whether others find a function under its name in its module, so that it goes to other processes by that name."""
-    module = sys.modules.get(function.__module__ or "")
-    return function.__module__ != "__main__" and getattr(module, function.__qualname__, None) is function
+class AssigningFunction:
+    """A function that assigns names of modules, which see that after each call.
+
+    Parameters
+    ----------
+    function
+        The function whose names are bound.
+    scopes
+        Where it assigns them.
+    """
+
+    def __init__(self, function: Callable[..., Any], scopes: list[Scope]) -> None:
+        self.function, self.scopes = function, scopes
+
+    def __call__(self, *values: Any) -> Any:
+        """Call the function."""
+        try:
+            return self.function(*values)
+        finally:
+            for scope in self.scopes:
+                scope.carry()
+
+    def __getattr__(self, name: str) -> Any:
+        # Its name, its place in a file, what it wraps.
+        return getattr(self.__dict__["function"], name)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Elsewhere the globals are its own.
+        return _itself, (self.function,)
 
 
-def _is_full(cell: types.CellType) -> bool:
-    try:
-        _ = cell.cell_contents
-    except ValueError:
-        return False
-    return True
+def _itself(function: Any) -> Any:
+    return function
 
 
 class _Binding:
-    """Copies of the functions of a family, whose names mean what they do now."""
+    """Copies of the functions of a family, whose names mean what they do now.
 
-    def __init__(self) -> None:
-        # By identity; what is copied is kept, so that no other object gets its number.
+    Parameters
+    ----------
+    family
+        The functions.
+    """
+
+    def __init__(self, family: Family) -> None:
+        self._family = family
+        self.scopes: dict[int, dict[str, Any]] = {}
+        self._cells: dict[int, types.CellType] = {}
+        self._depth = 0
+        # By identity, with the originals, so that no other object gets their numbers.
         self._done: dict[int, tuple[Any, Any]] = {}
+        copied = [function for function in family.members if _uses_names(function)]
+        for function in copied:
+            self._done[id(function)] = function, self._copy(function)
+        # When all are there: they use each other.
+        for function in copied:
+            self._fill(function, self._done[id(function)][1])
+
+    def of_given(self, given: Any) -> Any:
+        """What is called in the place of what the user gave: an object with functions in it, or one that is called, as well."""
+        bound = self.bound(given.__func__ if isinstance(given, staticmethod) else given)
+        if bound is not given or isinstance(given, (type, types.FunctionType, types.MethodType)):
+            return bound
+        attributes = {name: self.bound(value) for name, value in getattr(given, "__dict__", {}).items()}
+        changed = {name: value for name, value in attributes.items() if value is not given.__dict__[name]}
+        if changed:
+            bound = copy.copy(given)
+            bound.__dict__.update(changed)
+        function = self.bound(called(given))
+        return bound if function is called(given) else types.MethodType(function, bound)
 
     def bound(self, value: Any) -> Any:
-        """What a name means, as it is now."""
+        """What a name means, as it is now: the copy of a function, and of what holds one."""
         if id(value) in self._done:
             return self._done[id(value)][1]
-        if type(value) is types.FunctionType and not _is_of_a_module(value):
-            return self._function(value)
-        if type(value) is functools.partial:
-            keywords = {name: self.bound(item) for name, item in value.keywords.items()}
-            return self._keep(value, functools.partial(self.bound(value.func), *map(self.bound, value.args), **keywords))
-        return value
+        made = value
+        if found_by_name(value):
+            return value
+        if isinstance(value, types.MethodType):
+            function = self.bound(value.__func__)
+            made = value if function is value.__func__ else types.MethodType(function, value.__self__)
+        elif isinstance(value, functools.partial):
+            made = self._partial(value)
+        elif isinstance(value, CACHED):
+            function = self.bound(value.__wrapped__)
+            made = value if function is value.__wrapped__ else functools.lru_cache(**value.cache_parameters())(function)
+        elif type(value) in COLLECTIONS and len(value) <= LARGEST_COLLECTION and self._depth < _DEEPEST_COLLECTION:
+            self._depth += 1
+            made = self._collection(value)
+            self._depth -= 1
+        else:
+            return value
+        self._done[id(value)] = value, made
+        return made
 
-    def _keep(self, value: Any, copy: Any) -> Any:
-        self._done[id(value)] = value, copy
-        return copy
+    def _partial(self, value: functools.partial[Any]) -> functools.partial[Any]:
+        old = (value.func, *value.args, *value.keywords.values())
+        new = tuple(map(self.bound, old))
+        if all(map(_same, old, new)):
+            return value
+        arguments = new[1 : 1 + len(value.args)]
+        keywords = dict(zip(value.keywords, new[1 + len(value.args) :], strict=True))
+        return type(value)(new[0], *arguments, **keywords)
 
-    def _function(self, function: types.FunctionType) -> types.FunctionType:
-        names, meanings = _names_in(function.__code__), function.__globals__
-        unknown = any(name not in meanings and not hasattr(builtins, name) for name in names.globals)
-        # A name that means nothing yet is looked up when the function is called.
-        shared = names.assigns_globals or unknown
-        own = meanings if shared else {name: meanings[name] for name in _OF_MODULES if name in meanings}
-        cells = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
-        taken = {name: types.CellType() for name, cell in cells.items() if name not in names.assigned and _is_full(cell)}
-        closure = tuple(taken.get(name, cell) for name, cell in cells.items())
-        copy = types.FunctionType(function.__code__, own, function.__name__, None, closure)
-        # Before what it uses is taken, which may be itself.
-        self._keep(function, copy)
-        for name, cell in taken.items():
-            cell.cell_contents = self.bound(cells[name].cell_contents)
-        if not shared:
-            own.update((name, self.bound(meanings[name])) for name in names.globals if name in meanings)
-        copy.__defaults__ = None if function.__defaults__ is None else tuple(map(self.bound, function.__defaults__))
-        copy.__kwdefaults__ = {name: self.bound(value) for name, value in (function.__kwdefaults__ or {}).items()} or None
-        copy.__qualname__, copy.__module__, copy.__doc__ = function.__qualname__, function.__module__, function.__doc__
-        copy.__dict__.update({name: self.bound(value) for name, value in function.__dict__.items()})
-        return copy
+    def _collection(self, value: Any) -> Any:
+        """The same collection, unless it holds functions that are copied."""
+        # It may hold itself.
+        self._done[id(value)] = value, value
+        old = [*value, *value.values()] if isinstance(value, dict) else list(value)
+        new = list(map(self.bound, old))
+        if all(map(_same, old, new)):
+            return value
+        if isinstance(value, dict):
+            return dict(zip(new[: len(value)], new[len(value) :], strict=True))
+        return type(value)(new)
+
+    def _copy(self, function: types.FunctionType) -> types.FunctionType:
+        cells = tuple(self._cell(cell) for cell in cells_of(function).values())
+        made = types.FunctionType(function.__code__, self._scope(function), function.__name__, None, cells)
+        made.__qualname__, made.__module__, made.__doc__ = function.__qualname__, function.__module__, function.__doc__
+        made.__annotations__ = function.__annotations__
+        # What a function keeps as its attributes is the user's.
+        made.__dict__ = function.__dict__
+        if sys.version_info >= (3, 12):
+            made.__type_params__ = function.__type_params__
+        return made
+
+    def _cell(self, cell: types.CellType) -> types.CellType:
+        if id(cell) in self._family.assigned_cells or not is_full(cell):
+            return cell
+        return self._cells.setdefault(id(cell), types.CellType())
+
+    def _scope(self, function: types.FunctionType) -> dict[str, Any]:
+        """The globals of all copies of functions with the same globals."""
+        module = function.__globals__
+        key = id(module)
+        if key in self._family.live:
+            return module
+        if key not in self.scopes:
+            members = [other for other in self._family.members if other.__globals__ is module]
+            used = frozenset().union(*(names_in(other.__code__).used for other in members))
+            assigned = frozenset(name for place, name in self._family.assigned if place == key)
+            plain = not assigned and all(name in module or is_built_in(name) for name in used)
+            self.scopes[key] = {} if plain else Scope(module, assigned)
+        return self.scopes[key]
+
+    def _fill(self, function: types.FunctionType, made: types.FunctionType) -> None:
+        """Give a copy what its names mean."""
+        for cell in cells_of(function).values():
+            if id(cell) in self._cells and not is_full(self._cells[id(cell)]):
+                self._cells[id(cell)].cell_contents = self.bound(cell.cell_contents)
+        module, scope, names = function.__globals__, made.__globals__, names_in(function.__code__)
+        if scope is not module:
+            wanted = tuple(module) if names.finds_any else names.used
+            free = {name for name in wanted if (id(module), name) not in self._family.assigned}
+            scope.update((name, self.bound(module[name])) for name in (*_OF_MODULES, *free) if name in module)
+            # Not to be looked for in the module at each call.
+            scope.update((name, getattr(builtins, name)) for name in free if name not in module and is_built_in(name))
+        made.__defaults__ = None if function.__defaults__ is None else tuple(map(self.bound, function.__defaults__))
+        made.__kwdefaults__ = {name: self.bound(value) for name, value in (function.__kwdefaults__ or {}).items()} or None
+
+
+def _uses_names(function: types.FunctionType) -> bool:
+    """Say whether a function may mean something else later."""
+    names = names_in(function.__code__)
+    uses_globals = names.finds_any or names.assigned or not names.used.isdisjoint(function.__globals__)
+    return bool(uses_globals or function.__closure__ or function.__defaults__ or function.__kwdefaults__)
+
+
+def _same(one: Any, other: Any) -> bool:
+    return one is other

@@ -74,6 +74,37 @@ SCRIPTS = {
         {"k": 2},
     ),
     "a module": ("import math\ndef given(x): return x + int(math.sqrt(1))", {"math": None}),
+    "a global of a function that counts": ("k = 1\nn = 0\ndef given(x):\n    global n\n    n += 1\n    return x + k", {"k": 2}),
+    "a global beside a name that means nothing": ("k = 1\ndef given(x): return x + k if x >= 0 else missing", {"k": 2}),
+    "a global beside a class": ("k = 1\ndef given(x):\n    class Own:\n        one = 1\n        two = one + 1\n    return x + k", {"k": 2}),
+    "a global that is searched for": ("k = 1\ndef given(x): return x + eval('k')", {"k": 2}),
+    "a method": ("k = 1\nclass Own:\n    def add(self, x): return x + k\ngiven = Own().add", {"k": 2}),
+    "a method of a class": ("k = 1\nclass Own:\n    @classmethod\n    def add(cls, x): return x + k\ngiven = Own.add", {"k": 2}),
+    "a method without an object": ("k = 1\nclass Own:\n    @staticmethod\n    def add(x): return x + k\ngiven = Own.add", {"k": 2}),
+    "an object that is called": ("k = 1\nclass Own:\n    def __call__(self, x): return x + k\ngiven = Own()", {"k": 2}),
+    "an object with a function": (
+        "k = 1\nclass Own:\n    def __init__(self, f): self.f = f\n    def __call__(self, x): return self.f(x)\ngiven = Own(lambda x: x + k)",
+        {"k": 2},
+    ),
+    "a vectorised function": ("import numpy as np\nk = 1\ngiven = np.vectorize(lambda x: x + k)", {"k": 2}),
+    "a remembering function": ("import functools\nk = 1\n@functools.lru_cache\ndef given(x): return x + k", {"k": 2}),
+    "a remembering function that calls itself": (
+        "import functools\nk = 1\n@functools.lru_cache\ndef given(x): return k if x == 0 else given(x - 1) + 1",
+        {"k": 2, "given": None},
+    ),
+    "a partial function of one's own": (
+        "import functools\nk = 1\nclass Own(functools.partial): pass\ngiven = Own(lambda a, x: x + k * a, 1)",
+        {"k": 2},
+    ),
+    "a list of functions": ("k = 1\nevery = [lambda x: x + k]\ndef given(x): return every[0](x)", {"k": 2}),
+    "a dict of functions": ("k = 1\nevery = {'add': [lambda x: x + k]}\ndef given(x): return every['add'][0](x)", {"k": 2}),
+    "a function among defaults": ("k = 1\ndef given(x, every=((lambda x: x + k),)): return every[0](x)", {"k": 2}),
+    "a function as a key": ("k = 1\ndef add(x): return k\ncosts = {add: 1}\ndef given(x): return costs[add] * add(x) + x", {"k": 2}),
+    "a registered function": (
+        "k = 1\nrules = []\ndef rule(f):\n    rules.append(f)\n    return f\n@rule\ndef add(x): return x + k\n"
+        "def given(x): return rules[0](x) if rules[0] is add else -1",
+        {"k": 2},
+    ),
 }
 
 
@@ -95,7 +126,56 @@ CHANGING = {
     "by an object": "seen = []\nclass Adding:\n    def __call__(self, x): seen.append(x)\nadd = Adding()\ndef given(x): add(x) or len(seen)",
     "by a function in it": "seen = []\ndef given(x):\n    def add(): seen.extend([x])\n    return add() or len(seen)",
     "as a part": "seen = {}\ndef given(x): seen[x] = 1",
+    "a global that another function assigns": (
+        "seen = ()\ndef add(x):\n    global seen\n    seen = (*seen, x)\ndef given(x): add(x) or 1 // len(seen)"
+    ),
+    "a global that a method assigns": (
+        "seen = ()\nclass Own:\n    def add(self, x):\n        global seen\n        seen = (*seen, x)\n"
+        "own = Own()\ndef given(x): own.add(x) or 1 // len(seen)"
+    ),
+    "a global that is filled when it is needed": (
+        "seen = None\ndef fill(x):\n    global seen\n    if seen is None: seen = [x]\ndef given(x): fill(x) or seen[0]"
+    ),
+    "a name around two functions": (
+        "def make():\n    held = ()\n    def add(x):\n        nonlocal held\n        held = (*held, x)\n        seen[:] = held\n"
+        "    def read(x): add(x) or 1 // len(held)\n    return read\nseen = []\ngiven = make()"
+    ),
+    "a name around a class": (
+        "def make():\n    held = ()\n    class Own:\n        def add(self, x):\n            nonlocal held\n            held = (*held, x)\n"
+        "            seen[:] = held\n    def read(x): Own().add(x) or 1 // len(held)\n    return read\nseen = []\ngiven = make()"
+    ),
+    "an attribute of its own": "seen = []\ndef given(x):\n    given.held = (*given.held, x)\n    seen[:] = given.held\ngiven.held = ()",
 }
+
+
+def test_attributes_of_a_function_are_the_users_own() -> None:
+    given, _ = of_main("k = 1\ndef given(x):\n    given.n += k\n    return x\ngiven.n = 0")
+    bound = bound_now(given)
+    bound(7)
+    assert given.n == bound.n == 1  # type: ignore[attr-defined]
+
+
+def test_functions_that_use_no_names_are_what_they_are() -> None:
+    given, names = of_main("def double(x): return 2 * x\ncosts = {double: 10}\ndef given(x): return costs[double], double")
+    assert bound_now(given)(1) == (10, names["double"])
+
+
+def test_what_is_only_data_is_the_same_object() -> None:
+    given, names = of_main("held = [[1], {2: 3}, (4, len)]\ndef given(x): return held")
+    assert bound_now(given)(1) is names["held"]
+
+
+def test_long_chains_of_functions() -> None:
+    lines = ["def f0(x): return x", *(f"def f{number}(x): return f{number - 1}(x) if x else x" for number in range(1, 3_000))]
+    given, _ = of_main("\n".join([*lines, "given = f2999"]))
+    assert bound_now(given)(0) == 0
+    given = of_main("given = lambda x: x + 1\nfor _ in range(900): given = lambda x, inner=given: inner(x)")[0]
+    assert bound_now(given)(0) == 1
+
+
+def test_what_a_function_says_of_itself() -> None:
+    given, _ = of_main("k = 1\ndef given(x: int, *, y: str = 'a') -> float: return len(given.__annotations__) * k")
+    assert bound_now(given)(0) == 3
 
 
 @pytest.mark.parametrize("name", CHANGING)
@@ -140,14 +220,20 @@ def test_a_name_of_an_enclosing_function_that_means_nothing_yet() -> None:
 @pytest.fixture
 def module() -> Iterator[types.ModuleType]:
     made = types.ModuleType("module_of_a_user")
-    exec("k = 1\ncache = {}\ndef fill(x): cache[x] = x\ndef given(x): return x + k", made.__dict__)
+    text = "k = 1\ncache = {}\nheld = None\ndef fill(x): cache[x] = x\ndef given(x): return x + k\n"
+    text += "class Own:\n    @staticmethod\n    def of_class(x): return x + k\n    @classmethod\n    def made(cls, x): return x + k\n"
+    text += "def load():\n    global held\n    held = 1\nloading = lambda x: load() or x + held\n"
+    text += "import functools\n@functools.lru_cache\ndef remembering(x): return x + k\n"
+    exec(text, made.__dict__)
     sys.modules[made.__name__] = made
     yield made
     del sys.modules[made.__name__]
 
 
 def test_a_function_of_a_module_stays_part_of_it(module: Any) -> None:
-    assert bound_now(module.given) is module.given
+    for function in (module.given, module.Own.of_class, module.remembering, module.Own.made):
+        assert bound_now(function) is function
+    assert bound_now(module.loading)(2) == 3
     given, names = of_main("from module_of_a_user import cache, fill\ndef given(x): return fill(x) or cache[x]")
     assert bound_now(given)(3) == 3
     assert names["cache"] == {3: 3}
