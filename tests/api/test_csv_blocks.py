@@ -64,7 +64,7 @@ def read(text: str, options: CsvOptions, size: int, width: int) -> tuple[list[st
     return header if options.header else [], rows, bad
 
 
-@settings(max_examples=examples(600), deadline=None)
+@settings(max_examples=examples(250), deadline=None)
 @given(TEXTS, OPTIONS, st.integers(1, 40), st.integers(1, 3), st.sampled_from([4, 12, csv_fields.LONGEST_RECORD_BYTES]))
 @example('a,b\n5" pipe,0\n"x\ny",1\n', CsvOptions(), 12, 2, csv_fields.LONGEST_RECORD_BYTES)
 @example('# it"s\na,b\n"x\ny",1 # it"s\n"x\ny",1\n', CsvOptions(comment_char="#"), 12, 2, csv_fields.LONGEST_RECORD_BYTES)
@@ -97,7 +97,7 @@ def test_a_quote_as_escape_character_is_a_doubled_one(double_quote: bool, beside
 FIELDS = st.text(alphabet="abc 1é", max_size=5) | st.text(alphabet='ab ,\n"1[\r', max_size=6).map(lambda text: '"' + text.replace('"', '""') + '"')
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(FIELDS, FIELDS), max_size=8), st.integers(1, 40), st.sampled_from(["\n", "\r\n", "\r"]))
 def test_well_formed_text_comes_back(rows: list[tuple[str, str]], size: int, newline: str) -> None:
     text = "".join(",".join(row) + newline for row in rows)

@@ -49,7 +49,7 @@ def read(folder: str, columns: list[list[str]], options: dict[str, Any], block_b
         return [sf.column_types(), repr([row["a"] for row in sf]), sum(len(lines) for lines in left_out.values())]
 
 
-@settings(max_examples=examples(150), deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(COLUMNS, OPTIONS, st.integers(1, 40), st.integers(0, 12), st.integers(0, 12))
 @example(["12", "007"], {}, 1, 0, 0)
 @example(["1.5", "12345678901234567890"], {}, 1, 0, 0)
@@ -67,7 +67,7 @@ def test_what_is_read_depends_on_no_cut(column: list[str], options: dict[str, An
         assert read(folder, [column[:cut], column[cut:]], options, block_bytes, first_rows) == whole
 
 
-@settings(max_examples=examples(300), deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(COLUMNS, st.integers(0, 12))
 @example(["9223372036854775807", "7", "1.5"], 2)
 @example(["9223372036854775807", "1.5"], 1)

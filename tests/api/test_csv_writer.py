@@ -158,7 +158,7 @@ ANY_TEXT = (HOSTILE | WORDS).filter(lambda text: text != "NA")
 DELIMITERS = st.sampled_from([",", ";", "|", "\t", ":", "::", ":::", "||", "<>", ":;", ",,", ":;:", "ab", "a:a"])
 
 
-@settings(max_examples=examples(200), deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(
     st.integers(1, 3).flatmap(lambda width: st.lists(st.lists(ANY_TEXT, min_size=width, max_size=width), min_size=1, max_size=5)),
     DELIMITERS,
@@ -198,7 +198,7 @@ def hostile_frames(draw: Any) -> SFrame:
     )
 
 
-@settings(max_examples=examples(250), deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(
     hostile_frames(),
     MARKS,

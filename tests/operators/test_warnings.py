@@ -39,7 +39,7 @@ def every_window(column: SArray, kinds: tuple[str, ...]) -> None:
         getattr(column, kind)()
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(NUMBERS, BATCHES)
 def test_aggregates_of_extreme_numbers(values: list[float | None], batch_rows: int) -> None:
     with config.using(batch_rows=batch_rows):
@@ -58,14 +58,14 @@ def test_aggregates_of_extreme_numbers(values: list[float | None], batch_rows: i
         list(frame.exponential_smoothing("x", "t", half_life=2.0))
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(VECTORS, BATCHES)
 def test_sums_and_means_of_extreme_vectors(values: list[Any], batch_rows: int) -> None:
     with config.using(batch_rows=batch_rows):
         every_window(SArray(values, dtype=array.array), ("sum", "mean"))
 
 
-@settings(max_examples=examples(40), deadline=None)
+@settings(max_examples=examples(20), deadline=None)
 @given(NUMBERS, NUMBERS)
 def test_runs_of_extreme_numbers_are_joined(first: list[float | None], second: list[float | None]) -> None:
     """As where runs are summed up in parallel."""

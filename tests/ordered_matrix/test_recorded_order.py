@@ -25,6 +25,7 @@ from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.oracle.values import rank, rows_equal
 from sframe_spark.testing.tables import column_array
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from tests.examples import examples
 
 DAY = datetime.datetime(2024, 2, 29)
 VALUES: dict[ColumnType, list[Any]] = {
@@ -75,7 +76,7 @@ def in_order(rows: list[tuple[Any, Any]], position: int, ascending: bool) -> boo
     return all(before <= after for before, after in pairwise(ranks))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(120))
 @given(written(), st.data())
 def test_what_is_known_of_segments_is_true_and_all_of_it_is_known(case: Written, data: st.DataObject) -> None:
     node = source(case)
@@ -89,7 +90,7 @@ def test_what_is_known_of_segments_is_true_and_all_of_it_is_known(case: Written,
     assert false_claims(properties_of(part), case.rows[start:stop]) == []
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(120))
 @given(written(), st.sampled_from(COMPARISONS), st.booleans(), st.data())
 def test_filters_and_sorts_of_segments_give_the_rows_that_they_must(
     case: Written, compare: Callable[[Any, Any], Any], ascending: bool, data: st.DataObject

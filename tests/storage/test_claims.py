@@ -29,6 +29,7 @@ from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, 
 from sframe_spark.storage.verify import run_verify
 from sframe_spark.storage.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
+from tests.examples import examples
 from tests.storage.test_statistics import key
 
 EPOCH = datetime.datetime(1970, 1, 1)
@@ -205,7 +206,7 @@ def in_order(before: Any, after: Any, ordering: Any) -> bool:
     return True
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=examples(70))
 @given(table=TABLES, size=st.integers(1, 4))
 def test_orders_and_keys_are_judged_as_brute_force_does(tmp_path_factory: pytest.TempPathFactory, table: Any, size: int) -> None:
     types, rows, ordering, columns, make_true = table
