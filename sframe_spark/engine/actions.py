@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import threading
 from collections.abc import Iterable
 
@@ -10,6 +9,7 @@ import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.forks import do_in_child
 from sframe_spark.session.interrupts import interrupts_deferred
 
 
@@ -81,5 +81,4 @@ def release_those_of_other_threads() -> None:
 
 
 IN_FLIGHT: set[Action] = set()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=release_those_of_other_threads)
+do_in_child(release_those_of_other_threads)

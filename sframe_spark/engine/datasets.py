@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 from typing import Any
@@ -20,7 +19,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
-from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.adopt import adopt
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder, SegmentEntry
@@ -93,10 +92,11 @@ def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order:
     """Rows in memory as a dataset, of one segment for each core where they are many."""
     count = max(1, min(available_cores(), chunk.rows // ROWS_PER_GROUP))
     ranges = pairwise(chunk.rows * part // count for part in range(count + 1))
-    with new_dataset(types, options, order) as dataset, ThreadPoolExecutor(count) as pool:
+    with new_dataset(types, options, order) as dataset:
         parts = [chunk.slice(start, stop) for start, stop in ranges]
-        with interrupts_deferred():
-            # A thread whose start is interrupted is waited for by nobody, and would write after the directory was deleted.
-            works = [pool.submit(write_segment, dataset.directory, number, types, [part.columns]) for number, part in enumerate(parts)]
-        manifest = dataset.publish([work.result() for work in works])
+
+        def write(number: int) -> SegmentEntry:
+            return write_segment(dataset.directory, number, types, [parts[number].columns])
+
+        manifest = dataset.publish(in_threads(write, range(count), count))
     return segment_source(manifest, dataset.handle)

@@ -148,7 +148,11 @@ def look(
             wanted |= error.frames
             continue
         finally:
-            action.release()
+            try:
+                action.release()
+            finally:
+                # Once more, which does nothing but where Ctrl-C came as the first call began: others would wait for ever.
+                action.release()
         if chosen.missing:
             make(chosen.missing[0])
         elif busy is not None:

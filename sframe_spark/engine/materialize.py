@@ -55,7 +55,11 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
                 _own(node, chosen)
                 break
         finally:
-            action.release()
+            try:
+                action.release()
+            finally:
+                # Once more, as in `look`.
+                action.release()
         busy.wait()
     with GRAPH_LOCK:
         # What lies beside materialised rows knows their number from then on, though nothing was spliced into its own place.

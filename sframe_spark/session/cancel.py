@@ -7,7 +7,7 @@ import threading
 import uuid
 from collections.abc import Callable
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Generic, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from sframe_spark.errors import CancelledError
 from sframe_spark.session.interrupts import interrupts_deferred
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 Result = TypeVar("Result")
 
-_CANCELLED: ContextVar[threading.Event] = ContextVar("sframe_spark_cancelled")
+# Says whether the work of this thread is to end early.
+_CANCELLED: ContextVar[Callable[[], bool]] = ContextVar("sframe_spark_cancelled")
 
 
 def run_cancellable(action: Callable[[], Result], description: str = "") -> Result:
@@ -47,16 +48,23 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
     return CancellableAction(get_session(), action, description).run()
 
 
+def call_cancellable(is_cancelled: Callable[[], bool], work: Callable[..., Result], *arguments: Any) -> Result:
+    """Call a function in which :func:`raise_if_cancelled` asks whether to go on; for threads that do nothing else."""
+    _CANCELLED.set(is_cancelled)
+    raise_if_cancelled()
+    return work(*arguments)
+
+
 def raise_if_cancelled() -> None:
     """Raise if the user has pressed Ctrl-C since the current action began.
 
     Raises
     ------
     CancelledError
-        To be let through by the action: the caller of :func:`run_cancellable` sees ``KeyboardInterrupt`` instead.
+        To be let through by the action: the caller of :func:`run_cancellable` or :func:`in_threads` sees ``KeyboardInterrupt`` instead.
     """
     cancelled = _CANCELLED.get(None)
-    if cancelled is not None and cancelled.is_set():
+    if cancelled is not None and cancelled():
         raise CancelledError("the query was cancelled")
 
 
@@ -95,7 +103,7 @@ class CancellableAction(Generic[Result]):
 
     def _work(self) -> None:
         """Run the action in the worker thread, with its jobs tagged."""
-        _CANCELLED.set(self._cancelled)
+        _CANCELLED.set(self._cancelled.is_set)
         try:
             self._add_tag()
             self._result = self._action()

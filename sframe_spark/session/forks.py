@@ -7,12 +7,16 @@ cross. Closing one, as Python does for the threads that are not in the new proce
 from __future__ import annotations
 
 import contextlib
+import logging  # noqa: F401 - see the end
 import os
 import sys
 import threading
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import SessionClosedError
+from sframe_spark.session.interrupted_forks import InterruptsAtFork
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -29,6 +33,20 @@ _PROCESS = os.getpid()
 # By which process, kept for ever: what is collected says so to its JVM.
 _INHERITED: list[tuple[int, Any]] = []
 
+_LOCKS: list[Any] = []
+_IN_CHILD: list[Callable[[], object]] = []
+_INTERRUPTS = InterruptsAtFork()
+
+
+class _Held(threading.local):
+    """The locks that a thread has taken because it forks."""
+
+    def __init__(self) -> None:
+        self.locks: list[Any] = []
+
+
+_HELD = _Held()
+
 
 def is_forked_from_spark() -> bool:
     """Say whether the process that this one was forked from used Spark then."""
@@ -43,23 +61,37 @@ def belongs_to_parent(session: SparkSession) -> bool:
 
 def keep_whole_at_fork(lock: Any) -> None:
     """Fork only while no thread is inside a lock, so that what it guards is whole in the new process, and free it there."""
-    held = threading.local()
+    _LOCKS.append(lock)
 
-    def before() -> None:
-        held.by_us = lock.acquire(timeout=SECONDS_FOR_LOCKS)
 
-    def in_parent() -> None:
-        if held.by_us:
-            lock.release()
+def do_in_child(work: Callable[[], object]) -> None:
+    """Let something be done in each forked process, with the locks free that are kept whole, in the order of these calls."""
+    _IN_CHILD.append(work)
 
-    def in_child() -> None:
-        if held.by_us:
-            lock.release()
-        else:
+
+def _before() -> None:
+    _INTERRUPTS.defer()
+    for lock in reversed(_LOCKS):
+        if lock.acquire(timeout=SECONDS_FOR_LOCKS):
+            _HELD.locks.append(lock)
+    leave_parents_connections()
+
+
+def _in_parent() -> None:
+    while _HELD.locks:
+        _HELD.locks.pop().release()
+
+
+def _in_child() -> None:
+    _INTERRUPTS.follow_to_child()
+    for lock in _LOCKS:
+        if lock not in _HELD.locks:
             lock._at_fork_reinit()
-
-    if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=before, after_in_parent=in_parent, after_in_child=in_child)
+    _in_parent()
+    # Each of them, whatever becomes of the others.
+    with contextlib.ExitStack() as stack:
+        for work in reversed(_IN_CHILD):
+            stack.callback(work)
 
 
 def leave_parents_connections() -> None:
@@ -141,7 +173,11 @@ def is_inherited() -> bool:
     return garbage is not None and not any(getattr(thread, "deque", None) is garbage for thread in threading.enumerate())
 
 
+do_in_child(leave_parents_spark)
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(before=leave_parents_connections, after_in_child=leave_parents_spark)
+    # One function for all of ours: Ctrl-C, which would break off any of them for good, is put off by the first step and heard after the last.
+    # Functions registered before are under that, too; so logging, whose own would keep its lock, is imported above.
+    os.register_at_fork(before=_before, after_in_parent=_in_parent, after_in_child=_in_child)
+    os.register_at_fork(after_in_parent=partial(list, _INTERRUPTS), after_in_child=partial(list, _INTERRUPTS))
     if is_inherited():
         leave_parents_spark()

@@ -3,15 +3,55 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from types import FrameType
 from typing import Any
 
 
+class Deferral:
+    """Stands in for the handler of Ctrl-C, and remembers in which processes it came.
+
+    Parameters
+    ----------
+    handler
+        The handler that it stands in for.
+    told
+        Called whenever it comes, in the middle of whatever the main thread does: it must take no lock.
+    """
+
+    def __init__(self, handler: Callable[[int, FrameType | None], Any], told: Callable[[], object] | None = None) -> None:
+        self.handler = handler
+        self._told = told
+        self._came: dict[int, list[signal.Signals]] = {}
+        self._frame: FrameType | None = None
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.came().append(signal.SIGINT)
+        self._frame = frame
+        if self._told is not None:
+            self._told()
+
+    def came(self) -> list[signal.Signals]:
+        """The signals that came; what came before a fork is its parent's, as without us."""
+        return self._came.setdefault(os.getpid(), [])
+
+    def handle(self) -> None:
+        """Let the handler that it stood in for hear of what came."""
+        for number in self.came()[:1]:
+            self.handler(number, self._frame)
+
+
 @contextlib.contextmanager
-def interrupts_deferred() -> Iterator[None]:
+def interrupts_deferred(told: Callable[[], object] | None = None) -> Iterator[None]:
     """Let a Ctrl-C that comes during the block take effect after it; for short conversations with the JVM, which an exception would break off.
+
+    Parameters
+    ----------
+    told
+        Called when one comes, so that the block can end early; it must take no lock.
 
     Examples
     --------
@@ -34,11 +74,10 @@ def interrupts_deferred() -> Iterator[None]:
         # Ignored, left to the system, or installed by something that is not Python.
         yield
         return
-    pressed: list[tuple[int, Any]] = []
-    signal.signal(signal.SIGINT, lambda number, frame: pressed.append((number, frame)))
+    deferral = Deferral(before, told)
+    signal.signal(signal.SIGINT, deferral)
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, before)
-        if pressed:
-            before(*pressed[0])
+        deferral.handle()

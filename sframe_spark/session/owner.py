@@ -16,6 +16,7 @@ import time
 import weakref
 from collections.abc import Callable
 
+from sframe_spark.session.forks import do_in_child
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.processes import ProcessMark, mark_of_this_process
 from sframe_spark.session.trees import remove_tree
@@ -172,5 +173,4 @@ def show_in_use(path: str) -> None:
 
 CLAIMS = Claims()
 atexit.register(CLAIMS.remove)
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=CLAIMS.start_over)
+do_in_child(CLAIMS.start_over)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
-from sframe_spark.session.forks import FORKED, belongs_to_parent, is_forked_from_spark
+from sframe_spark.session.forks import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.settings import UserSettings, apply
 from sframe_spark.session.source_cache import SourceCache
@@ -271,8 +271,7 @@ def default_parallelism(session: SparkSession) -> int:
 
 
 _HOLDER = SessionHolder()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_HOLDER.start_over)
+do_in_child(_HOLDER.start_over)
 
 
 def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 
 import attrs
 import pyarrow as pa
@@ -11,6 +10,8 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.session.build import available_cores
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
@@ -74,9 +75,9 @@ def with_checksums(manifest: Manifest) -> Manifest:
     if not missing or not manifest.has_key:
         return manifest
     segments = list(manifest.segments)
-    with ThreadPoolExecutor(available_cores()) as pool:
-        for place, entry in zip(missing, pool.map(lambda place: _completed(manifest, segments[place]), missing), strict=True):
-            segments[place] = entry
+    completed = in_threads(lambda place: _completed(manifest, manifest.segments[place]), missing, available_cores())
+    for place, entry in zip(missing, completed, strict=True):
+        segments[place] = entry
     return manifest.with_segments(tuple(segments))
 
 
@@ -131,5 +132,6 @@ def checksum_of(location: str) -> str:
     value = 0
     with telling("read", location), open(location, "rb") as source:
         while block := source.read(BLOCK_BYTES):
+            raise_if_cancelled()
             value = zlib.crc32(block, value)
     return f"crc32:{value:08x}"

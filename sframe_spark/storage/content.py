@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +10,8 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.session.build import available_cores
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.checksums import check_bytes
 from sframe_spark.storage.claims import SegmentClaims, check_order, shown
 from sframe_spark.storage.commit import check_file
@@ -45,8 +46,8 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     []
     """
     sizes = sizes_below(manifest.directory)
-    with ThreadPoolExecutor(available_cores()) as pool:
-        found = [error for error in pool.map(lambda entry: _damage(manifest, entry, sizes), manifest.segments) if error is not None]
+    looked_at = in_threads(lambda entry: _damage(manifest, entry, sizes), manifest.segments, available_cores())
+    found = [error for error in looked_at if error is not None]
     if found:
         return found
     try:
@@ -90,6 +91,7 @@ def _decoded(manifest: Manifest, entry: SegmentEntry, location: str, claims: Seg
     position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
     with telling("read", location), pa.OSFile(location) as source:
         for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):
+            raise_if_cancelled()
             for column, column_type in enumerate(manifest.types):
                 stored = batch.column(manifest.file_name(column))
                 if not is_stored_as(stored.type, column_type.physical):

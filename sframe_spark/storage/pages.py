@@ -15,6 +15,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.thrift import INTEGERS, BrokenThrift, signed, skipped
 
 MAGIC = b"PAR1"
@@ -108,6 +109,7 @@ def page_headers(content: FileBytes, metadata: pq.FileMetaData, wanted: Collecti
     for group in range(metadata.num_row_groups):
         chunks = metadata.row_group(group)
         for place, name in places:
+            raise_if_cancelled()
             start, end = _chunk_range(chunks.column(place))
             if not 0 < start <= end <= len(content):
                 raise BrokenPages(f"column {name} is said to be at {start}")

@@ -23,6 +23,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.checksums import sealed
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import bounds_of, column_chunks, leaf_places
@@ -52,7 +53,7 @@ class SegmentWriter:
     Parameters
     ----------
     directory
-        Directory of the dataset; created when it does not exist.
+        Directory of the dataset. It must exist: one that was deleted, as its query was cancelled, is not made again.
     number
         Segment number; rows are ordered by it across the dataset.
     types
@@ -133,6 +134,7 @@ class SegmentWriter:
         key = pa.array(np.arange(start, start + rows, dtype=np.int64))
         table = pa.table([*group[: len(self._types)], key], schema=self._schema)
         try:
+            raise_if_cancelled()
             with telling("write segment", self._location):
                 self._opened(table).write_table(table, row_group_size=rows)
         except BaseException:
@@ -147,7 +149,6 @@ class SegmentWriter:
     def _opened(self, sample: pa.Table) -> pq.ParquetWriter:
         """Return the Parquet writer, created with the first rows because the encodings depend on them."""
         if self._parquet is None:
-            os.makedirs(self._directory, exist_ok=True)
             self._sink = open(self._location, "xb", buffering=WRITE_BYTES)  # noqa: SIM115  # closed by close() and abort()
             sink = pa.PythonFile(self._sink, mode="w")
             self._parquet = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -22,6 +23,7 @@ from sframe_spark.types import FLOAT, INT
 
 def dataset(directory: Path, *segments: list[int]) -> Manifest:
     """A dataset of one int and one float column."""
+    os.makedirs(directory, exist_ok=True)
     entries = []
     for number, values in enumerate(segments):
         writer = SegmentWriter(str(directory), number, (INT, FLOAT))

@@ -33,6 +33,7 @@ WATCHED = tuple(
         "session/interrupts.py",
         "session/leftovers.py",
         "session/owner.py",
+        "session/threads.py",
         "session/trees.py",
         "storage/opened.py",
         "storage/save.py",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,7 @@ def numbered(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
 def saved(directory: Path, rows: Sequence[Sequence[Any]], types: Sequence[ColumnType], cuts: Sequence[int]) -> PlannerNode:
     """Rows as a dataset whose segments end at some rows."""
     edges = sorted({0, *(min(cut, len(rows)) for cut in cuts), len(rows)})
+    os.makedirs(directory, exist_ok=True)
     entries = []
     for number, (start, stop) in enumerate(itertools.pairwise(edges)):
         writer = SegmentWriter(str(directory), number, types)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,6 +23,7 @@ def write_dataset(
     **options: Any,
 ) -> Manifest:
     """Write one segment per item; an item has one list of values per column."""
+    os.makedirs(directory, exist_ok=True)
     entries = []
     for number, columns in zip(numbers or range(len(segments)), segments, strict=True):
         writer = SegmentWriter(str(directory), number, types)

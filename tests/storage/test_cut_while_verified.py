@@ -16,6 +16,7 @@ from sframe_spark.storage.writer import write_segment
 from sframe_spark.types import INT
 
 directory, cut_by = sys.argv[1:]
+os.makedirs(directory)
 rows = pa.array(range(1_000_000)).cast(pa.float64()).cast(pa.int64())
 manifest = publish(directory, [INT], [write_segment(directory, 0, [INT], [[rows]])])
 file = os.path.join(directory, manifest.segments[0].file)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ COLUMNS: dict[str, tuple[ColumnType, list[list[Any]]]] = {
 
 def dataset(directory: Path, column_type: ColumnType, segments: list[list[Any]]) -> Manifest:
     """A dataset with these values in these segments."""
+    os.makedirs(directory, exist_ok=True)
     entries = []
     for number, values in enumerate(segments):
         writer = SegmentWriter(str(directory), number, [column_type])

@@ -1,0 +1,82 @@
+"""Work of several threads at a time, which has ended when the caller goes on, whatever ends it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import TypeVar
+
+from sframe_spark.errors import CancelledError
+from sframe_spark.session.cancel import call_cancellable
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.starting import POLL_SECONDS
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+
+# After Ctrl-C, for what does not end: a disk that does not answer.
+MOST_SECONDS_TO_END = 5.0
+
+
+class _Ending:
+    """Whether the threads were told to end, and when; told by the handler of Ctrl-C, so without a lock."""
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+
+    def begin(self) -> None:
+        if self._since is None:
+            self._since = time.monotonic()
+
+    def has_begun(self) -> bool:
+        return self._since is not None
+
+    def is_late(self) -> bool:
+        return self._since is not None and time.monotonic() > self._since + MOST_SECONDS_TO_END
+
+
+def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: int) -> list[Result]:
+    """Return the results of some work on each item, in order; its first error ends the rest.
+
+    After Ctrl-C, pressed once or many times, ``KeyboardInterrupt`` is raised when all threads have ended: what they write to can be deleted.
+
+    Parameters
+    ----------
+    work
+        Between its steps it calls :func:`raise_if_cancelled`. A thread that does not do so for seconds after Ctrl-C is left to itself.
+    items
+        What is worked on.
+    threads
+        How many at a time.
+
+    Examples
+    --------
+    >>> in_threads(abs, [1, -2, 3], 2)
+    [1, 2, 3]
+    """
+    ending = _Ending()
+    # Not heard until the threads have ended: a second Ctrl-C would break off the wait for them.
+    with interrupts_deferred(ending.begin):
+        pool = ThreadPoolExecutor(threads)
+        works: list[Future[Result]] = []
+        try:
+            works.extend(pool.submit(call_cancellable, ending.has_begun, work, item) for item in items)
+            return [_result(future, ending) for future in works]
+        finally:
+            ending.begin()
+            pool.shutdown(wait=False, cancel_futures=True)
+            _wait([future for future in works if not future.cancelled()], ending)
+            pool.shutdown(wait=not ending.is_late())
+
+
+def _result(future: Future[Result], ending: _Ending) -> Result:
+    _wait([future], ending)
+    if not future.done():
+        raise CancelledError("the work was cancelled")
+    return future.result()
+
+
+def _wait(works: list[Future[Result]], ending: _Ending) -> None:
+    while wait(works, POLL_SECONDS).not_done and not ending.is_late():
+        pass

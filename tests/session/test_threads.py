@@ -1,0 +1,170 @@
+"""Threads that work for a caller have ended when it goes on, however often Ctrl-C is pressed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sframe_spark import SFrame, load_sframe
+from sframe_spark.engine.datasets import write_chunk
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import CancelledError, StorageError
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.session import threads
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.owner import CLAIMS
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage import content
+from sframe_spark.storage.manifest import NO_RECORDED_ORDER
+from sframe_spark.storage.temporary import temporary_store
+from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.types import INT
+
+TIMES = 4
+
+
+def press() -> None:
+    """Ctrl-C, again and again; each is heard before the next comes."""
+    for _ in range(TIMES):
+        os.kill(os.getpid(), signal.SIGINT)
+        time.sleep(0.05)
+
+
+def test_results_in_order_and_the_first_error() -> None:
+    assert in_threads(lambda item: item * 2, range(100), 4) == list(range(0, 200, 2))
+    done = []
+
+    def work(item: int) -> int:
+        if item >= 5:
+            time.sleep(0.01)
+            raise ValueError(f"item {item}")
+        done.append(item)
+        return item
+
+    with pytest.raises(ValueError, match="item 5"):
+        in_threads(work, range(1000), 3)
+    assert done == list(range(5))
+    assert not in_threads(work, [], 3)
+
+
+def test_all_have_ended_and_those_in_line_are_not_begun() -> None:
+    begun, ended = [], []
+
+    def work(item: int) -> None:
+        begun.append(item)
+        press() if item == 0 else time.sleep(0.1)
+        ended.append(item)
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, range(50), 2)
+    assert sorted(begun) == sorted(ended)
+    assert len(begun) < 50
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_work_that_asks_ends_early() -> None:
+    told = []
+    both = threading.Barrier(2)
+
+    def work(item: int) -> None:
+        both.wait(10)
+        if item == 0:
+            press()
+        try:
+            while True:
+                raise_if_cancelled()
+                time.sleep(0.01)
+        except CancelledError:
+            told.append(item)
+            raise
+
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, range(2), 2)
+    assert sorted(told) == [0, 1]
+
+
+def test_what_does_not_end_is_left_to_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "MOST_SECONDS_TO_END", 0.3)
+    stuck = threading.Event()
+
+    def work(item: int) -> None:
+        press()
+        stuck.wait(60)
+
+    began = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        in_threads(work, range(3), 1)
+    assert time.monotonic() - began < 20
+    stuck.set()
+
+
+def test_other_threads_are_not_interrupted() -> None:
+    found: list[Any] = []
+    thread = threading.Thread(target=lambda: found.append(in_threads(abs, [-1, 2], 2)))
+    thread.start()
+    thread.join()
+    assert found == [[1, 2]]
+
+
+def pressing_once(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> list[str]:
+    """Let Ctrl-C be pressed, in another thread than the main one, just before something is done for the first time."""
+    before, calls = getattr(owner, name), []
+
+    def pressed(*arguments: Any, **options: Any) -> Any:
+        calls.append(name)
+        if len(calls) == 1:
+            assert threading.current_thread() is not threading.main_thread()
+            press()
+        return before(*arguments, **options)
+
+    monkeypatch.setattr(owner, name, pressed)
+    return calls
+
+
+@pytest.mark.parametrize("step", ["__init__", "_opened", "close"])
+def test_nothing_stays_beside_a_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    SFrame({"a": [1, 2, 3]}).save(tmp_path / "frame")
+    with monkeypatch.context() as patch:
+        assert not (calls := pressing_once(patch, SegmentWriter, step))
+        with pytest.raises(KeyboardInterrupt):
+            SFrame({"a": range(1000)}).save(tmp_path / "frame")
+        assert calls
+        time.sleep(0.3)
+    assert os.listdir(tmp_path) == ["frame"]
+    assert list(load_sframe(tmp_path / "frame")["a"]) == [1, 2, 3]
+    assert not [path for path in CLAIMS._paths if path.startswith(str(tmp_path))]
+
+
+def test_nothing_stays_of_temporary_data(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = set(os.listdir(temporary_store().directory))
+    with monkeypatch.context() as patch:
+        calls = pressing_once(patch, SegmentWriter, "_opened")
+        with pytest.raises(KeyboardInterrupt):
+            write_chunk(Chunk((pa.array(range(1000)),), 1000), (INT,), MaterializeOptions(), NO_RECORDED_ORDER)
+        assert calls
+        time.sleep(0.3)
+    assert set(os.listdir(temporary_store().directory)) <= before
+
+
+def test_verifying_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    SFrame({"a": range(1000)}).save(tmp_path / "frame")
+    calls = pressing_once(monkeypatch, content, "check_bytes")
+    running = threading.active_count()
+    with pytest.raises(KeyboardInterrupt):
+        load_sframe(tmp_path / "frame", verify=True)
+    assert calls
+    assert threading.active_count() <= running
+
+
+def test_a_directory_that_was_given_up_is_not_made_again(tmp_path: Path) -> None:
+    with pytest.raises(StorageError, match="there is no directory"), SegmentWriter(str(tmp_path / "gone"), 0, [INT]) as writer:
+        writer.write([pa.array([1])])
+        writer.close()
+    assert os.listdir(tmp_path) == []
