@@ -35,10 +35,12 @@ def same_key(first: Any, second: Any) -> bool:
 
 
 def nested_loops(left: list[Row], right: list[Row], how: str) -> list[Row]:
-    """Rows of ``(key, value)`` joined: key, left value, right value."""
+    """Rows of ``(key, value)`` joined: key, left value, right value; of equal keys the left one is shown, as both zeros are equal."""
+    found: list[Row] = []
     if how == "right":
-        return [(key, value, own) for key, own, value in nested_loops(right, left, "left")]
-    found = []
+        for key, value in right:
+            found += [(again, other, value) for again, other in left if same_key(key, again)] or [(key, None, value)]
+        return found
     for key, value in left:
         matches = [(key, value, other) for again, other in right if same_key(key, again)]
         found += matches or ([(key, value, None)] if how != "inner" else [])
