@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from itertools import chain
 from typing import Any
 
+from sframe_spark.engine.materialize import count_rows
 from sframe_spark.errors import TooLargeError
-from sframe_spark.planner.graph import sizes_of
+from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session.memory import available_memory
@@ -29,6 +30,8 @@ ADVICE = "go through the rows (for row in ...), take some of them (head, a slice
 def require_room(node: PlannerNode, as_objects: bool = False) -> None:
     """Refuse to bring rows together that need more memory than there is; what is not known before they are computed does not count.
 
+    Rows of a join that may be many are counted for it: they would be made first, and refused then.
+
     Parameters
     ----------
     node
@@ -41,12 +44,24 @@ def require_room(node: PlannerNode, as_objects: bool = False) -> None:
     TooLargeError
         If the rows certainly do not fit.
     """
-    rows = node.length.rows
+    rows = node.length.rows if node.length.rows is not None else rows_of_join(node, as_objects)
     if rows is None or rows <= FEW_ROWS:
         return
+    require_bytes(needed_bytes(node, rows, as_objects), rows, node.facts.width, "as Python objects" if as_objects else "in one piece")
+
+
+def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
+    """What so many rows of a node need in one piece, about."""
     size = row_bytes(sizes_of(node)[id(node)], 0)
-    needed = int(rows * (size + OBJECT_BYTES * node.facts.width * as_objects))
-    require_bytes(needed, rows, node.facts.width, "as Python objects" if as_objects else "in one piece")
+    return int(rows * (size + OBJECT_BYTES * node.facts.width * as_objects))
+
+
+def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
+    """The number of rows of a join that may have too many; None where they may not, and where they must be made to be counted."""
+    most = node.length.at_most
+    if most is None or most <= FEW_ROWS or not any(below.operator_type == "join" for below in postorder([node])):
+        return None
+    return count_rows(node) if needed_bytes(node, most, as_objects) > LITTLE else None
 
 
 def require_bytes(needed: int, rows: int, width: int, what: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from sframe_spark.config import config
 from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.known_order import origin_of_order
@@ -201,11 +202,7 @@ def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str
 def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
     """The first condition of a search that a join does not meet."""
     left, right = node.inputs
-    a, b = operator.left_keys[0], operator.right_keys[0]
-    if operator.how not in ("inner", "left"):
-        return (
-            f"a search finds the matches of the left rows only, and {'all right rows' if operator.how == 'right' else 'rows of both sides'} are kept"
-        )
+    a, b, side = operator.left_keys[0], operator.right_keys[0], "right"
     if len(operator.left_keys) > 1:
         return "a search takes one key"
     if left.schema[a] not in (INT, DATETIME):
@@ -214,9 +211,14 @@ def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> s
         return "an input is the result of a Spark query"
     if not (properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)):
         return "keys may be missing on both sides, and missing keys match each other"
+    if operator.how == "outer":
+        return f"rows of both sides are kept, and one of them may have more than {config.small_rows} rows or long ones"
+    if operator.how == "right":
+        left, right, a, b, side = right, left, b, a, "left"
     if not is_in_order(right, [(b, True)]):
-        return f"of the right side, {not_known(right, [(b, True)], names)}"
-    return f"the right side may have more than {MOST_ROWS_TO_ROAM} rows, and of the left side, {not_known(left, [(a, True)], names)}"
+        return f"of the {side} side, {not_known(right, [(b, True)], names)}"
+    other = "left" if side == "right" else "right"
+    return f"the {side} side may have more than {MOST_ROWS_TO_ROAM} rows, and of the {other} side, {not_known(left, [(a, True)], names)}"
 
 
 def in_order(node: PlannerNode, slot: int, by: Order, names: ColumnNames) -> str:

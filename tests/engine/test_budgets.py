@@ -23,6 +23,7 @@ from sframe_spark.planner.graph import sizes_of
 from sframe_spark.session import is_started
 
 ROWS, LONG = 2_000, 1_000
+JOINS = ["inner", "left", "right", "outer"]
 
 
 @pytest.fixture(params=["memory", "saved", "saved with a dictionary"])
@@ -166,19 +167,31 @@ def test_batches_grow_slowly_where_nothing_is_known() -> None:
     assert found == [4_096, 16_384, 65_536, 125_000]
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
-def test_rows_of_a_join_are_counted_before_they_are_made(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def pairs_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Filled with the number of pairs of each piece that a join makes."""
     from sframe_spark.operators.sorted_join import SortedJoin
 
     made: list[int] = []
     pairs = SortedJoin._pairs
     monkeypatch.setattr(SortedJoin, "_pairs", lambda *arguments: made.append(arguments[-1] - arguments[-2]) or pairs(*arguments))
-    started = is_started()
+    return made
+
+
+def pair(how: str, outer: int, inner: int) -> dict[str, int]:
+    """The row of a pair in a join of one key, given its places in the side whose rows come in order and in the other one."""
+    v, w = (inner, outer) if how == "right" else (outer, inner)
+    return {"k": 1, "v": v, "w": w}
+
+
+@pytest.mark.parametrize("how", JOINS)
+def test_rows_of_a_join_are_counted_before_they_are_made(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, started = pairs_made(monkeypatch), is_started()
     many = SFrame({"k": [1] * 10_000, "v": list(range(10_000))})
     joined = many.join(SFrame({"k": [1] * 10_000, "w": list(range(10_000))}), on="k", how=how)
     assert len(joined) == 10**8
     assert made == []
-    assert joined[9_999] == {"k": 1, "v": 0, "w": 9_999}
+    assert joined[9_999] == pair(how, 0, 9_999)
+    assert list(joined.head(2)) == [pair(how, 0, 0), pair(how, 0, 1)]
     assert sum(made) < 200_000
     # One match each: the product of the lengths says nothing.
     single = SFrame({"k": list(range(2_000)), "v": [1] * 2_000}).join(SFrame({"k": list(range(2_000)), "w": [2] * 2_000}), on="k", how=how)
@@ -187,25 +200,20 @@ def test_rows_of_a_join_are_counted_before_they_are_made(how: str, monkeypatch: 
     assert is_started() == started
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("how", JOINS)
 def test_rows_in_the_middle_of_a_join_make_no_others(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators.sorted_join import SortedJoin
-
-    made: list[int] = []
-    pairs = SortedJoin._pairs
-    monkeypatch.setattr(SortedJoin, "_pairs", lambda *arguments: made.append(arguments[-1] - arguments[-2]) or pairs(*arguments))
-    started, rows = is_started(), 30_000
+    made, started, rows = pairs_made(monkeypatch), is_started(), 30_000
     many = SFrame({"k": [1] * rows, "v": list(range(rows))})
     joined = many.join(SFrame({"k": [1] * rows, "w": list(range(rows))}), on="k", how=how)
-    assert joined[rows * 20_000 + 7] == {"k": 1, "v": 20_000, "w": 7}
+    assert joined[rows * 20_000 + 7] == pair(how, 20_000, 7)
     assert joined[-1] == {"k": 1, "v": rows - 1, "w": rows - 1}
-    assert list(joined[rows * rows - 2 :]) == [{"k": 1, "v": rows - 1, "w": rows - 2}, {"k": 1, "v": rows - 1, "w": rows - 1}]
-    assert list((joined["w"] + 1)[50_000:50_100:40]) == [20_001, 20_041, 20_081]
+    assert list(joined[rows * rows - 2 :]) == [pair(how, rows - 1, rows - 2), pair(how, rows - 1, rows - 1)]
+    assert list((joined["v" if how == "right" else "w"] + 1)[50_000:50_100:40]) == [20_001, 20_041, 20_081]
     assert sum(made) == 1 + 1 + 2 + 100
     assert is_started() == started
 
 
-@pytest.mark.parametrize("how", ["inner", "left"])
+@pytest.mark.parametrize("how", JOINS)
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     from sframe_spark.engine import shortcuts
 
@@ -221,7 +229,36 @@ def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pyt
                 joined = left.join(right, on="k", how=how)
                 assert list(joined[start:stop]) == everything[start:stop]
                 assert list(joined[start:stop:3]) == everything[start:stop:3]
-                assert list((joined["v"] * 2)[start:]) == [2 * row["v"] for row in everything[start:]]
+                assert list((joined["v"] * 2)[start:]) == [None if row["v"] is None else 2 * row["v"] for row in everything[start:]]
+
+
+@pytest.mark.parametrize("how", JOINS)
+@pytest.mark.parametrize("door", ["to_arrow", "to_pandas", "to_numpy", "column"])
+def test_a_join_that_does_not_fit_is_refused_before_it_is_made(how: str, door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    made, started, rows = pairs_made(monkeypatch), is_started(), 100_000
+    left, right = (SFrame({"k": [1] * rows, name: list(range(rows))}) for name in "vw")
+    joined = left.join(right, on="k", how=how)
+    collect = joined["w"].to_numpy if door == "column" else getattr(joined, door)
+    with pytest.raises(tc.errors.TooLargeError, match=r"^10000000000 rows of . column.*need about .*head, a slice"):
+        collect()
+    assert made == []
+    assert is_started() == started
+
+
+@pytest.mark.parametrize("how", JOINS)
+def test_rows_without_a_match_are_counted_too(how: str) -> None:
+    left = SFrame({"k": [1] * 5_000 + [2, 3], "v": list(range(5_002))})
+    right = SFrame({"k": [4, *[1] * 5_000, None], "w": list(range(5_002))})
+    joined = left.join(right, on="k", how=how)
+    assert len(joined) == 5_000**2 + {"inner": 0, "left": 2, "right": 2, "outer": 4}[how]
+    ends = {
+        "inner": [(1, 4_999, 5_000)],
+        "left": [(2, 5_000, None), (3, 5_001, None)],
+        "right": [(1, 4_999, 5_000), (None, None, 5_001)],
+        "outer": [(3, 5_001, None), (4, None, 0), (None, None, 5_001)],
+    }
+    found = list(joined[len(joined) - len(ends[how]) :])
+    assert [(row["k"], row["v"], row["w"]) for row in found] == ends[how]
 
 
 def test_the_size_of_a_chunk_is_that_of_its_rows() -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import sframe_spark as tc
-from sframe_spark import SFrame
+from sframe_spark import SArray, SFrame
 from sframe_spark import aggregate as agg
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.writer import SegmentWriter
@@ -82,6 +82,16 @@ CASES: list[tuple[str, Callable[[SFrame], SFrame | tc.SArray], list[str]]] = [
         lambda a: a.join(other(), on="t", how="outer"),
         ["outer join on t = t: an exchange of both sides", "rows of both sides are kept"],
     ),
+    (
+        "right join",
+        lambda a: a.join(other(), on="t", how="right"),
+        ["the right join on t is a left join whose right side is the left one here", "its right side is in order of t: recorded when"],
+    ),
+    (
+        "right join of a side in no order",
+        lambda a: SFrame({"t": SArray.from_sequence(300_000) % 7}).join(other(), on="t", how="right"),
+        ["right join on t = t: an exchange of both sides", "of the left side, nothing known rules out t = 1 before t = 0"],
+    ),
     ("two keys", lambda a: a.join(a, on=["t", "k"]), ["an exchange of both sides", "a search takes one key"]),
     ("text keys", lambda a: SFrame({"s": ["a"], "x": [1]}).join(SFrame({"s": ["b"]}), on="s"), ["whole numbers or date-times as keys, not str"]),
     (
@@ -150,6 +160,13 @@ def test_few_rows_are_sorted_in_memory(place: str) -> None:
     with tc.config.using(small_rows=ROWS):
         text = why(tc.load_sframe(place).groupby("k", {"s": agg.SUM("v")}))
     assert "left out the exchange of group_by on k: there are at most 400 rows, which are sorted in memory" in text
+
+
+def test_an_outer_join_of_few_rows_is_a_left_join(place: str) -> None:
+    with tc.config.using(small_rows=ROWS):
+        text = why(tc.load_sframe(place).join(other(), on="t", how="outer"))
+    assert "the outer join on t is a left join of the left rows and, after them, of the right rows without a match" in text
+    assert "an exchange" not in text
 
 
 def test_a_column_that_is_not_shown_has_the_name_it_was_given() -> None:

@@ -14,6 +14,7 @@ from sframe_spark.operators.laws import (
     few_rows,
     filters,
     fusion,
+    joins,
     narrowing,
     promises,
     pruning,
@@ -57,6 +58,7 @@ MODULES = (
     backwards,
     certain,
     few_rows,
+    joins,
 )
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from sframe_spark.config import config
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
-from sframe_spark.operators.laws.streaming import can_be_searched, in_runs, one_value_per_group
+from sframe_spark.operators.laws.streaming import SEARCHED, can_be_searched, in_runs, one_value_per_group
 from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sort import SORTABLE, Sort, sort_rows
+from sframe_spark.operators.sort import Sort, sort_rows
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import MOST_TIES, SuffixSort
@@ -49,14 +49,10 @@ def join_with_few(node: PlannerNode) -> PlannerNode | None:
     """Few rows are sorted, so that matches can be searched in them; a stable sort leaves the matches of a row in their order."""
     operator = node.operator
     assert isinstance(operator, Join)
-    if len(operator.left_keys) != 1 or not are_few(node.inputs[1], MOST_TIES):
-        return None
     left, right = node.inputs
-    if right.schema[operator.right_keys[0]].kind not in SORTABLE:
+    if operator.how not in SEARCHED or not are_few(right, MOST_TIES) or not can_be_searched(operator, left, right):
         return None
     ordered = sort_rows(right, [(operator.right_keys[0], True)])
-    if not can_be_searched(operator, left, ordered):
-        return None
     return SortedJoin(operator.left_keys[0], operator.right_keys[0], operator.how).make_planner_node(left, ordered)
 
 

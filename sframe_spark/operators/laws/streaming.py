@@ -21,6 +21,8 @@ from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 # A sorted input of so many rows stays in memory however the keys of the other jump about in it.
 MOST_ROWS_TO_ROAM = 1_000_000
+# A search finds the matches of left rows; of right rows without one it knows nothing.
+SEARCHED = ("inner", "left")
 # Types whose values are distinct exactly where neighbours of them differ.
 COMPARED_ALIKE = (INT, FLOAT, STR, DATETIME)
 
@@ -70,22 +72,24 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
     """Matches are searched in the second input, which is read where the keys of the first lie: all of it only if it is not large."""
     operator = node.operator
     assert isinstance(operator, Join)
-    left, right = node.inputs
-    if len(operator.left_keys) != 1 or not runs_as_kernels(right) or not can_be_searched(operator, left, right):
+    if operator.how not in SEARCHED or not is_in_search_order(operator, *node.inputs):
         return None
+    return SortedJoin(operator.left_keys[0], operator.right_keys[0], operator.how).make_planner_node(*node.inputs)
+
+
+def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
+    """True when matches can be searched in the second input as it is."""
     a, b = operator.left_keys[0], operator.right_keys[0]
-    if not is_in_order(right, [(b, True)]):
-        return None
+    if not runs_as_kernels(right) or not can_be_searched(operator, left, right) or not is_in_order(right, [(b, True)]):
+        return False
     bound = right.length.at_most
-    if (bound is None or bound > MOST_ROWS_TO_ROAM) and not is_in_order(left, [(a, True)]):
-        return None
-    return SortedJoin(a, b, operator.how).make_planner_node(left, right)
+    return (bound is not None and bound <= MOST_ROWS_TO_ROAM) or is_in_order(left, [(a, True)])
 
 
 def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
-    """True when a join of one key is a search: whole numbers or times, not missing on both sides, of left rows computed without a query."""
+    """True when matches are found by a search: one key, whole numbers or times, not missing on both sides, of left rows computed without a query."""
     a, b = operator.left_keys[0], operator.right_keys[0]
-    if operator.how not in ("inner", "left") or left.schema[a] not in (INT, DATETIME) or not runs_as_kernels(left):
+    if len(operator.left_keys) != 1 or left.schema[a] not in (INT, DATETIME) or not runs_as_kernels(left):
         return False
     # Missing keys would match each other.
     return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
