@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError, UnsupportedOperationError
-from sframe_spark.operators.bound_function import bound_now
+from sframe_spark.operators.bound_function import FunctionAsNow
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.planner.node import PlannerNode
 
@@ -71,8 +71,8 @@ def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:
     return MaskLengthError(f"the mask has {mask} rows, the {what} has {rows}: a mask needs one value per row")
 
 
-def function_as_now(fn: Any, what: str) -> Callable[..., Any]:
-    """The function that a user gave, with its names bound to what they name now.
+def function_as_now(fn: Any, what: str, form: Callable[[Callable[..., Any]], Callable[..., Any]] | None = None) -> FunctionAsNow:
+    """The function that a user gave, with its names bound to what they name now; ``form`` makes of it what is called.
 
     Raises
     ------
@@ -81,7 +81,7 @@ def function_as_now(fn: Any, what: str) -> Callable[..., Any]:
     """
     if not callable(fn):
         raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
-    return bound_now(fn)
+    return FunctionAsNow(fn, form)
 
 
 def whole(value: Any, what: str) -> int:

@@ -267,7 +267,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
         """Rows for which a Python function returns something true."""
-        mask = apply_lambda(self._node, Truth(function_as_now(fn, "filter")), INT, skip_missing=skip_na)
+        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=skip_na)
         return SArray(_node=filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:

@@ -1,23 +1,25 @@
-"""A user's function and those that it uses, as far as they go with it, and the names that any of them assigns."""
+"""A user's function and those that it uses, as far as they go with it, and what the names that they read mean at one time."""
 
 from __future__ import annotations
 
 import functools
-import sys
+import itertools
 import types
 from collections.abc import Iterator
 from typing import Any
 
-from sframe_spark.operators.names_in_code import CACHED, cells_of, found_by_name, functions_of, is_full, names_in
+from sframe_spark.operators.names_in_code import CACHED, cells_of, found_by_name, functions_of, is_built_in, is_class, is_full, names_in
 
-# Larger collections are data rather than tables of functions, and so is what lies beyond so many things.
-LARGEST_COLLECTION = 1_000
+# So many things are looked at; what lies beyond is data rather than tables of functions.
 MOST_LOOKED_AT = 20_000
 COLLECTIONS = (list, tuple, set, frozenset, dict)
+# What holds no function.
+_PLAIN = frozenset({int, float, str, bytes, bool, complex, type(None), types.ModuleType, types.BuiltinFunctionType})
+_ABSENT = object()
 
 
 class Family:
-    """Functions that a function reaches: by names, in its defaults, in methods, partial functions and small collections.
+    """Functions that a function reaches: by names, in its defaults, in methods, partial functions, small collections and attributes of objects.
 
     A function that its module has under its name belongs to that module instead: it is called as the module is then.
 
@@ -32,54 +34,94 @@ class Family:
         # By number of the globals and name, and by number of the cell.
         self.assigned: set[tuple[int, str]] = set()
         self.assigned_cells: set[int] = set()
-        # Globals of which names are deleted: they are used as they are then.
-        self.live: set[int] = set()
+        self._attributes: set[str] = set()
+        self._may_assign_any = False
         # What was met is kept, so that no other object gets its number.
         self._met: dict[int, Any] = {}
-        self._look_around([] if found_by_name(given) else [given, called(given), *getattr(given, "__dict__", {}).values()])
+        self._look_around([*attributes_of(given).values(), called(given), given])
+        # Globals and names that members read and none assigns, with what they mean; by number, cells with what they hold.
+        self.names = list(self._read_names())
+        self.cells = dict(self._read_cells())
 
     def _look_around(self, waiting: list[Any]) -> None:
-        while waiting:
+        while waiting and len(self._met) < MOST_LOOKED_AT:
             value = waiting.pop()
-            if id(value) in self._met:
+            if type(value) in _PLAIN or id(value) in self._met:
                 continue
             self._met[id(value)] = value
-            if isinstance(value, types.ModuleType) or found_by_name(value):
-                continue
             if type(value) is types.FunctionType:
-                self.members.append(value)
                 self._note(value)
-                waiting += meanings(value)
-            elif isinstance(value, type):
-                for function in functions_of(value):
+                if not found_by_name(value):
+                    self.members.append(value)
+                    waiting += meanings(value)
+                elif any(other.__globals__ is value.__globals__ for other in self.members):
+                    # It may assign what a member reads.
+                    waiting += meanings(value)
+            elif is_class(value):
+                for function in () if found_by_name(value) else functions_of(value):
                     self._note(function)
                     waiting += meanings(function)
             else:
-                waiting.append(type(value))
-                waiting += parts(value) if len(self._met) < MOST_LOOKED_AT else ()
+                waiting += itertools.islice(parts(value), MOST_LOOKED_AT)
 
     def _note(self, function: types.FunctionType) -> None:
-        """Write down what a function assigns, and what functions of the same module may assign when they are called."""
-        self._note_assigned(function)
-        meanings = function.__globals__
-        module = sys.modules.get(str(meanings.get("__name__")))
-        if id(meanings) not in self._met and module is not None and module.__dict__ is meanings and module.__name__ != "__main__":
-            self._met[id(meanings)] = meanings
-            for other in functions_of(module):
-                if other.__globals__ is meanings:
-                    self._note_assigned(other)
-
-    def _note_assigned(self, function: types.FunctionType) -> None:
         names, key = names_in(function.__code__), id(function.__globals__)
         self.assigned.update((key, name) for name in names.assigned)
         self.assigned_cells.update(id(cell) for name, cell in cells_of(function).items() if name in names.assigned_around)
-        if names.deleted:
-            self.live.add(key)
+        self._attributes |= names.assigned_of_objects
+        self._may_assign_any |= names.may_assign_any
+
+    def _read_names(self) -> Iterator[tuple[dict[str, Any], str, Any]]:
+        """Not names that mean nothing yet."""
+        seen = set()
+        for function in self.members:
+            module = function.__globals__
+            for name in names_in(function.__code__).used:
+                key = id(module), name
+                if key not in seen and key not in self.assigned and (name in module or is_built_in(name)):
+                    seen.add(key)
+                    yield module, name, module.get(name, _ABSENT)
+
+    def _read_cells(self) -> Iterator[tuple[int, tuple[types.CellType, Any]]]:
+        for function in self.members:
+            for cell in cells_of(function).values():
+                if id(cell) not in self.assigned_cells and is_full(cell):
+                    yield id(cell), (cell, cell.cell_contents)
+
+    def is_as_it_was(self) -> bool:
+        """Say whether all names mean what they meant."""
+        if any(module.get(name, _ABSENT) is not value for module, name, value in self.names):
+            return False
+        return all(is_full(cell) and cell.cell_contents is value for cell, value in self.cells.values())
+
+    def take_for_its_own(self) -> None:
+        """Of names that were assigned while a function of the family was called, take those for its own that it may have assigned."""
+        if not self._may_assign_any and not self._attributes:
+            return
+        for item in list(self.names):
+            module, name, value = item
+            if (self._may_assign_any or name in self._attributes) and module.get(name, _ABSENT) is not value:
+                self.assigned.add((id(module), name))
+                self.names = [other for other in self.names if other is not item]
+
+
+def was_absent(meaning: Any) -> bool:
+    """Say whether a name had no meaning in its module: it was a built-in one."""
+    return meaning is _ABSENT
 
 
 def called(given: Any) -> Any:
     """What is called when something is called that is no function."""
     return getattr(type(given), "__call__", None)  # noqa: B004  # the function itself, not whether there is one
+
+
+def attributes_of(value: Any) -> dict[str, Any]:
+    """The attributes that an object keeps, without asking it."""
+    try:
+        found = object.__getattribute__(value, "__dict__")
+    except Exception:
+        return {}
+    return found if type(found) is dict else {}
 
 
 def meanings(function: types.FunctionType) -> Iterator[Any]:
@@ -94,12 +136,20 @@ def meanings(function: types.FunctionType) -> Iterator[Any]:
 
 def parts(value: Any) -> Iterator[Any]:
     """What may hold functions in something that is none itself."""
-    if isinstance(value, (types.MethodType, staticmethod)):
+    kind = type(value)
+    if kind in (types.MethodType, staticmethod):
         yield value.__func__
-    elif isinstance(value, functools.partial):
-        yield from (value.func, *value.args, *value.keywords.values())
-    elif isinstance(value, CACHED):
+        yield getattr(value, "__self__", None)
+    elif kind is CACHED:
         yield value.__wrapped__
-    elif type(value) in COLLECTIONS and len(value) <= LARGEST_COLLECTION:
-        items = [*value, *value.values()] if isinstance(value, dict) else list(value)
-        yield from (item for item in items if callable(item) or type(item) in COLLECTIONS)
+    elif issubclass(kind, functools.partial):
+        yield from (value.func, *value.args, *value.keywords.values())
+    elif issubclass(kind, dict):
+        yield from (item for item in [*dict.keys(value), *dict.values(value)] if type(item) not in _PLAIN)
+    elif issubclass(kind, (list, tuple, set, frozenset)):
+        base = next(base for base in COLLECTIONS if issubclass(kind, base))
+        yield from (item for item in list(base.__iter__(value)) if type(item) not in _PLAIN)
+    else:
+        yield kind
+        # Objects of other people's classes are data.
+        yield from () if found_by_name(kind) else list(attributes_of(value).values())

@@ -14,8 +14,11 @@ import attrs
 
 # The type of functions whose results are remembered, which stand under the names of the functions in them.
 CACHED = type(functools.lru_cache(lambda: None))
-# Calls that find names in ways that the code does not show.
-_FINDING = frozenset({"globals", "eval", "exec"})
+# Calls by which names are assigned in ways that the code does not show.
+_ASSIGNING = frozenset({"globals", "vars", "exec", "eval", "setattr", "delattr"})
+_READING = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_ASSIGNING_GLOBALS = ("STORE_GLOBAL", "DELETE_GLOBAL")
+_ASSIGNING_CELLS = ("STORE_DEREF", "DELETE_DEREF")
 
 
 @attrs.frozen
@@ -27,22 +30,22 @@ class NamesInCode:
     used
         Names of the module, or built in, that it reads.
     assigned
-        Names of the module that it assigns.
-    deleted
-        Names of the module that it deletes.
+        Names of the module that it assigns or deletes.
     assigned_around
         Names of the functions around it that it assigns or deletes.
+    assigned_of_objects
+        Attributes that it assigns: a module's are its names.
     """
 
     used: frozenset[str]
     assigned: frozenset[str]
-    deleted: frozenset[str]
     assigned_around: frozenset[str]
+    assigned_of_objects: frozenset[str]
 
     @property
-    def finds_any(self) -> bool:
-        """Whether it may read any name."""
-        return not _FINDING.isdisjoint(self.used)
+    def may_assign_any(self) -> bool:
+        """Whether it may assign names that it does not spell."""
+        return not _ASSIGNING.isdisjoint(self.used)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -58,28 +61,28 @@ def names_in(code: types.CodeType) -> NamesInCode:
     >>> sorted(names.used), sorted(names.assigned)
     (['count', 'len'], ['count'])
     """
-    found: dict[str, set[str]] = {operation: set() for operation in _OPERATIONS}
-    for part in _codes_in(code):
+    used, assigned, around, attributes = set[str](), set[str](), set[str](), set[str]()
+    for part, free in _codes_in(code):
         for step in dis.get_instructions(part):
-            if step.opname in found:
-                found[step.opname].add(step.argval)
-    return NamesInCode(
-        frozenset(found["LOAD_GLOBAL"] | found["LOAD_NAME"]),
-        frozenset(found["STORE_GLOBAL"]),
-        frozenset(found["DELETE_GLOBAL"]),
-        frozenset((found["STORE_DEREF"] | found["DELETE_DEREF"]) & set(code.co_freevars)),
-    )
+            if step.opname in _READING:
+                used.add(step.argval)
+            elif step.opname in _ASSIGNING_GLOBALS:
+                assigned.add(step.argval)
+            elif step.opname in _ASSIGNING_CELLS and step.argval in free:
+                around.add(step.argval)
+            elif step.opname == "STORE_ATTR":
+                attributes.add(step.argval)
+    return NamesInCode(frozenset(used), frozenset(assigned), frozenset(around), frozenset(attributes))
 
 
-_OPERATIONS = ("LOAD_GLOBAL", "LOAD_NAME", "STORE_GLOBAL", "DELETE_GLOBAL", "STORE_DEREF", "DELETE_DEREF")
-
-
-def _codes_in(code: types.CodeType) -> Iterator[types.CodeType]:
-    waiting = [code]
+def _codes_in(code: types.CodeType) -> Iterator[tuple[types.CodeType, set[str]]]:
+    """The code of a function and of those in it, each with its names that are of functions around the first."""
+    waiting = [(code, set(code.co_freevars))]
     while waiting:
-        part = waiting.pop()
-        yield part
-        waiting += [constant for constant in part.co_consts if isinstance(constant, types.CodeType)]
+        part, free = waiting.pop()
+        yield part, free
+        inner = [constant for constant in part.co_consts if isinstance(constant, types.CodeType)]
+        waiting += [(each, free & set(each.co_freevars) - set(part.co_cellvars)) for each in inner]
 
 
 def found_by_name(value: Any) -> bool:
@@ -90,15 +93,22 @@ def found_by_name(value: Any) -> bool:
     >>> found_by_name(dis.Bytecode.from_traceback.__func__), found_by_name(lambda: 1)
     (True, False)
     """
-    if not isinstance(value, (types.FunctionType, type, CACHED)):
+    if type(value) not in (types.FunctionType, CACHED) and not is_class(value):
         return False
-    module, name = getattr(value, "__module__", None), getattr(value, "__qualname__", None)
-    found = sys.modules.get(module) if isinstance(module, str) and module != "__main__" else None
-    if found is None or not isinstance(name, str):
+    try:
+        module, name = value.__module__, value.__qualname__
+        found = sys.modules.get(module) if type(module) is str and module != "__main__" else None
+        for part in name.split(".") if found is not None else ():
+            found = getattr(found, part, None)
+        return found is value or (found is not None and getattr(found, "__func__", None) is value)
+    except Exception:
+        # A module that loads its parts when they are asked for, a class that answers in its own way.
         return False
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    return getattr(found, "__func__", found) is value
+
+
+def is_class(value: Any) -> bool:
+    """Say whether something is a class, whatever it says of itself."""
+    return issubclass(type(value), type)
 
 
 def is_full(cell: types.CellType) -> bool:
@@ -115,25 +125,23 @@ def cells_of(function: types.FunctionType) -> dict[str, types.CellType]:
     return dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
 
 
-def functions_of(owner: type | types.ModuleType) -> Iterator[types.FunctionType]:
-    """Functions that a class or a module has, and those of the classes in it."""
-    module = owner.__name__ if isinstance(owner, types.ModuleType) else owner.__module__
-    waiting, seen = [owner], {id(owner)}
-    while waiting:
-        for value in list(vars(waiting.pop()).values()):
-            yield from (part for part in _parts_of(value) if isinstance(part, types.FunctionType))
-            if isinstance(value, type) and value.__module__ == module and id(value) not in seen:
-                seen.add(id(value))
-                waiting.append(value)
+def functions_of(owner: type) -> Iterator[types.FunctionType]:
+    """Functions that a class has, those of the classes above it included, but for what others find by name."""
+    for kind in type.__dict__["__mro__"].__get__(owner):
+        if kind is owner or not found_by_name(kind):
+            for value in list(type.__dict__["__dict__"].__get__(kind).values()):
+                yield from (part for part in _parts_of(value) if type(part) is types.FunctionType)
 
 
 def _parts_of(value: Any) -> tuple[Any, ...]:
     """The functions of which a method or a property is made."""
-    if isinstance(value, (staticmethod, classmethod)):
+    if type(value) in (staticmethod, classmethod):
         return (value.__func__,)
-    if isinstance(value, property):
+    if type(value) is property:
         return (value.fget, value.fset, value.fdel)
-    return (value.func,) if isinstance(value, functools.cached_property) else (value,)
+    if type(value) is CACHED:
+        return (value.__wrapped__,)
+    return (value.func,) if type(value) is functools.cached_property else (value,)
 
 
 def is_built_in(name: str) -> bool:

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import UserFunctionError
+from sframe_spark.operators.bound_function import now, original, still_right
 from sframe_spark.operators.call_memo import CallMemo
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.made_results import LONG_TEXT, ROWS_PER_LOOK, MadeResults, Steps, keeping, weight
@@ -60,7 +61,7 @@ class PythonFunction:
     def __reduce__(self) -> tuple[Any, ...]:
         """By value or by the name of its module, which a worker finds where this process does."""
         try:
-            packed = pack_function(self.function, self.describe())
+            packed = pack_function(now(self.function), self.describe())
         except Exception as error:
             reason = f"{self.describe()} cannot be sent to Spark's Python workers: {error}"
             advice = "Let the function make what it needs itself, or give it plain values"
@@ -107,11 +108,19 @@ class PythonFunction:
         steps = Steps(rows) if made is None or fixed_size(self.result) is not None else Steps.of(made.most_bytes)
         while True:
             results: list[Any] = []
+            function = now(self.function)
             try:
                 with self.calling():
-                    self._call(islice(values, steps.rows), results, steps.most_bytes)
+                    self._call(function, islice(values, steps.rows), results, steps.most_bytes)
+                    failed = None
             except Exception as error:
-                raise user_error(self.describe(), self._value(lists, rows, done + len(results)), error) from None
+                failed = error
+            if not still_right(self.function, function):
+                # Others have assigned its names while it was called.
+                values = islice(self._values(lists, rows), done, None)
+                continue
+            if failed is not None:
+                raise user_error(self.describe(), self._value(lists, rows, done + len(results)), failed) from None
             try:
                 found = encode(results, self.result)
             except (TypeError, ValueError, OverflowError, pa.ArrowException):
@@ -149,9 +158,9 @@ class PythonFunction:
                 return error_like(TypeError, message, row=shown(value))
         return error_like(TypeError, f"{self.describe()} returned values that do not fit a column of {self.result.kind} together")
 
-    def _call(self, values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
+    def _call(self, function: Callable[[Any], Any], values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
         """Add the results for some values, or for the first of them that give as many bytes as there should be."""
-        append, function, skip_missing = results.append, self.function, self.skip_missing
+        append, skip_missing = results.append, self.skip_missing
         if self.result.kind in _TAKERS:
             take, size = _TAKERS[self.result.kind], 0
             for value in values:
@@ -162,7 +171,7 @@ class PythonFunction:
                     if size > most_bytes:
                         break
         elif self.result.kind == STR_KIND:
-            self._call_for_texts(values, results, most_bytes)
+            self._call_for_texts(function, values, results, most_bytes)
         elif skip_missing:
             for value in values:
                 append(None if value is None else function(value))
@@ -170,9 +179,9 @@ class PythonFunction:
             for value in values:
                 append(function(value))
 
-    def _call_for_texts(self, values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
+    def _call_for_texts(self, function: Callable[[Any], Any], values: Iterator[Any], results: list[Any], most_bytes: float) -> None:
         """The same for results of which some are long, one by one."""
-        append, function, skip_missing = results.append, self.function, self.skip_missing
+        append, skip_missing = results.append, self.skip_missing
         longest, size = LONG_TEXT, 0
         for value in values:
             result = None if skip_missing and value is None else function(value)
@@ -240,6 +249,7 @@ def describe_function(function: Any) -> str:
     >>> describe_function(Truth(len))
     'len'
     """
+    function = original(function)
     function = getattr(function, "__wrapped__", function)
     code = getattr(function, "__code__", None)
     name = getattr(function, "__qualname__", None) or type(function).__name__

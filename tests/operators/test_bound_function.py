@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import sys
+import threading
 import types
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,7 +13,8 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.operators.bound_function import bound_now
+from sframe_spark.operators.bound_function import FunctionAsNow
+from sframe_spark.operators.function_family import MOST_LOOKED_AT
 
 ROWS = 3_000
 
@@ -77,7 +79,6 @@ SCRIPTS = {
     "a global of a function that counts": ("k = 1\nn = 0\ndef given(x):\n    global n\n    n += 1\n    return x + k", {"k": 2}),
     "a global beside a name that means nothing": ("k = 1\ndef given(x): return x + k if x >= 0 else missing", {"k": 2}),
     "a global beside a class": ("k = 1\ndef given(x):\n    class Own:\n        one = 1\n        two = one + 1\n    return x + k", {"k": 2}),
-    "a global that is searched for": ("k = 1\ndef given(x): return x + eval('k')", {"k": 2}),
     "a method": ("k = 1\nclass Own:\n    def add(self, x): return x + k\ngiven = Own().add", {"k": 2}),
     "a method of a class": ("k = 1\nclass Own:\n    @classmethod\n    def add(cls, x): return x + k\ngiven = Own.add", {"k": 2}),
     "a method without an object": ("k = 1\nclass Own:\n    @staticmethod\n    def add(x): return x + k\ngiven = Own.add", {"k": 2}),
@@ -112,7 +113,7 @@ SCRIPTS = {
 def test_what_a_script_assigns_later(name: str) -> None:
     text, later = SCRIPTS[name]
     given, names = of_main(text)
-    bound = bound_now(given)
+    bound = FunctionAsNow(given)
     before = [given(value) for value in range(4)]
     names.update(later)
     assert [bound(value) for value in range(4)] == before == [1, 2, 3, 4]
@@ -149,42 +150,160 @@ CHANGING = {
 
 
 def test_attributes_of_a_function_are_the_users_own() -> None:
-    given, _ = of_main("k = 1\ndef given(x):\n    given.n += k\n    return x\ngiven.n = 0")
-    bound = bound_now(given)
+    given, names = of_main("k = 1\ndef given(x):\n    given.n += k\n    return x\ngiven.n = 0")
+    bound = FunctionAsNow(given)
     bound(7)
-    assert given.n == bound.n == 1  # type: ignore[attr-defined]
+    names["k"] = 2
+    bound(7)
+    assert given.n == 2
 
 
 def test_functions_that_use_no_names_are_what_they_are() -> None:
     given, names = of_main("def double(x): return 2 * x\ncosts = {double: 10}\ndef given(x): return costs[double], double")
-    assert bound_now(given)(1) == (10, names["double"])
+    assert FunctionAsNow(given)(1) == (10, names["double"])
 
 
 def test_what_is_only_data_is_the_same_object() -> None:
     given, names = of_main("held = [[1], {2: 3}, (4, len)]\ndef given(x): return held")
-    assert bound_now(given)(1) is names["held"]
+    assert FunctionAsNow(given)(1) is names["held"]
 
 
 def test_long_chains_of_functions() -> None:
     lines = ["def f0(x): return x", *(f"def f{number}(x): return f{number - 1}(x) if x else x" for number in range(1, 3_000))]
     given, _ = of_main("\n".join([*lines, "given = f2999"]))
-    assert bound_now(given)(0) == 0
+    assert FunctionAsNow(given)(0) == 0
     given = of_main("given = lambda x: x + 1\nfor _ in range(900): given = lambda x, inner=given: inner(x)")[0]
-    assert bound_now(given)(0) == 1
+    assert FunctionAsNow(given)(0) == 1
 
 
 def test_what_a_function_says_of_itself() -> None:
     given, _ = of_main("k = 1\ndef given(x: int, *, y: str = 'a') -> float: return len(given.__annotations__) * k")
-    assert bound_now(given)(0) == 3
+    assert FunctionAsNow(given)(0) == 3
 
 
 @pytest.mark.parametrize("name", CHANGING)
 def test_what_a_function_changes_is_the_users_own(name: str) -> None:
     given, names = of_main(CHANGING[name])
-    bound = bound_now(given)
+    bound = FunctionAsNow(given)
     bound(7)
     assert list(names["seen"]) == [7]
     assert names.get("count", 1) == 1
+
+
+OWN = {
+    **CHANGING,
+    "by a method of a class above": (
+        "seen = ()\nclass Base:\n    def add(self, x):\n        global seen\n        seen = (*seen, x)\nclass Own(Base): pass\n"
+        "own = Own()\ndef given(x): own.add(x) or 1 // len(seen)"
+    ),
+    "by a function of an object": (
+        "seen = ()\ndef add(x):\n    global seen\n    seen = (*seen, x)\nclass Own:\n    def __init__(self, f): self.f = f\n"
+        "own = Own(add)\ndef given(x): own.f(x) or 1 // len(seen)"
+    ),
+    "by way of its module": "seen = ()\ndef given(x):\n    globals()['seen'] = (x,)\n    1 // len(seen)",
+    "as an attribute": "import types\nown = types.SimpleNamespace(n=0)\nseen = []\ndef given(x):\n    own.n += 1\n    seen[:] = [x] * own.n",
+    "what an object reads": (
+        "seen = ()\nclass Own:\n    def get(self): return seen\nown = Own()\ndef given(x):\n    global seen\n    seen = (x,)\n    1 // len(own.get())"
+    ),
+    "beside functions that are looked up": (
+        "from collections import defaultdict, namedtuple\nk = 1\nseen = []\ndef add(x): return seen.append(x) or k\n"
+        "Held = namedtuple('Held', 'f')\nheld = Held(add)\ncosts = defaultdict(int, {add: 1})\n"
+        "def given(x): 1 // (costs[add] * (held.f is add) * add(x))"
+    ),
+    "by an object that is called, with a table of its methods": (
+        "k = 1\nclass Own:\n    def __init__(self): self.seen, self.table = [], {0: self.even, 1: self.odd}\n"
+        "    def even(self, x): self.seen.append(0)\n    def odd(self, x): self.seen.append(x)\n"
+        "    def __call__(self, x): return self.table[x % 2](x * k)\ngiven = Own()\nseen = given.seen"
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_while_nothing_is_assigned_anew_the_users_own_function_is_called(name: str) -> None:
+    given, names = of_main(OWN[name])
+    column = SFrame({"x": [7]})["x"].apply(given, dtype=int)
+    list(column)
+    assert list(names["seen"]) == [7]
+    assert FunctionAsNow(given).now() is given
+
+
+def test_names_assigned_by_others_while_rows_are_computed() -> None:
+    given, names = of_main("k = 1\ndef given(x):\n    other(x)\n    return x + k")
+    names["other"] = types.SimpleNamespace(__call__=None)
+    started, assigned = threading.Event(), threading.Event()
+
+    def other(x: int) -> None:
+        # Another thread goes on with its loop in the middle of the rows.
+        if x == 1_500 and not started.is_set():
+            started.set()
+            assigned.wait(10)
+
+    names["other"] = functools.partial(other)
+    column = SFrame({"x": range(ROWS)})["x"].apply(given, dtype=int)
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.extend(column))
+    thread.start()
+    started.wait(10)
+    names["k"] = 1_000_000
+    assigned.set()
+    thread.join()
+    assert found == [value + 1 for value in range(ROWS)]
+
+
+BUILT_IN = "def given(x): return len(str(x)) + sum([x])"
+
+
+def test_built_in_names() -> None:
+    given, names = of_main(BUILT_IN)
+    bound = FunctionAsNow(given)
+    names["sum"] = 0
+    assert bound(7) == 8
+    own: dict[str, Any] = {"__builtins__": {"len": lambda text: 42, "str": str, "sum": sum}, "k": 1}
+    exec("def given(x): return len(str(x)) + k", own)
+    bound = FunctionAsNow(own["given"])
+    assert bound(7) == 43
+    own["k"] = 2
+    assert bound(7) == 43
+
+
+def test_a_name_of_its_own_like_one_around_it() -> None:
+    def given(value: int) -> int:
+        def helper() -> int:
+            factor = 1
+            return sum(factor for _ in range(1))
+
+        return value * factor * helper()
+
+    factor = 2
+    bound = FunctionAsNow(given)
+    factor = 3
+    assert bound(5) == 10
+
+
+class Hostile:
+    """Answers nothing."""
+
+    def __getattribute__(self, name: str) -> Any:
+        raise RuntimeError(name)
+
+
+def test_objects_that_answer_nothing_are_not_asked() -> None:
+    given, names = of_main("def given(x): return hostile is not None")
+    names["hostile"] = Hostile()
+    assert FunctionAsNow(given)(1)
+
+
+def test_much_data_is_not_looked_through() -> None:
+    looked = []
+
+    class Row(dict):  # type: ignore[type-arg]
+        def __getitem__(self, name: str) -> Any:
+            looked.append(name)
+
+    given, names = of_main("def given(x): return len(data)")
+    names["data"] = [[Row(a=number)] * 100 for number in range(100_000)]
+    family = FunctionAsNow(given)._family
+    assert family is not None and len(family._met) <= MOST_LOOKED_AT and not looked
 
 
 def test_a_count_in_an_enclosing_function() -> None:
@@ -201,18 +320,18 @@ def test_a_count_in_an_enclosing_function() -> None:
 
 def test_a_name_that_means_nothing_yet() -> None:
     given, names = of_main("def given(x): return later(x)")
-    bound = bound_now(given)
+    bound = FunctionAsNow(given)
     names["later"] = lambda x: x + 1
     assert bound(1) == 2
     with pytest.raises(NameError, match="missing"):
-        bound_now(of_main("given = lambda x: missing(x)")[0])(1)
+        FunctionAsNow(of_main("given = lambda x: missing(x)")[0])(1)
 
 
 def test_a_name_of_an_enclosing_function_that_means_nothing_yet() -> None:
     def given(value: int) -> int:
         return later + value
 
-    bound = bound_now(given)
+    bound = FunctionAsNow(given)
     later = 1
     assert bound(1) == 2
 
@@ -231,18 +350,18 @@ def module() -> Iterator[types.ModuleType]:
 
 
 def test_a_function_of_a_module_stays_part_of_it(module: Any) -> None:
-    for function in (module.given, module.Own.of_class, module.remembering, module.Own.made):
-        assert bound_now(function) is function
-    assert bound_now(module.loading)(2) == 3
+    bound = [FunctionAsNow(function) for function in (module.given, module.Own.of_class, module.remembering, module.Own.made)]
+    module.k = 2
+    assert [function(1) for function in bound] == [3, 3, 3, 3]
+    assert FunctionAsNow(module.loading)(2) == 3
     given, names = of_main("from module_of_a_user import cache, fill\ndef given(x): return fill(x) or cache[x]")
-    assert bound_now(given)(3) == 3
+    assert FunctionAsNow(given)(3) == 3
     assert names["cache"] == {3: 3}
 
 
 @pytest.mark.parametrize("function", [len, math.sqrt, str, functools.partial(max, 0), "a".join, types.SimpleNamespace])
 def test_other_callables_are_what_they_are(function: Any) -> None:
-    bound = bound_now(function)
-    assert bound is function or (bound.func, bound.args) == (function.func, function.args)
+    assert FunctionAsNow(function).now() is function
 
 
 def test_errors_show_the_users_lines() -> None:
@@ -258,5 +377,8 @@ def test_with_options_and_documentation() -> None:
 
     given.note = "mine"  # type: ignore[attr-defined]
     number = 0
-    bound: Any = bound_now(given)
+    function = FunctionAsNow(given)
+    number = 1
+    bound: Any = function.now()
+    assert bound is not given
     assert (bound.__name__, bound.__doc__, bound.note, bound(1), bound.__module__) == ("given", "Explained.", "mine", 3, __name__)
