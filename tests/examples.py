@@ -1,4 +1,4 @@
-"""How many random examples a test tries: few in the normal run, more where ``SFRAME_SPARK_EXAMPLES`` asks for a long one."""
+"""How much of a test the normal run holds: few random examples, more where ``SFRAME_SPARK_EXAMPLES`` asks for it, and a part of its parameters."""
 
 from __future__ import annotations
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
+from tests.examples import part
 from tests.execution import executed
 
 DAY = datetime.datetime(2024, 3, 1)
@@ -114,8 +116,7 @@ def test_saved_sorted_frames_are_joined_without_an_exchange(everything_on_spark:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("direction", ["backward", "forward", "nearest"])
-@pytest.mark.parametrize("by", [None, "g"])
+@pytest.mark.parametrize(("by", "direction"), part(product([None, "g"], ["backward", "forward", "nearest"]), 2))
 def test_the_spark_lowering_and_any_number_of_segments_agree(everything_on_spark: None, direction: str, by: str | None) -> None:
     keys = [3.5, None, -1.0, float("nan"), 8.0, 3.5, float("inf"), 0.0, -0.0]
     left = SFrame({"t": keys, "g": ["a", "b", None] * 3})

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
+from tests.examples import part
 
 pytestmark = [pytest.mark.spark, pytest.mark.behaviour]
 
@@ -156,8 +158,7 @@ PLACES = {
 }
 
 
-@pytest.mark.parametrize("title", PROGRAMS_OF_APPLIED)
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize(("place", "title"), part(product(PLACES, PROGRAMS_OF_APPLIED), 2))
 def test_function_is_called_once_per_row_whoever_reads_its_results(title: str, place: str, spark: Any, tmp_path: Path) -> None:
     log = tmp_path / "calls"
 

@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.api.nodes import row_tuples
 from sframe_spark.testing.oracle.values import rows_equal
-from tests.examples import examples
+from tests.examples import examples, part
 
 NAN = math.nan
 EAST = datetime.timezone(datetime.timedelta(hours=5))
@@ -94,7 +94,7 @@ def test_explained_as_it_runs() -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("kind", sorted(KEYS))
+@pytest.mark.parametrize("kind", part(sorted(KEYS), 2))
 def test_spark_makes_the_same_groups(kind: str, spark: Any) -> None:
     choose = random.Random(11)
     for _ in range(examples(2)):
