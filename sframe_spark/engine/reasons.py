@@ -202,9 +202,9 @@ def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str
 def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
     """The first condition of a search that a join does not meet."""
     left, right = node.inputs
-    a, b, side = operator.left_keys[0], operator.right_keys[0], "right"
-    if len(operator.left_keys) > 1:
+    if len(operator.left_keys) != 1:
         return "a search takes one key"
+    a, b, side = operator.left_keys[0], operator.right_keys[0], "right"
     if left.schema[a] not in (INT, DATETIME):
         return f"a search takes whole numbers or date-times as keys, not {left.schema[a]}"
     if not (runs_as_kernels(left) and runs_as_kernels(right)):

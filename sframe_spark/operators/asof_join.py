@@ -13,7 +13,7 @@ from sframe_spark.operators.asof_spark import asof_relation
 from sframe_spark.operators.columns import Project, places_of, project, zip_columns
 from sframe_spark.operators.key_search import KeySearch, Wanted
 from sframe_spark.operators.lookup import Lookup, as_lookup
-from sframe_spark.operators.lookup_keys import GroupCodes, Numbers, Positions, check_keys, compare_as_float, distances, key_numbers
+from sframe_spark.operators.lookup_keys import GroupCodes, Numbers, Positions, check_distances, check_keys, compare_as_float, distances, key_numbers
 from sframe_spark.operators.lookup_order import ascending_by, known_ascending
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
@@ -80,8 +80,9 @@ class AsofJoin(Operator):
         Raises
         ------
         SchemaError
-            If the keys have no distance or cannot be compared, or the group columns cannot.
+            If the keys have no distance or cannot be compared, or the group columns cannot, or the tolerance is negative.
         """
+        check_distances(self.tolerance)
         left, right = inputs[0].schema, inputs[1].schema
         check_keys(left[0], right[self.on])
         for a, b in zip(left[1 : 1 + len(self.by)], [right[position] for position in self.by], strict=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import attrs
 
+from sframe_spark.errors import SchemaError
 from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.join_properties import joined_properties
@@ -54,7 +55,15 @@ class Join(Operator):
         return [position for position in range(width) if position not in self.right_keys]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """Left types, then the right's that are not keys."""
+        """Left types, then the right's that are not keys.
+
+        Raises
+        ------
+        SchemaError
+            If there is no key, or one without a partner.
+        """
+        if not self.left_keys or len(self.left_keys) != len(self.right_keys):
+            raise SchemaError(f"a join of {len(self.left_keys)} left and {len(self.right_keys)} right key(s): it needs as many, and one at least")
         right = inputs[1].schema
         return inputs[0].schema + tuple(right[position] for position in self.right_values(len(right)))
 

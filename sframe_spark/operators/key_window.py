@@ -14,7 +14,7 @@ from sframe_spark.operators.groupby import Aggregation, grouped_columns, moved, 
 from sframe_spark.operators.key_search import BlockIndex, key_run
 from sframe_spark.operators.key_window_spark import window_relation
 from sframe_spark.operators.lookup import Lookup, as_lookup
-from sframe_spark.operators.lookup_keys import GroupCodes, Numbers, Positions, check_keys, key_numbers
+from sframe_spark.operators.lookup_keys import GroupCodes, Numbers, Positions, check_distances, check_keys, key_numbers
 from sframe_spark.operators.lookup_order import known_ascending
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
@@ -95,9 +95,10 @@ class KeyWindow(Operator):
 
         Raises
         ------
-        TypeError
-            If the key has no distances.
+        SchemaError
+            If the key has no distances, or one of the window is negative.
         """
+        check_distances(self.before, self.after)
         schema = inputs[1].schema
         check_keys(schema[self.on], schema[self.on])
         return (*[inputs[0].schema[position] for position in self.kept], *[aggregation.infer(schema) for aggregation in self.aggregations])

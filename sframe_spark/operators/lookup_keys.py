@@ -87,6 +87,19 @@ def check_keys(left: ColumnType, right: ColumnType, what: str = "keys") -> None:
         raise SchemaError(f"{what}: date-times with and without a time zone cannot be compared: give both an offset from UTC, or neither")
 
 
+def check_distances(*distances: int | float | None) -> None:
+    """Refuse distances between keys that are negative, or no numbers.
+
+    Raises
+    ------
+    SchemaError
+        If one is.
+    """
+    for distance in distances:
+        if distance is not None and not distance >= 0:
+            raise SchemaError(f"a distance between keys is not negative, got {distance!r}")
+
+
 def compare_as_float(left: ColumnType, right: ColumnType) -> bool:
     """Return whether an int key meets a float key."""
     return left.kind != right.kind

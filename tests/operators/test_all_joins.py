@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import sframe_spark as tc
 from sframe_spark.config import config
 from sframe_spark.engine.materialize import optimize, read_all
+from sframe_spark.errors import SchemaError
 from sframe_spark.operators.join import Join
 from sframe_spark.planner.graph import postorder
 from sframe_spark.session import is_started
@@ -166,3 +167,10 @@ def test_keys_that_are_not_searched(how: str, spark: object) -> None:
     assert shown(rows(frame(left, "v").join(frame(right, "w"), on="k", how=how))) == shown(nested_loops(left, right, how))
     both_missing = [(1, 0), (None, 1), (3, 2)], [(None, 0), (3, 1), (4, 2), (None, 3)]
     assert rows(frame(both_missing[0], "v").join(frame(both_missing[1], "w"), on="k", how=how)) == nested_loops(*both_missing, how)
+
+
+@pytest.mark.parametrize("keys", [((), ()), ((0,), ()), ((0, 0), (0,))])
+def test_a_plan_of_others_whose_keys_are_no_pairs_is_refused(keys: tuple[tuple[int, ...], tuple[int, ...]]) -> None:
+    left, right = tc.SFrame({"a": [1, 2]}), tc.SFrame({"b": [3]})
+    with pytest.raises(SchemaError, match=r"it needs as many, and one at least"):
+        Join(*keys, "inner").make_planner_node(left._node, right._node)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.errors import SchemaError
 from sframe_spark.operators import key_window as key_window_module
 from sframe_spark.operators import lookup as lookup_module
 from sframe_spark.operators.aggregates.base import AGGREGATES
@@ -108,3 +109,10 @@ def test_sums_do_not_lose_digits_to_their_neighbours() -> None:
     found = PlanRunner(FlatPlan.of(window.make_planner_node(source, source))).run(0, rows)
     assert found.columns[0].to_pylist()[200:] == [12.5] * (rows - 200)
     assert found.columns[1].to_pylist()[200:] == [0.0] * (rows - 200)
+
+
+@pytest.mark.parametrize("distance", [-1, -0.5, float("nan"), -(2**63) + 1])
+def test_a_plan_of_others_with_a_negative_distance_is_refused(distance: float) -> None:
+    node = memory_source([pa.array([1, 2])], [INT])
+    with pytest.raises(SchemaError, match="not negative"):
+        KeyWindow(0, (), distance, 0, ()).make_planner_node(node, node)

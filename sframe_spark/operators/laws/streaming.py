@@ -79,8 +79,10 @@ def join_of_sorted(node: PlannerNode) -> PlannerNode | None:
 
 def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
     """True when matches can be searched in the second input as it is."""
+    if not runs_as_kernels(right) or not can_be_searched(operator, left, right):
+        return False
     a, b = operator.left_keys[0], operator.right_keys[0]
-    if not runs_as_kernels(right) or not can_be_searched(operator, left, right) or not is_in_order(right, [(b, True)]):
+    if not is_in_order(right, [(b, True)]):
         return False
     bound = right.length.at_most
     return (bound is not None and bound <= MOST_ROWS_TO_ROAM) or is_in_order(left, [(a, True)])
@@ -88,8 +90,10 @@ def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) ->
 
 def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
     """True when matches are found by a search: one key, whole numbers or times, not missing on both sides, of left rows computed without a query."""
+    if len(operator.left_keys) != 1:
+        return False
     a, b = operator.left_keys[0], operator.right_keys[0]
-    if len(operator.left_keys) != 1 or left.schema[a] not in (INT, DATETIME) or not runs_as_kernels(left):
+    if left.schema[a] not in (INT, DATETIME) or not runs_as_kernels(left):
         return False
     # Missing keys would match each other.
     return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
