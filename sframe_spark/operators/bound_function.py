@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 import functools
 import sys
+import threading
 import types
 from collections.abc import Callable
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 from sframe_spark.operators.function_family import COLLECTIONS, MOST_LOOKED_AT, Family, attributes_of, called, was_absent
 from sframe_spark.operators.names_in_code import CACHED, cells_of, found_by_name, is_class
 
+OUR_THREADS = "sframe_spark"
 # Collections within collections that go deeper are data.
 _DEEPEST = 20
 
@@ -60,8 +62,8 @@ class FunctionAsNow:
 
     def was(self, function: Function) -> bool:
         """Say whether a function was right to call until now."""
-        if self._family is not None and not self._is_copied:
-            self._family.take_for_its_own()
+        if self._family is not None and not self._is_copied and not self._family.is_as_it_was():
+            self._family.take_for_its_own(all_of_them=not others_run())
         return self.now() is function
 
     def __call__(self, *values: Any) -> Any:
@@ -71,6 +73,13 @@ class FunctionAsNow:
             return function(*values)
         finally:
             self.was(function)
+
+
+def others_run() -> bool:
+    """Say whether another thread may assign names meanwhile: not one of ours, nor one that waits for us."""
+    here = threading.current_thread()
+    waiting = {threading.main_thread()} if here.name.startswith(OUR_THREADS) else set()
+    return any(not other.daemon and other is not here and other not in waiting for other in threading.enumerate())
 
 
 def now(function: Function) -> Function:

@@ -57,12 +57,16 @@ class Family:
                 elif any(other.__globals__ is value.__globals__ for other in self.members):
                     # It may assign what a member reads.
                     waiting += meanings(value)
-            elif is_class(value):
-                for function in () if found_by_name(value) else functions_of(value):
+            elif is_class(value) and (not found_by_name(value) or self._shares_names_with(value)):
+                for function in functions_of(value):
                     self._note(function)
                     waiting += meanings(function)
             else:
                 waiting += itertools.islice(parts(value), MOST_LOOKED_AT)
+
+    def _shares_names_with(self, value: type) -> bool:
+        """Say whether a class is of the module of a member: its methods may assign what the member reads."""
+        return any(other.__globals__.get("__name__") == value.__module__ for other in self.members)
 
     def _note(self, function: types.FunctionType) -> None:
         names, key = names_in(function.__code__), id(function.__globals__)
@@ -94,13 +98,20 @@ class Family:
             return False
         return all(is_full(cell) and cell.cell_contents is value for cell, value in self.cells.values())
 
-    def take_for_its_own(self) -> None:
-        """Of names that were assigned while a function of the family was called, take those for its own that it may have assigned."""
-        if not self._may_assign_any and not self._attributes:
-            return
+    def take_for_its_own(self, all_of_them: bool) -> None:
+        """Of names that were assigned while a function of the family was called, take those for its own that it may have assigned.
+
+        Parameters
+        ----------
+        all_of_them
+            Nobody else can have: functions assign in ways that are not seen.
+        """
+        if all_of_them:
+            self.cells = {key: item for key, item in self.cells.items() if is_full(item[0]) and item[0].cell_contents is item[1]}
         for item in list(self.names):
             module, name, value = item
-            if (self._may_assign_any or name in self._attributes) and module.get(name, _ABSENT) is not value:
+            may_be_own = all_of_them or self._may_assign_any or name in self._attributes
+            if may_be_own and module.get(name, _ABSENT) is not value:
                 self.assigned.add((id(module), name))
                 self.names = [other for other in self.names if other is not item]
 
@@ -151,5 +162,5 @@ def parts(value: Any) -> Iterator[Any]:
         yield from (item for item in list(base.__iter__(value)) if type(item) not in _PLAIN)
     else:
         yield kind
-        # Objects of other people's classes are data.
+        # Objects of classes that others find are data.
         yield from () if found_by_name(kind) else list(attributes_of(value).values())

@@ -126,9 +126,9 @@ def cells_of(function: types.FunctionType) -> dict[str, types.CellType]:
 
 
 def functions_of(owner: type) -> Iterator[types.FunctionType]:
-    """Functions that a class has, those of the classes above it included, but for what others find by name."""
+    """Functions that a class has, those of the classes above it included, but for those of other modules."""
     for kind in type.__dict__["__mro__"].__get__(owner):
-        if kind is owner or not found_by_name(kind):
+        if kind is owner or kind.__module__ == owner.__module__ or not found_by_name(kind):
             for value in list(type.__dict__["__dict__"].__get__(kind).values()):
                 yield from (part for part in _parts_of(value) if type(part) is types.FunctionType)
 

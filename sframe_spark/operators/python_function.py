@@ -116,7 +116,8 @@ class PythonFunction:
             except Exception as error:
                 failed = error
             if not still_right(self.function, function):
-                # Others have assigned its names while it was called.
+                # Others have assigned its names while it was called; it may have changed what it was given.
+                lists = [decode(column, column_type) for column, column_type in zip(columns, types, strict=True)]
                 values = islice(self._values(lists, rows), done, None)
                 continue
             if failed is not None:

@@ -88,6 +88,7 @@ class CancellableAction(Generic[Result]):
 
         context = contextvars.copy_context()
         worker = InheritableThread(target=lambda: context.run(self._work), session=self._session)
+        worker.name = f"sframe_spark {worker.name}"
         worker.daemon = True
         try:
             with interrupts_deferred():

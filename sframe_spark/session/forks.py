@@ -71,6 +71,7 @@ def do_in_child(work: Callable[[], object]) -> None:
 
 def _before() -> None:
     _INTERRUPTS.defer()
+    settle_arrow()
     for lock in reversed(_LOCKS):
         if lock.acquire(timeout=SECONDS_FOR_LOCKS):
             _HELD.locks.append(lock)
@@ -92,6 +93,14 @@ def _in_child() -> None:
     with contextlib.ExitStack() as stack:
         for work in reversed(_IN_CHILD):
             stack.callback(work)
+
+
+def settle_arrow() -> None:
+    """Let no thread be in the middle of Arrow's first look for pandas: the new process would wait for it for ever."""
+    arrow = sys.modules.get("pyarrow")
+    with contextlib.suppress(Exception):
+        if arrow is not None and threading.active_count() > 1:
+            arrow.array([])
 
 
 def leave_parents_connections() -> None:

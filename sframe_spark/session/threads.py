@@ -55,13 +55,19 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
     >>> in_threads(abs, [1, -2, 3], 2)
     [1, 2, 3]
     """
-    ending = _Ending()
+    todo, ending = list(items), _Ending()
     # Not heard until the threads have ended: a second Ctrl-C would break off the wait for them.
     with interrupts_deferred(ending.begin):
-        pool = ThreadPoolExecutor(threads)
+        pool = ThreadPoolExecutor(threads, thread_name_prefix="sframe_spark")
         works: list[Future[Result]] = []
         try:
-            works.extend(pool.submit(call_cancellable, ending.has_begun, work, item) for item in items)
+            try:
+                works.extend(pool.submit(call_cancellable, ending.has_begun, work, item) for item in todo)
+            except RuntimeError:
+                if works:
+                    raise
+                # Python ends, and waits for this thread: it starts no other.
+                return [work(item) for item in todo]
             return [_result(future, ending) for future in works]
         finally:
             ending.begin()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 import sys
 import threading
@@ -382,3 +383,37 @@ def test_with_options_and_documentation() -> None:
     bound: Any = function.now()
     assert bound is not given
     assert (bound.__name__, bound.__doc__, bound.note, bound(1), bound.__module__) == ("given", "Explained.", "mine", 3, __name__)
+
+
+def test_an_object_of_a_module_that_assigns_what_a_function_of_it_reads(module: Any) -> None:
+    text = "total = 0\nclass Adding:\n    def add(self, x):\n        global total\n        total += x\n"
+    exec(text + "adding = Adding()\ndef make():\n    def read(x):\n        adding.add(x)\n        return total\n    return read", module.__dict__)
+    rows = list(range(ROWS))
+    assert list(SFrame({"x": rows})["x"].apply(module.make(), dtype=int)) == list(itertools.accumulate(rows))
+
+
+def test_what_the_code_does_not_show_is_a_functions_own_where_nobody_else_runs() -> None:
+    given, names = of_main("import operator\ntotal = 0\ndef given(x):\n    put(total + x)\n    return total")
+    names["put"] = functools.partial(names.__setitem__, "total")
+    assert list(SFrame({"x": range(ROWS)})["x"].apply(given, dtype=int)) == list(itertools.accumulate(range(ROWS)))
+
+
+def test_rows_computed_again_are_given_as_they_are() -> None:
+    given, names = of_main("k = 1\ndef given(x):\n    other(x)\n    x.append(k)\n    return len(x)")
+    started, assigned = threading.Event(), threading.Event()
+
+    def other(x: list[int]) -> None:
+        if x == [1_500] and not started.is_set():
+            started.set()
+            assigned.wait(10)
+
+    names["other"] = functools.partial(other)
+    column = SFrame({"x": [[number] for number in range(ROWS)]})["x"].apply(given, dtype=int)
+    found: list[int] = []
+    thread = threading.Thread(target=lambda: found.extend(column))
+    thread.start()
+    started.wait(10)
+    names["k"] = 2
+    assigned.set()
+    thread.join()
+    assert found == [2] * ROWS

@@ -238,3 +238,23 @@ assert on_spark(100)
 """,
         before=IMPORTED_BY_A_CHILD,
     )
+
+
+@pytest.mark.attack
+def test_a_child_forked_while_a_thread_makes_its_first_frame() -> None:
+    program = """
+import os, signal, threading
+from sframe_spark import SFrame
+thread = threading.Thread(target=lambda: SFrame({"a": [1, 2, 3]}))
+thread.start()
+child = os.fork()
+if child == 0:
+    signal.alarm(40)
+    assert list(SFrame({"a": [4]})["a"]) == [4]
+    os._exit(0)
+assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+thread.join()
+"""
+    command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
+    assert done.returncode == 0, done.stderr

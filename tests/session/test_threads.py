@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -168,3 +170,14 @@ def test_a_directory_that_was_given_up_is_not_made_again(tmp_path: Path) -> None
         writer.write([pa.array([1])])
         writer.close()
     assert os.listdir(tmp_path) == []
+
+
+def test_a_thread_that_outlives_the_main_one_saves(tmp_path: Path) -> None:
+    program = (
+        "import sys, threading, time\nfrom sframe_spark import SFrame\nsf = SFrame({'a': list(range(500))})\n"
+        "def late():\n    time.sleep(0.5)\n    sf.save(sys.argv[1])\nthreading.Thread(target=late).start()"
+    )
+    place = str(tmp_path / "saved")
+    done = subprocess.run([sys.executable, "-c", program, place], capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(load_sframe(place)) == 500
