@@ -20,7 +20,4 @@ def part(values: Iterable[Any], every: int) -> list[Any]:
 
 
 def _in_campaign(value: Any) -> Any:
-    marks = [pytest.mark.campaign]
-    if isinstance(value, type(pytest.param())):
-        return pytest.param(*value.values, id=value.id, marks=[*value.marks, *marks])
-    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=marks)
+    return pytest.param(*(value if isinstance(value, tuple) else (value,)), marks=pytest.mark.campaign)

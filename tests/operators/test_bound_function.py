@@ -228,27 +228,31 @@ def test_while_nothing_is_assigned_anew_the_users_own_function_is_called(name: s
     assert FunctionAsNow(given).now() is given
 
 
-def test_names_assigned_by_others_while_rows_are_computed() -> None:
-    given, names = of_main("k = 1\ndef given(x):\n    other(x)\n    return x + k")
-    names["other"] = types.SimpleNamespace(__call__=None)
+def while_k_is_assigned(text: str, rows: list[Any], later: int) -> list[int]:
+    """What a function gives for rows, in the middle of which, at its call of ``other``, another thread goes on and assigns ``k``."""
+    given, names = of_main(text)
     started, assigned = threading.Event(), threading.Event()
 
-    def other(x: int) -> None:
-        # Another thread goes on with its loop in the middle of the rows.
-        if x == 1_500 and not started.is_set():
+    def other(x: Any) -> None:
+        if x == rows[ROWS // 2] and not started.is_set():
             started.set()
             assigned.wait(10)
 
     names["other"] = functools.partial(other)
-    column = SFrame({"x": range(ROWS)})["x"].apply(given, dtype=int)
+    column = SFrame({"x": rows})["x"].apply(given, dtype=int)
     found: list[int] = []
     thread = threading.Thread(target=lambda: found.extend(column))
     thread.start()
     started.wait(10)
-    names["k"] = 1_000_000
+    names["k"] = later
     assigned.set()
     thread.join()
-    assert found == [value + 1 for value in range(ROWS)]
+    return found
+
+
+def test_names_assigned_by_others_while_rows_are_computed() -> None:
+    text = "k = 1\ndef given(x):\n    other(x)\n    return x + k"
+    assert while_k_is_assigned(text, list(range(ROWS)), 1_000_000) == [value + 1 for value in range(ROWS)]
 
 
 BUILT_IN = "def given(x): return len(str(x)) + sum([x])"
@@ -399,21 +403,5 @@ def test_what_the_code_does_not_show_is_a_functions_own_where_nobody_else_runs()
 
 
 def test_rows_computed_again_are_given_as_they_are() -> None:
-    given, names = of_main("k = 1\ndef given(x):\n    other(x)\n    x.append(k)\n    return len(x)")
-    started, assigned = threading.Event(), threading.Event()
-
-    def other(x: list[int]) -> None:
-        if x == [1_500] and not started.is_set():
-            started.set()
-            assigned.wait(10)
-
-    names["other"] = functools.partial(other)
-    column = SFrame({"x": [[number] for number in range(ROWS)]})["x"].apply(given, dtype=int)
-    found: list[int] = []
-    thread = threading.Thread(target=lambda: found.extend(column))
-    thread.start()
-    started.wait(10)
-    names["k"] = 2
-    assigned.set()
-    thread.join()
-    assert found == [2] * ROWS
+    text = "k = 1\ndef given(x):\n    other(x)\n    x.append(k)\n    return len(x)"
+    assert while_k_is_assigned(text, [[number] for number in range(ROWS)], 2) == [2] * ROWS
