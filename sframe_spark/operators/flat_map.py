@@ -22,7 +22,7 @@ from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decode import decode, scalar_array
+from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.encode import encode
 from sframe_spark.values.taken import taken_each
 
@@ -128,7 +128,7 @@ class FlatMap(Operator):
         return self._encoded(rows), np.array(counts, dtype=np.int64)
 
     def _called(self, chunk: Chunk, schema: Schema) -> Iterator[list[Sequence[Any]]]:
-        lists = [decode(column, column_type) for column, column_type in zip(chunk.columns, schema, strict=True)]
+        lists = decode_columns(chunk.columns, schema)
         names = self.function.names or ()
         for values in zip(*lists, strict=True):
             yield self._call(dict(zip(names, values, strict=True)))

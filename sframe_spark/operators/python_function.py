@@ -22,7 +22,7 @@ from sframe_spark.operators.worker import load_function, pack_function
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import fixed_size
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.decode import decode, scalar_array
+from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.encode import encode
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
 from sframe_spark.values.text import brief
@@ -103,7 +103,7 @@ class PythonFunction:
 
     def _called(self, columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int, made: MadeResults | None) -> Iterator[pa.Array]:
         """Results a few rows at a time, as many as can take no more than a part of what a batch should."""
-        lists = [decode(column, column_type) for column, column_type in zip(columns, types, strict=True)]
+        lists = decode_columns(columns, types)
         values, done = self._values(lists, rows), 0
         steps = Steps(rows) if made is None or fixed_size(self.result) is not None else Steps.of(made.most_bytes)
         while True:
@@ -117,7 +117,7 @@ class PythonFunction:
                 failed = error
             if not still_right(self.function, function):
                 # Others have assigned its names while it was called; it may have changed what it was given.
-                lists = [decode(column, column_type) for column, column_type in zip(columns, types, strict=True)]
+                lists = decode_columns(columns, types)
                 values = islice(self._values(lists, rows), done, None)
                 continue
             if failed is not None:

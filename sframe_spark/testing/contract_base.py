@@ -12,7 +12,7 @@ import attrs
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.decode import decode
+from sframe_spark.values.decode import decode_columns
 
 Rows = list[tuple[Any, ...]]
 
@@ -78,7 +78,7 @@ def rows_of(chunk: Chunk, schema: Schema) -> Rows:
     """Rows of a chunk as Python values; as many empty ones as it has rows if it has no column."""
     if not schema:
         return [()] * chunk.rows
-    return list(zip(*[decode(column, column_type) for column, column_type in zip(chunk.columns, schema, strict=True)], strict=True))
+    return list(zip(*decode_columns(chunk.columns, schema), strict=True))
 
 
 def multiset(rows: Rows) -> Rows:

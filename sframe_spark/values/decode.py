@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import itertools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -70,6 +71,18 @@ def _not_shown(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError 
             advice = "leave such rows out, move them with +, or cast the column to int, which counts seconds"
             return DateTimeRangeError(f"the date-time {what} lies outside the years 1 to 9999, which is all that Python shows: {advice}", row)
     return None
+
+
+def decode_columns(columns: Sequence[pa.Array], types: Sequence[ColumnType]) -> list[list[Any]]:
+    """Python values of several columns.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT, STR
+    >>> decode_columns([pa.array([1, None]), pa.array(["a", "b"])], [INT, STR])
+    [[1, None], ['a', 'b']]
+    """
+    return [decode(column, column_type) for column, column_type in zip(columns, types, strict=True)]
 
 
 def decode_scalar(value: pa.Scalar, column_type: ColumnType) -> Any:
