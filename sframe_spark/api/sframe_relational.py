@@ -19,7 +19,7 @@ from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, Schem
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.groupby import Aggregation, group_by
-from sframe_spark.operators.join import join
+from sframe_spark.operators.join import KINDS, join
 from sframe_spark.operators.rows import append, filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, sort_rows
 from sframe_spark.operators.top_rows import TopRows
@@ -28,8 +28,6 @@ from sframe_spark.types import INT, common_encoding
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
     from sframe_spark.planner.node import PlannerNode
-
-JOINS = ("inner", "left", "right", "outer")
 
 
 class NoSubsetError(ColumnNotFoundError, TypeError):
@@ -193,8 +191,8 @@ class Relational(Columns):
         """
         if not isinstance(right, Relational):
             raise SchemaError(f"join takes an SFrame, got {type(right).__name__}")
-        if how not in JOINS:
-            raise InvalidArgumentError(f"how must be one of {', '.join(JOINS)}, got {how!r}")
+        if how not in KINDS:
+            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
         pairs = self._join_keys(right, on)
         left_node, right_node = self._node, right._node
         for left_name, right_name in pairs:

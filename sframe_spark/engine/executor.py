@@ -18,7 +18,7 @@ from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.frames import require_fixed
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import require_owned
-from sframe_spark.engine.matches import joined_rows, with_counted_rows
+from sframe_spark.engine.matches import join_below, joined_rows, with_counted_rows, with_known_rows
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import (
     BUDGETS_AT_HAND,
@@ -172,6 +172,9 @@ class Executor:
         placed = node.with_inputs([child for child, _ in children])
         if isinstance(placed.operator, SortedJoin) and placement.segment:
             return with_counted_rows(placed, placement.rows_to_run), placement
+        if placed.operator.counts_rows and placement.segment:
+            counted = with_known_rows(placed)
+            return counted, attrs.evolve(placement, base_rows=known_rows(counted))
         return placed, placement
 
     def _can_be_sorted_in_memory(self, node: PlannerNode) -> bool:
@@ -242,7 +245,7 @@ class Executor:
         """The first rows, or few rows of a join, of a section whose rows cannot be addressed by number, without computing the others."""
         below, placement = child
         stop = below.length.rows if operator.stop is None else operator.stop
-        if stop is None or not placement.segment or (placement.dense and placement.stateless):
+        if stop is None or not placement.segment or (placement.dense and placement.stateless and join_below(below) is None):
             return None
         chunk = first_rows(below, placement.rows_to_run, stop)
         if chunk is not None:

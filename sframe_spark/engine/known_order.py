@@ -16,7 +16,7 @@ Order = Sequence[tuple[int, bool]]
 KEEPS_ORDER = frozenset(
     {
         *("project", "zip", "filter", "filter_rows", "slice", "assign_intervals", "map_cycles", "streaming_group_by"),
-        *("join", "sorted_join", "asof_join", "key_window"),
+        *("join", "hash_join", "sorted_join", "asof_join", "key_window"),
     }
 )
 # Why an operator's own rows are in an order.
@@ -33,6 +33,7 @@ SOURCES_OF_ORDER = {
     "memory_source": "found in the rows in memory, or proved before they were computed",
     "append": "the ranges of values of the parts follow each other",
     "join": "a join keeps the order of its first side",
+    "hash_join": "a join keeps the order of its first side",
     "assume_order": "assume_sorted() says so, and it was not verified",
     "generalized_transform": "it follows from constants and from monotone functions of columns in order",
 }

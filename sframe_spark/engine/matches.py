@@ -6,6 +6,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.elementwise import calls_python
+from sframe_spark.operators.hash_join import HashJoin
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.sorted_join import SortedJoin
 from sframe_spark.operators.sources import source_of
@@ -28,19 +29,27 @@ def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
     return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
 
 
+def with_known_rows(node: PlannerNode) -> PlannerNode:
+    """An operator over sources that counts its rows, with their number."""
+    operator = node.operator
+    rows = operator.count_rows([Lookup.of(source_of(child)) for child in node.inputs], [child.facts for child in node.inputs])
+    return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+
+
 def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
     """Rows ``start..stop`` of a join, or of columns computed of it row by row; pairs before these are counted, not made.
 
     None where somebody must make them: many rows to be searched for, or a user's function.
     """
-    above, join = [], node
-    while join.operator.row_wise and len(join.inputs) == 1:
-        above.append(join)
-        join = join.inputs[0]
-    operator = join.operator
-    if not isinstance(operator, SortedJoin) or not can_be_counted(join.inputs[0]) or any(map(calls_python, above)):
+    join = join_below(node)
+    if join is None:
         return None
-    left, right = join.inputs
+    if isinstance(join.operator, HashJoin):
+        return PlanRunner(FlatPlan.of(node)).run(start, max(start, min(stop, base_rows)))
+    operator, (left, right) = join.operator, join.inputs
+    assert isinstance(operator, SortedJoin)
+    if not can_be_counted(left):
+        return None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     found, passed = [Chunk.empty(join.schema)], 0
     for batch in PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows):
@@ -51,21 +60,35 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         if passed >= stop:
             break
     chunk = concatenate(found, join.schema)
-    for step in reversed(above):
+    for step in row_wise_above(join, node):
         chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
     return chunk
 
 
-def can_be_counted(left: PlannerNode) -> bool:
+def join_below(node: PlannerNode) -> PlannerNode | None:
+    """The join, of those that count their rows, whose rows a node has with columns computed row by row, none of them by a user's function."""
+    while node.operator.row_wise and len(node.inputs) == 1 and not calls_python(node):
+        node = node.inputs[0]
+    return node if isinstance(node.operator, (HashJoin, SortedJoin)) else None
+
+
+def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
+    """The nodes from a join, which is not one of them, up to a node."""
+    above = []
+    while node is not join:
+        above.append(node)
+        node = node.inputs[0]
+    return above[::-1]
+
+
+def can_be_counted(side: PlannerNode) -> bool:
     """True for few rows that no function of the user's has a part in, which would be called again."""
-    return is_small(left) and not any(map(calls_python, postorder([left])))
+    return is_small(side) and not any(map(calls_python, postorder([side])))
 
 
 def may_have_many(plan: PlannerNode) -> bool:
     """True for the columns of a join of few rows that may have many, and that can be counted without them."""
-    join = plan
-    while join.operator.row_wise and len(join.inputs) == 1:
-        join = join.inputs[0]
-    if not isinstance(join.operator, SortedJoin) or join.length.at_most is None or join.length.at_most <= config.small_rows:
+    join = join_below(plan)
+    if join is None or join.length.at_most is None or join.length.at_most <= config.small_rows:
         return False
     return all(map(can_be_counted, join.inputs))

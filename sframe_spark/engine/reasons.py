@@ -14,6 +14,7 @@ from sframe_spark.engine.reasons_left_out import reasons_of_firing
 from sframe_spark.engine.witnesses import not_known
 from sframe_spark.operators.asof_join import AsofJoin
 from sframe_spark.operators.groupby import GroupBy, Reduce
+from sframe_spark.operators.hash_join import HashJoin
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.laws.streaming import MOST_ROWS_TO_ROAM, one_value_per_group
@@ -107,6 +108,8 @@ def reason_of_node(node: PlannerNode, names: ColumnNames, observer: str | None) 
             return reason_of_streaming(node, operator, names)
         case Reduce():
             return reason_of_reduce(node, operator)
+        case HashJoin():
+            return f"{title_of_join(node, operator, names)}: no exchange: keys of few rows are numbered in memory, and pairs found by number"
         case Join():
             return reason_of_join(node, operator, names)
         case SortedJoin():
@@ -193,10 +196,17 @@ def reason_of_reduce(node: PlannerNode, operator: Reduce) -> str:
 
 def reason_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
     """Why both inputs of a join are exchanged: what is lacking for a search in one of them."""
+    why = why_not_searched(node, operator, names)
+    if all(map(runs_as_kernels, node.inputs)):
+        why += f", and a side may have more than {config.small_rows} rows, or long ones"
+    return f"{title_of_join(node, operator, names)}: an exchange of both sides by hash of the keys, or a broadcast of a small side: {why}"
+
+
+def title_of_join(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
+    """The kind of a join and its keys."""
     pairs = zip(operator.left_keys, operator.right_keys, strict=True)
     on = ", ".join(f"{names.name(node.inputs[0], a)} = {names.name(node.inputs[1], b)}" for a, b in pairs)
-    title = f"{operator.how} join on {on}"
-    return f"{title}: an exchange of both sides by hash of the keys, or a broadcast of a small side: {why_not_searched(node, operator, names)}"
+    return f"{operator.how} join on {on}"
 
 
 def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> str:
@@ -212,7 +222,7 @@ def why_not_searched(node: PlannerNode, operator: Join, names: ColumnNames) -> s
     if not (properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)):
         return "keys may be missing on both sides, and missing keys match each other"
     if operator.how == "outer":
-        return f"rows of both sides are kept, and one of them may have more than {config.small_rows} rows or long ones"
+        return "rows of both sides are kept"
     if operator.how == "right":
         left, right, a, b, side = right, left, b, a, "left"
     if not is_in_order(right, [(b, True)]):

@@ -10,7 +10,7 @@ from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.laws.backwards import group_by_of_neighbours
 from sframe_spark.operators.laws.few_rows import group_by_of_few, join_with_few, sort_of_few, top_of_few
-from sframe_spark.operators.laws.joins import outer_join, right_join
+from sframe_spark.operators.laws.joins import join_of_few, right_join
 from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds, wanted_values
 from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
 from sframe_spark.operators.laws.slices import head_of_sort
@@ -85,15 +85,16 @@ def reasons_of_grouping(firing: Firing, names: ColumnNames) -> Iterator[str]:
             yield f"{title}: rows with equal keys are neighbours"
     elif isinstance(operator, Join):
         right, key = before.inputs[1], operator.right_keys[0]
-        title = f"left out the exchange of both sides of the join on {names.name(before, operator.left_keys[0])}"
+        title = f"left out the exchange of both sides of the join on {names.listed(before, operator.left_keys)}"
         if firing.equation == join_of_sorted.equation:
             yield f"{title}: its right side is in order of {names.name(right, key)}: {origin_of_order(right, [(key, True)], names)}"
         elif firing.equation == join_with_few.equation:
             yield f"{title}: its right side has at most {right.length.at_most} rows, which are sorted to be searched"
         elif firing.equation == right_join.equation:
             yield f"the right join on {names.name(right, key)} is a left join whose right side is the left one here"
-        elif firing.equation == outer_join.equation:
-            yield f"the outer join on {names.name(right, key)} is a left join of the left rows and, after them, of the right rows without a match"
+        elif firing.equation == join_of_few.equation:
+            most = " and ".join(str(side.length.at_most) for side in before.inputs)
+            yield f"{title}: they have at most {most} rows, whose keys are numbered in memory"
 
 
 def sort_below(node: PlannerNode, names: ColumnNames) -> str:

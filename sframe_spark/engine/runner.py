@@ -149,6 +149,7 @@ class PlanRunner:
         self.batches = [plan.batch_size(places) for places in self.stages]
         self.uneven = plan.uneven()
         self.lookups: dict[int, Lookup] = {}
+        self.read_by: dict[tuple[int, int], Lookup] = {}
         for place in plan.sequential_places():
             if place not in self.states:
                 operator = plan.operators[place]
@@ -288,15 +289,17 @@ class PlanRunner:
         """What a kernel gets: chunks, and look-ups (kept for all batches of the task) for the inputs it looks up."""
         remaining = iter(chunks)
         slots = enumerate(self.plan.inputs[place])
-        return [self.lookup(child) if (place, slot) in self.looked_up else next(remaining) for slot, child in slots]
+        return [self.lookup(place, slot, child) if (place, slot) in self.looked_up else next(remaining) for slot, child in slots]
 
-    def lookup(self, place: int) -> Lookup:
-        """The look-up in the source at a place."""
-        if place not in self.lookups:
-            source = self.plan.operators[place]
+    def lookup(self, place: int, slot: int, child: int) -> Lookup:
+        """The look-up of a place in the source of a slot."""
+        if child not in self.lookups:
+            source = self.plan.operators[child]
             assert isinstance(source, Source)
-            self.lookups[place] = Lookup.of(source)
-        return self.lookups[place]
+            self.lookups[child] = Lookup.of(source)
+        if (place, slot) not in self.read_by:
+            self.read_by[place, slot] = self.lookups[child].for_reader()
+        return self.read_by[place, slot]
 
     def _wanted(self, start: int, stop: int) -> Wanted:
         count = len(self.plan.operators)

@@ -23,6 +23,7 @@ from sframe_spark.types import DICT_KIND, ColumnType
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
+KINDS = ("inner", "left", "right", "outer")
 IS_LEFT = "is_left"
 
 
@@ -60,12 +61,17 @@ class Join(Operator):
         Raises
         ------
         SchemaError
-            If there is no key, or one without a partner.
+            If there is no such join, no key, one without a partner, or one of another type than its partner.
         """
+        if self.how not in KINDS:
+            raise SchemaError(f"a join is one of {', '.join(KINDS)}, not {self.how!r}")
         if not self.left_keys or len(self.left_keys) != len(self.right_keys):
             raise SchemaError(f"a join of {len(self.left_keys)} left and {len(self.right_keys)} right key(s): it needs as many, and one at least")
-        right = inputs[1].schema
-        return inputs[0].schema + tuple(right[position] for position in self.right_values(len(right)))
+        left, right = inputs[0].schema, inputs[1].schema
+        for a, b in zip(self.left_keys, self.right_keys, strict=True):
+            if left[a] != right[b]:
+                raise SchemaError(f"keys of type {left[a]} and {right[b]} are of no join")
+        return left + tuple(right[position] for position in self.right_values(len(right)))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Unknown; bounded by the product."""
@@ -92,8 +98,9 @@ class Join(Operator):
         """The same matches of fewer columns."""
         width, values = inputs[0].width, self.right_values(inputs[1].width)
         left, right = places_of(kept[0]), places_of(kept[1])
-        joined = Join(tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys), self.how)
-        return joined, [*kept[0], *(width + place for place, column in enumerate(values) if column in right)]
+        left_keys, right_keys = tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys)
+        yielded = [*kept[0], *(width + place for place, column in enumerate(values) if column in right)]
+        return attrs.evolve(self, left_keys=left_keys, right_keys=right_keys), yielded
 
     def requires(self, slot: int) -> Need:
         """Row order of both inputs, if the output's order is observed."""

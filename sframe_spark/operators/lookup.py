@@ -141,6 +141,10 @@ class Lookup:
         """Number of blocks."""
         return len(self.starts) - 1
 
+    def for_reader(self) -> Lookup:
+        """The same blocks, read once for all, with notes of its own: an equal operator may read another second input beside this one."""
+        return attrs.evolve(self, notes={})
+
     def note(self, owner: Hashable, build: Callable[[], Value]) -> Value:
         """What an operator remembers between the batches of one task: built once, gone with the look-up."""
         if owner not in self._notes:

@@ -64,6 +64,8 @@ class Operator:
         An input may have more columns than are read of it, at no cost.
     expands
         A row of the first input may become any number of rows, which :meth:`pieces` gives a part at a time.
+    counts_rows
+        :meth:`count_rows` tells the number of rows, which is not known before, from look-ups in all inputs; by it they are addressed then.
     is_source
         The operator has no inputs and provides rows by range through :meth:`read`.
     """
@@ -78,6 +80,7 @@ class Operator:
     takes_wider: ClassVar[bool] = False
     is_source: ClassVar[bool] = False
     expands: ClassVar[bool] = False
+    counts_rows: ClassVar[bool] = False
 
     def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
         """A node of this operator over ``inputs``; types and length are inferred, ill-typed input is refused."""
@@ -146,6 +149,10 @@ class Operator:
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
         """The kernel's rows in order, one piece at least and each of at most so many rows; how many is asked before each piece."""
         yield self.kernel(inputs, facts)
+
+    def count_rows(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
+        """The number of the kernel's rows; none is made."""
+        raise PlanInvariantError(f"operator {self.name!r} does not count its rows")
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
         """Rows of input ``slot`` that output rows ``start..stop`` need; the runner clips them to the rows there are."""

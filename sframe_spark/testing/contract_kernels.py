@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.engine.matches import with_known_rows
 from sframe_spark.engine.placement import Placement, place
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.tasks import combined_parts
@@ -109,6 +110,7 @@ def read_all(node: PlannerNode) -> Chunk:
 
 def run_ranges(node: PlannerNode, count: int) -> Chunk:
     """Return the rows of a node computed in ``count`` row ranges, each in small batches, as tasks of the engine compute them."""
+    node = with_known_rows(node) if node.operator.counts_rows else node
     plan = FlatPlan.of(node)
     placements: dict[int, Placement | None] = fold([node], _place)
     placement = placements[id(node)]

@@ -15,9 +15,10 @@ from sframe_spark.operators.cycles import CycleFunction, MapCycles
 from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.hash_join import HashJoin
 from sframe_spark.operators.intervals import AssignIntervals, Grid
 from sframe_spark.operators.intervals_fill import FillIntervals
-from sframe_spark.operators.join import Join
+from sframe_spark.operators.join import KINDS, Join
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.program import Literal, Program, Register, Step
@@ -200,8 +201,6 @@ IN_ORDER = (
     example("the nearest other row", AsofJoin(0, (), (0,), "nearest", allow_exact=False), ["int"], ["sorted"]),
 )
 
-JOINS = ("inner", "left", "right", "outer")
-
 EXCHANGES = (
     example("groups of texts", GroupBy((0,), AGGREGATIONS), ["text", "int"]),
     example("groups of rows in order", GroupBy((0,), (Aggregation("count"), Aggregation("min", (1,)))), ["sorted", "labels"]),
@@ -210,7 +209,9 @@ EXCHANGES = (
     example("any order", Reduce(AGGREGATIONS), ["text", "int"]),
     example("moments and extremes", Reduce(NUMBERS), ["int", "float"]),
     example("in order", Reduce((Aggregation("concat", (0,)),)), ["text"]),
-    *[example(f"{how}, missing keys and ties", Join((0,), (1,), how), ["text", "int"], ["int", "text"]) for how in JOINS],
+    *[example(f"{how}, missing keys and ties", Join((0,), (1,), how), ["text", "int"], ["int", "text"]) for how in KINDS],
+    *[example(f"{how} of few rows", HashJoin((0,), (1,), how), ["text", "int"], ["int", "text"]) for how in KINDS],
+    example("two keys of few rows, both zeros and NaN", HashJoin((0, 1), (1, 0), "outer"), ["float", "text"], ["text", "float", "int"]),
     example("both sides in order", Join((0,), (0,), "left"), ["sorted", "text"], ["sorted", "labels"]),
     example("two keys", Join((0, 1), (1, 0), "inner"), ["int", "text"], ["text", "int", "float"]),
     example("missing first, NaN last, ties in order", Sort(((0, True),)), ["float", "text"]),

@@ -17,6 +17,7 @@ from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTrans
 from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.hash_join import HashJoin
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
 from sframe_spark.operators.program import Literal, Operand, Program, Register, Step
@@ -178,7 +179,8 @@ def _top_rows(described: OperatorText, declared: Declared) -> Operator:
 def _join(described: OperatorText, declared: Declared) -> Operator:
     how, pairs = described.text.split("; ")
     keys = [[int(side.removeprefix("c")) for side in pair.split(" = ")] for pair in pairs.split(", ")]
-    return Join(tuple(a for a, _ in keys), tuple(b for _, b in keys), how)
+    classes: dict[str, type[Join]] = {HashJoin.name: HashJoin}
+    return classes.get(described.name, Join)(tuple(a for a, _ in keys), tuple(b for _, b in keys), how)
 
 
 def _aggregations(text: str) -> tuple[Aggregation, ...]:
@@ -353,6 +355,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "suffix_sort": _suffix_sort,
     "top_rows": _top_rows,
     "join": _join,
+    "hash_join": _join,
     "sorted_join": _sorted_join,
     "group_by": _group_by,
     "running": _group_by,

@@ -169,45 +169,67 @@ def test_batches_grow_slowly_where_nothing_is_known() -> None:
 
 def pairs_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Filled with the number of pairs of each piece that a join makes."""
-    from sframe_spark.operators.sorted_join import SortedJoin
+    from sframe_spark.operators.sorted_join import Matches
 
     made: list[int] = []
-    pairs = SortedJoin._pairs
-    monkeypatch.setattr(SortedJoin, "_pairs", lambda *arguments: made.append(arguments[-1] - arguments[-2]) or pairs(*arguments))
+    pairs = Matches.pairs
+    monkeypatch.setattr(Matches, "pairs", lambda found, start, stop: made.append(stop - start) or pairs(found, start, stop))
     return made
 
 
-def pair(how: str, outer: int, inner: int) -> dict[str, int]:
+# A key, and the names of the columns that hold it: whole numbers are searched, others are numbered.
+KEYS: dict[str, dict[str, object]] = {
+    "int": {"k": 1},
+    "text": {"k": "a"},
+    "float": {"k": -0.5},
+    "missing": {"k": None},
+    "two keys": {"k": 1, "l": "b"},
+}
+
+
+def same_keys(key: str, rows: int, value: str) -> SFrame:
+    """Rows of one key, and their numbers."""
+    return SFrame({**{name: [found] * rows for name, found in KEYS[key].items()}, value: list(range(rows))})
+
+
+def pair(key: str, how: str, outer: int, inner: int) -> dict[str, object]:
     """The row of a pair in a join of one key, given its places in the side whose rows come in order and in the other one."""
     v, w = (inner, outer) if how == "right" else (outer, inner)
-    return {"k": 1, "v": v, "w": w}
+    return {**KEYS[key], "v": v, "w": w}
 
 
 @pytest.mark.parametrize("how", JOINS)
-def test_rows_of_a_join_are_counted_before_they_are_made(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("key", KEYS)
+def test_rows_of_a_join_are_counted_before_they_are_made(key: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, started = pairs_made(monkeypatch), is_started()
-    many = SFrame({"k": [1] * 10_000, "v": list(range(10_000))})
-    joined = many.join(SFrame({"k": [1] * 10_000, "w": list(range(10_000))}), on="k", how=how)
+    joined = same_keys(key, 10_000, "v").join(same_keys(key, 10_000, "w"), on=[*KEYS[key]], how=how)
     assert len(joined) == 10**8
     assert made == []
-    assert joined[9_999] == pair(how, 0, 9_999)
-    assert list(joined.head(2)) == [pair(how, 0, 0), pair(how, 0, 1)]
+    assert joined[9_999] == pair(key, how, 0, 9_999)
+    assert list(joined.head(2)) == [pair(key, how, 0, 0), pair(key, how, 0, 1)]
     assert sum(made) < 200_000
-    # One match each: the product of the lengths says nothing.
-    single = SFrame({"k": list(range(2_000)), "v": [1] * 2_000}).join(SFrame({"k": list(range(2_000)), "w": [2] * 2_000}), on="k", how=how)
-    assert len(single) == 2_000
-    assert list(single[-1:]) == [{"k": 1_999, "v": 1, "w": 2}]
     assert is_started() == started
 
 
 @pytest.mark.parametrize("how", JOINS)
-def test_rows_in_the_middle_of_a_join_make_no_others(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("kind", [int, str, float])
+def test_one_match_each_is_few_rows(kind: type, how: str) -> None:
+    # The product of the lengths says nothing.
+    started, keys = is_started(), list(map(kind, range(2_000)))
+    single = SFrame({"k": keys, "v": [1] * 2_000}).join(SFrame({"k": keys, "w": [2] * 2_000}), on="k", how=how)
+    assert len(single) == 2_000
+    assert list(single[-1:]) == [{"k": kind(1_999), "v": 1, "w": 2}]
+    assert is_started() == started
+
+
+@pytest.mark.parametrize("how", JOINS)
+@pytest.mark.parametrize("key", KEYS)
+def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, started, rows = pairs_made(monkeypatch), is_started(), 30_000
-    many = SFrame({"k": [1] * rows, "v": list(range(rows))})
-    joined = many.join(SFrame({"k": [1] * rows, "w": list(range(rows))}), on="k", how=how)
-    assert joined[rows * 20_000 + 7] == pair(how, 20_000, 7)
-    assert joined[-1] == {"k": 1, "v": rows - 1, "w": rows - 1}
-    assert list(joined[rows * rows - 2 :]) == [pair(how, rows - 1, rows - 2), pair(how, rows - 1, rows - 1)]
+    joined = same_keys(key, rows, "v").join(same_keys(key, rows, "w"), on=[*KEYS[key]], how=how)
+    assert joined[rows * 20_000 + 7] == pair(key, how, 20_000, 7)
+    assert joined[-1] == {**KEYS[key], "v": rows - 1, "w": rows - 1}
+    assert list(joined[rows * rows - 2 :]) == [pair(key, how, rows - 1, rows - 2), pair(key, how, rows - 1, rows - 1)]
     assert list((joined["v" if how == "right" else "w"] + 1)[50_000:50_100:40]) == [20_001, 20_041, 20_081]
     assert sum(made) == 1 + 1 + 2 + 100
     assert is_started() == started
@@ -219,9 +241,9 @@ def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pyt
 
     monkeypatch.setattr(shortcuts, "MOST_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)
-    for _ in range(10):
-        left = SFrame({"k": generator.integers(0, 9, 60).tolist(), "v": list(range(60))})
-        right = SFrame({"k": sorted(generator.integers(2, 12, 40).tolist()), "w": list(range(40))}).assume_sorted("k")
+    for kind in (int, float, str, int, float, str):
+        left = SFrame({"k": list(map(kind, generator.integers(0, 9, 60))), "v": list(range(60))})
+        right = SFrame({"k": sorted(map(kind, generator.integers(2, 12, 40))), "w": list(range(40))}).assume_sorted("k")
         everything = [{**row} for row in left.join(right, on="k", how=how).to_arrow().to_pylist()]
         start, stop = sorted(generator.integers(0, len(everything) + 3, 2).tolist())
         for batch in (7, 131_072):
@@ -233,11 +255,10 @@ def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pyt
 
 
 @pytest.mark.parametrize("how", JOINS)
-@pytest.mark.parametrize("door", ["to_arrow", "to_pandas", "to_numpy", "column"])
-def test_a_join_that_does_not_fit_is_refused_before_it_is_made(how: str, door: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("door", "key"), [("to_arrow", "int"), ("to_pandas", "text"), ("to_numpy", "two keys"), ("column", "missing")])
+def test_a_join_that_does_not_fit_is_refused_before_it_is_made(how: str, door: str, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     made, started, rows = pairs_made(monkeypatch), is_started(), 100_000
-    left, right = (SFrame({"k": [1] * rows, name: list(range(rows))}) for name in "vw")
-    joined = left.join(right, on="k", how=how)
+    joined = same_keys(key, rows, "v").join(same_keys(key, rows, "w"), on=[*KEYS[key]], how=how)
     collect = joined["w"].to_numpy if door == "column" else getattr(joined, door)
     with pytest.raises(tc.errors.TooLargeError, match=r"^10000000000 rows of . column.*need about .*head, a slice"):
         collect()

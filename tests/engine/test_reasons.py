@@ -162,10 +162,11 @@ def test_few_rows_are_sorted_in_memory(place: str) -> None:
     assert "left out the exchange of group_by on k: there are at most 400 rows, which are sorted in memory" in text
 
 
-def test_an_outer_join_of_few_rows_is_a_left_join(place: str) -> None:
+def test_an_outer_join_of_few_rows_needs_no_exchange(place: str) -> None:
     with tc.config.using(small_rows=ROWS):
         text = why(tc.load_sframe(place).join(other(), on="t", how="outer"))
-    assert "the outer join on t is a left join of the left rows and, after them, of the right rows without a match" in text
+    assert "left out the exchange of both sides of the join on t: they have at most 400 and 100 rows, whose keys are numbered in memory" in text
+    assert "outer join on t = t: no exchange: keys of few rows are numbered in memory" in text
     assert "an exchange" not in text
 
 

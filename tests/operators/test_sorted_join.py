@@ -80,7 +80,7 @@ def test_a_frame_joins_a_sorted_one_without_spark(how: str) -> None:
     assert found == [row for row in expected if how == "left" or row[2] is not None]
 
 
-def test_missing_keys_on_both_sides_are_left_to_spark() -> None:
+def test_missing_keys_on_both_sides_are_not_searched() -> None:
     left = tc.SFrame({"k": [None, 1], "v": [1, 2]})
     right = tc.SFrame({"k": [None, 1], "w": [3, 4]})
     assert "sorted_join" not in left.join(right, on="k").explain()

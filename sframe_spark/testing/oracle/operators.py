@@ -282,6 +282,7 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "streaming_group_by": _runs,
     "reduce": _reduce,
     "join": _join,
+    "hash_join": _join,
     "sorted_join": lambda operator, inputs: _join(operator.as_join(), inputs),
     "row_number": _row_number,
     "cumulative": _cumulative,
