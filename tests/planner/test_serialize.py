@@ -15,6 +15,7 @@ import pytest
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_lambda, apply_program
+from sframe_spark.operators.hash_join import HashJoin
 from sframe_spark.operators.program import Literal, Program, Register, Step
 from sframe_spark.operators.sources import memory_source, range_source
 from sframe_spark.operators.spark_source import SparkSource
@@ -56,10 +57,12 @@ def again(node: PlannerNode) -> PlannerNode:
 @pytest.mark.parametrize("example", [item for item in EXAMPLES if not item.needs_spark and item.operator not in CALLING_PYTHON], ids=str)
 def test_operators_come_back(example: Example) -> None:
     node = example.node()
-    text = graph_to_json(node)
-    copy = graph_from_json(text)
+    copy = again(node)
+    if isinstance(node.operator, HashJoin):
+        # What is few is not for a plan's text to say.
+        node = node.operator.as_read().make_planner_node(*node.inputs)
     assert plan_text(copy) == plan_text(node)
-    assert graph_to_json(copy) == text
+    assert graph_to_json(copy) == graph_to_json(node)
     # Rows in memory are compared by identity.
     if not any(isinstance(value, Chunk) for value in node.any_operator_parameters.values()):
         assert copy.operator == node.operator and hash(copy.operator) == hash(node.operator)

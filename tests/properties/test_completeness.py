@@ -44,7 +44,7 @@ STANDS_FOR = {
 WITHOUT_ORDER = ("spark_source",)
 
 # Only laws make these.
-OF_LAWS = ("segment_parts",)
+OF_LAWS = ("segment_parts", "hash_join")
 
 
 def own_operators() -> set[str]:
