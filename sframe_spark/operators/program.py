@@ -5,6 +5,7 @@ Flat, so that five thousand stacked expressions are evaluated, hashed and compar
 
 from __future__ import annotations
 
+import array
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,12 @@ import attrs
 import pyarrow as pa
 
 import sframe_spark.operators.functions  # noqa: F401 - importing fills the table
+from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.types import ColumnType
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
 from sframe_spark.values.decode import scalar_array
 from sframe_spark.values.encode import encode
 
@@ -37,6 +39,13 @@ class Literal:
 
     value: Any = attrs.field(eq=repr)
     type: ColumnType = attrs.field()
+
+    def as_read(self) -> Literal:
+        """Refuses a value of another type: it would become one that nobody wrote."""
+        taken = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
+        if self.value is not None and not isinstance(self.value, taken):
+            raise InvalidArgumentError(f"the plan's text holds the value {self.value!r:.80} of type {self.type.kind}")
+        return self
 
     def to_scalar(self) -> pa.Scalar:
         """As an Arrow scalar of the physical type."""

@@ -125,7 +125,8 @@ def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
     left_out = {field.alias for field in attrs.fields(classes[name])} - {field.alias for field in written_fields(classes[name])}
     fields = {field: from_portable(item, classes) for field, item in value.items() if field != "$value" and field not in left_out}
     check_fields(classes[name], fields)
-    return classes[name](**fields)
+    made = classes[name](**fields)
+    return made.as_read() if hasattr(made, "as_read") else made
 
 
 def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
