@@ -120,13 +120,16 @@ class Executor:
         """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
         with GRAPH_LOCK:
             # Nodes of users' graphs that no law has changed are part of the plan, and others may splice them meanwhile.
-            root = private_copy(root)
-        with asking_again(root, self.options.directory):
+            plan = private_copy(root)
+        with asking_again(plan, self.options.directory):
             try:
-                return run(root)
+                result = run(plan)
             except RunTooLongError as error:
                 self.log.append(f"sorted again by Spark: {error}")
-                return run(rebuild(root, with_full_sort))
+                result = run(rebuild(plan, with_full_sort))
+        # With the operator that it is about: a node spliced meanwhile has another one.
+        root.known = root.known or (plan.known if plan.operator.is_source else None)
+        return result
 
     def section(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one section, with everything below it that cannot be part of it already executed."""

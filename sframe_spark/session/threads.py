@@ -84,5 +84,6 @@ def _result(future: Future[Result], ending: _Ending) -> Result:
 
 
 def _wait(works: list[Future[Result]], ending: _Ending) -> None:
-    while wait(works, POLL_SECONDS).not_done and not ending.is_late():
-        pass
+    # Most have ended when they are waited for.
+    while (running := [work for work in works if not work.done()]) and not ending.is_late():
+        wait(running, POLL_SECONDS)

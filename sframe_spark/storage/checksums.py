@@ -15,7 +15,7 @@ from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.pages import MAGIC, FileBytes, end_of_pages, is_gapless, page_headers
+from sframe_spark.storage.pages import MAGIC, FileBytes, page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, file_column
 from sframe_spark.storage.thrift import BrokenThrift
@@ -49,17 +49,16 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
     with pa.OSFile(location) as source:
         footer = pq.read_metadata(source) if metadata is None else metadata
         content = FileBytes(source)
-        end = end_of_pages(footer)
         headers = page_headers(content, footer, with_pages=with_pages)
         pages = tuple(headers.sums[name] for name in (*map(file_column, range(columns)), KEY_NAME))
-        covered = headers.complete and is_gapless(footer)
+        tail = content[headers.end :]
         return attrs.evolve(
             entry,
             size=len(content),
-            tail=(len(content) - end, zlib.crc32(content[end:])),
+            tail=(len(content) - headers.end, zlib.crc32(tail)),
             pages=pages,
             seen=None,
-            checksum=entry.checksum if covered or entry.checksum is not None else checksum_of(location),
+            checksum=entry.checksum if (headers.complete and headers.gapless) or entry.checksum is not None else checksum_of(location),
         )
 
 

@@ -38,10 +38,23 @@ class PageHeaders:
         Check sum of all page headers of each column, in order of row groups, by the name of the column.
     complete
         Whether every page has a check sum of its own data in its header.
+    ranges
+        Where the pages of each column start and end, in order of row groups.
     """
 
     sums: dict[str, int]
     complete: bool
+    ranges: tuple[tuple[int, int], ...]
+
+    @property
+    def end(self) -> int:
+        """Where the last page ends."""
+        return max((end for _, end in self.ranges), default=len(MAGIC))
+
+    @property
+    def gapless(self) -> bool:
+        """Whether there is nothing but pages between the four letters at the start of a file and the end of the last page."""
+        return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *sorted(self.ranges)]))
 
 
 class FileBytes:
@@ -72,17 +85,6 @@ class FileBytes:
         return bytes(self._source.read_at(max(stop - start, 0), start))
 
 
-def end_of_pages(metadata: pq.FileMetaData) -> int:
-    """Return where the last page of a file ends."""
-    return max((end for _, end in _chunk_ranges(metadata)), default=len(MAGIC))
-
-
-def is_gapless(metadata: pq.FileMetaData) -> bool:
-    """Say whether there is nothing but pages between the four letters at the start of a file and the end of its last page."""
-    ranges = sorted(_chunk_ranges(metadata))
-    return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *ranges]))
-
-
 def page_headers(content: FileBytes, metadata: pq.FileMetaData, wanted: Collection[str] | None = None, with_pages: bool = False) -> PageHeaders:
     """Return what is to be known of the page headers of some columns.
 
@@ -105,32 +107,27 @@ def page_headers(content: FileBytes, metadata: pq.FileMetaData, wanted: Collecti
     names = column_names(metadata)
     places = [(place, name) for place, name in enumerate(names) if wanted is None or name in wanted]
     found: dict[str, int] = dict.fromkeys((name for _, name in places), 0)
-    complete = True
+    complete, ranges = True, []
     for group in range(metadata.num_row_groups):
         chunks = metadata.row_group(group)
         for place, name in places:
             raise_if_cancelled()
             start, end = _chunk_range(chunks.column(place))
+            ranges.append((start, end))
             if not 0 < start <= end <= len(content):
                 raise BrokenPages(f"column {name} is said to be at {start}")
             for header, data, stop, checksum in _pages(content, start, end):
-                found[name] = zlib.crc32(content[header:data], found[name])
+                found[name] = zlib.crc32(header, found[name])
                 complete = complete and checksum is not None
                 if with_pages and checksum not in (None, zlib.crc32(content[data:stop])):
                     raise BrokenPages(f"column {name} has a page of another check sum than its header says")
-    return PageHeaders(found, complete)
+    return PageHeaders(found, complete, tuple(ranges))
 
 
 def column_names(metadata: pq.FileMetaData) -> list[str]:
     """Return for each leaf of a file's columns the name of the column, which is not nested in another."""
     schema = metadata.schema
     return [schema.column(place).path.partition(".")[0] for place in range(len(schema))]
-
-
-def _chunk_ranges(metadata: pq.FileMetaData) -> Iterator[tuple[int, int]]:
-    for group in range(metadata.num_row_groups):
-        chunks = metadata.row_group(group)
-        yield from (_chunk_range(chunks.column(column)) for column in range(metadata.num_columns))
 
 
 def _chunk_range(chunk: Any) -> tuple[int, int]:
@@ -140,26 +137,29 @@ def _chunk_range(chunk: Any) -> tuple[int, int]:
     return start, start + chunk.total_compressed_size
 
 
-def _pages(content: FileBytes, start: int, end: int) -> Iterator[tuple[int, int, int, int | None]]:
-    """Yield for each page of a column where its header starts, where its data start and end, and the check sum of these in the header."""
+def _pages(content: FileBytes, start: int, end: int) -> Iterator[tuple[bytes, int, int, int | None]]:
+    """Yield for each page of a column its header, where its data start and end, and the check sum of these in the header."""
     while start < end:
-        length, size, checksum = _header(content, start, end)
-        stop = start + length + size
+        header, size, checksum = _header(content, start, end)
+        data = start + len(header)
+        stop = data + size
         if stop > end:
             break
-        yield start, start + length, stop, checksum
+        yield header, data, stop, checksum
         start = stop
     if start != end:
         raise BrokenPages("page headers are damaged")
 
 
-def _header(content: FileBytes, start: int, end: int) -> tuple[int, int, int | None]:
-    """Return how long the header of a page is, how long the page behind it, and its check sum if the header has it."""
+def _header(content: FileBytes, start: int, end: int) -> tuple[bytes, int, int | None]:
+    """Return the header of a page, how long the page behind it is, and its check sum if the header has it."""
     window = USUAL_HEADER
     while True:
         stop = min(start + window, end)
+        found = content[start:stop]
         try:
-            return _parsed_header(content[start:stop])
+            length, size, checksum = _parsed_header(found)
+            return found[:length], size, checksum
         except IndexError:
             if stop == end or window >= LONGEST_HEADER:
                 raise BrokenPages("a page header has no end") from None
@@ -167,6 +167,7 @@ def _header(content: FileBytes, start: int, end: int) -> tuple[int, int, int | N
 
 
 def _parsed_header(header: bytes) -> tuple[int, int, int | None]:
+    """Return where a header ends, and the length and the check sum of the page behind it."""
     field, at = 0, 0
     found: dict[int, int] = {}
     while kind := header[at]:

@@ -221,7 +221,8 @@ def put_in_place(staging: str, target: str) -> None:
 def _is_worked_in(directory: str) -> bool:
     """Say whether a directory is, or holds, the working directory of this process."""
     try:
-        return os.path.commonpath([os.getcwd(), os.path.realpath(directory)]) == os.path.realpath(directory)
+        place = os.path.realpath(directory)
+        return os.path.commonpath([os.getcwd(), place]) == place
     except (FileNotFoundError, ValueError):
         return False
 
