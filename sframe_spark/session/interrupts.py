@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-# What is behind `signal`, which looks for a name of every handler that it returns: most of what a short block would cost.
-import _signal  # type: ignore[import-not-found]
 import contextlib
 import os
 import signal
@@ -71,15 +69,15 @@ def interrupts_deferred(told: Callable[[], object] | None = None) -> Iterator[No
         # Signals are handled in the main thread only.
         yield
         return
-    before = _signal.getsignal(signal.SIGINT)
+    before = signal.getsignal(signal.SIGINT)
     if not callable(before):
         # Ignored, left to the system, or installed by something that is not Python.
         yield
         return
     deferral = Deferral(before, told)
-    _signal.signal(signal.SIGINT, deferral)
+    signal.signal(signal.SIGINT, deferral)
     try:
         yield
     finally:
-        _signal.signal(signal.SIGINT, before)
+        signal.signal(signal.SIGINT, before)
         deferral.handle()

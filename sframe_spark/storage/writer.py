@@ -9,11 +9,10 @@ dictionary for texts that repeat.
 from __future__ import annotations
 
 import contextlib
-import functools
 import inspect
 import os
 import uuid
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from types import TracebackType
 from typing import Any
 
@@ -61,8 +60,6 @@ class SegmentWriter:
         Types of the columns.
     collect_statistics
         Whether to find out how the columns are ordered.
-    at_once
-        Whether all rows come with the first call of :meth:`write`, so that it is known before they are written which columns miss none.
 
     Examples
     --------
@@ -77,7 +74,7 @@ class SegmentWriter:
     (3, True)
     """
 
-    def __init__(self, directory: str, number: int, types: Sequence[ColumnType], collect_statistics: bool = True, at_once: bool = False) -> None:
+    def __init__(self, directory: str, number: int, types: Sequence[ColumnType], collect_statistics: bool = True) -> None:
         if not 0 <= number < 1 << (63 - KEY_SHIFT):
             raise StorageError(f"segment number {number} does not fit into a row key")
         self.file = segment_file_name(number)
@@ -85,10 +82,9 @@ class SegmentWriter:
         self._location = join(self._directory, self.file)
         self._number = number
         self._types = tuple(types)
-        self._never_missing: frozenset[int] = frozenset()
+        self._schema = segment_schema(self._types)
         self._collectors = [StatisticsCollector(column_type, with_bounds=False) for column_type in types]
         self._collect_statistics = collect_statistics
-        self._at_once = at_once
         self._pending: list[list[pa.Array]] = []
         self._pending_rows = 0
         self._pending_bytes = 0
@@ -102,8 +98,6 @@ class SegmentWriter:
         """Append rows: one array per column, all of one length."""
         if self._closed:
             raise StorageError(f"segment {self._location} is closed: no more rows can be written")
-        if self._at_once and self._rows + self._pending_rows:
-            raise StorageError(f"segment {self._location} has all its rows: they were said to come at once")
         arrays = self._conformed(batch.columns if isinstance(batch, pa.RecordBatch) else batch)
         rows = len(arrays[0]) if arrays else _rows_without_columns(batch)
         if rows == 0:
@@ -112,20 +106,8 @@ class SegmentWriter:
         self._pending.extend(_unchunked(arrays) if arrays else [[pa.nulls(rows)]])
         self._pending_rows += rows
         self._pending_bytes += sum(array.nbytes for array in arrays)
-        if self._at_once:
-            self._note_never_missing()
         while self._pending_rows >= ROWS_PER_GROUP or (self._pending_rows and self._pending_bytes >= BYTES_PER_GROUP):
             self._write_group()
-
-    @functools.cached_property
-    def _schema(self) -> pa.Schema:
-        """Schema of the file, settled when its first rows are written."""
-        return segment_schema(self._types, self._never_missing)
-
-    def _note_never_missing(self) -> None:
-        """Find out which columns miss none of their values, all of which are pending."""
-        plain = (position for position, column_type in enumerate(self._types) if not pa.types.is_nested(column_type.physical))
-        self._never_missing = frozenset(position for position in plain if not any(batch[position].null_count for batch in self._pending))
 
     def _conformed(self, arrays: Sequence[pa.Array]) -> list[pa.Array]:
         if len(arrays) != len(self._types):
@@ -176,8 +158,6 @@ class SegmentWriter:
         """Finish the file and return the entry that a manifest needs; without rows there is no file."""
         if self._closed:
             raise StorageError(f"segment {self._location} was closed before")
-        if self._parquet is None:
-            self._note_never_missing()
         while self._pending_rows:
             self._write_group()
         self._closed = True
@@ -239,7 +219,7 @@ def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs
     ...     write_segment(directory, 0, [INT], ([pa.array([run, run + 1])] for run in (0, 2))).rows
     4
     """
-    with SegmentWriter(directory, number, types, at_once=isinstance(runs, Sequence) and len(runs) == 1) as writer:
+    with SegmentWriter(directory, number, types) as writer:
         for columns in runs:
             writer.write(columns)
         return writer.close()
@@ -262,11 +242,8 @@ def segment_file_name(number: int) -> str:
     return f"segment-{number:08d}-{uuid.uuid4().hex}.parquet"
 
 
-def segment_schema(types: Sequence[ColumnType], never_missing: Collection[int] = ()) -> pa.Schema:
+def segment_schema(types: Sequence[ColumnType]) -> pa.Schema:
     """Return the Arrow schema of our segment files.
-
-    Columns of which no value is missing are declared so: pyarrow refuses to write a missing one there, and need not say of each value that it is
-    not. That is a tenth of what writing numbers and texts costs.
 
     Examples
     --------
@@ -274,7 +251,7 @@ def segment_schema(types: Sequence[ColumnType], never_missing: Collection[int] =
     >>> segment_schema([INT]).names
     ['c0', '_key']
     """
-    fields = [pa.field(file_column(position), column.physical, nullable=position not in never_missing) for position, column in enumerate(types)]
+    fields = [pa.field(file_column(position), column.physical) for position, column in enumerate(types)]
     return pa.schema([*fields, pa.field(KEY_NAME, KEY_TYPE, nullable=False)])
 
 

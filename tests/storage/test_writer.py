@@ -18,7 +18,7 @@ from sframe_spark.storage import writer as writer_module
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.reader import read_rows
-from sframe_spark.storage.writer import SegmentWriter, write_segment
+from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
 
@@ -35,44 +35,6 @@ def test_chunked_and_dictionary_arrays_are_written_as_plain_ones(tmp_path: Any) 
     segment.write([pa.chunked_array([pa.array([1]), pa.array([2, 3])]), words])
     manifest = publish(str(tmp_path), [INT, STR], [segment.close()])
     assert read_rows(manifest, [0, 1]).to_pydict() == {"c0": [1, 2, 3], "c1": ["a", "b", "a"]}
-
-
-def may_miss(directory: Any, file: str) -> dict[str, bool]:
-    """Which columns of a file are said to have missing values, perhaps."""
-    return {field.name: field.nullable for field in pq.read_schema(directory / file)}
-
-
-def test_columns_that_miss_no_value_are_declared_so_where_all_rows_are_known(tmp_path: Any) -> None:
-    types = [INT, STR, STR, ARRAY]
-    coded = pa.DictionaryArray.from_arrays(pa.array([0, 1, 0]), pa.array(["a", None]))
-    columns = [pa.array([1, 2, 3]), coded, pa.array(["x", "y", "z"]), pa.array([[1.0], [], [2.0]])]
-    expected = {"c0": False, "c1": True, "c2": False, "c3": True, "_key": False}
-    for runs in ([columns], iter([columns])):
-        entry = write_segment(str(tmp_path), 0, types, runs)
-        assert may_miss(tmp_path, entry.file) == expected
-        rows = read_rows(publish(str(tmp_path), types, [entry]), range(4)).to_pydict()
-        assert rows == {"c0": [1, 2, 3], "c1": ["a", None, "a"], "c2": ["x", "y", "z"], "c3": [[1.0], [], [2.0]]}
-
-
-@pytest.mark.parametrize("runs", [[[1, 2], [None]], [[1, 2], [3]]])
-def test_what_comes_after_the_first_rows_were_written_may_miss_values(tmp_path: Any, monkeypatch: pytest.MonkeyPatch, runs: list[list[Any]]) -> None:
-    monkeypatch.setattr(writer_module, "ROWS_PER_GROUP", 2)
-    arrays = [[pa.array(run, pa.int64())] for run in runs]
-    for given in (arrays, iter(arrays)):
-        entry = write_segment(str(tmp_path), 0, [INT], given)
-        assert may_miss(tmp_path, entry.file)["c0"]
-        assert read_rows(publish(str(tmp_path), [INT], [entry]), [0]).to_pydict() == {"c0": [*runs[0], *runs[1]]}
-
-
-def test_rows_that_were_said_to_come_at_once_may_have_several_row_groups_and_no_more_come(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(writer_module, "ROWS_PER_GROUP", 2)
-    with SegmentWriter(str(tmp_path), 0, [INT, INT], at_once=True) as segment:
-        segment.write([pa.array([1, 2, 3]), pa.array([1, 2, None])])
-        with pytest.raises(StorageError, match="at once"):
-            segment.write([pa.array([None], pa.int64()), pa.array([4])])
-        entry = segment.close()
-    assert may_miss(tmp_path, entry.file) == {"c0": False, "c1": True, "_key": False}
-    assert read_rows(publish(str(tmp_path), [INT, INT], [entry]), [0, 1]).to_pydict() == {"c0": [1, 2, 3], "c1": [1, 2, None]}
 
 
 def test_rows_without_columns_are_counted(tmp_path: Any) -> None:
