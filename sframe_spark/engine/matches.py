@@ -31,8 +31,7 @@ def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
 
 def with_known_rows(node: PlannerNode) -> PlannerNode:
     """An operator over sources that counts its rows, with their number."""
-    operator = node.operator
-    rows = operator.count_rows([Lookup.of(source_of(child)) for child in node.inputs], [child.facts for child in node.inputs])
+    operator, rows = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], [child.facts for child in node.inputs])
     return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
 
 

@@ -258,17 +258,16 @@ class PlanRunner:
     def end_of_batch(self, first: int, stop: int, batch_rows: int) -> int:
         """Where a batch of base rows from ``first`` ends: after so many, or sooner where rows are long."""
         last = min(first + self.batches[0].rows(batch_rows), stop)
-        sources = [place for place in self.stages[0] if place in self.uneven and self.plan.operators[place].is_source]
+        known = [place for place in self.stages[0] if place in self.uneven and knows_bytes(self.plan.operators[place])]
         # Rows in one part of a source may be longer than those in another.
-        while sources and last - first > 1 and self._bytes_read(sources, first, last) > 2 * self.plan.batch_bytes:
+        while known and last - first > 1 and self._bytes_between(known, first, last) > 2 * self.plan.batch_bytes:
             last = first + (last - first) // 2
         return last
 
-    def _bytes_read(self, sources: Sequence[int], start: int, stop: int) -> float:
-        """What rows of some sources take, of those that are read for some base rows."""
+    def _bytes_between(self, places: Sequence[int], start: int, stop: int) -> float:
+        """What rows at some places take, of those that are wanted for some base rows."""
         wanted = self._wanted(start, stop)
-        read = [(self.plan.operators[place], interval) for place in sources for interval in wanted[place]]
-        return sum((row_bytes(source.sizes_between(*interval), 0) for source, interval in read if isinstance(source, Source)), 0.0)
+        return sum(self.plan.operators[place].bytes_between(*interval) for place in places for interval in wanted[place])
 
     def _children(self, place: int, interval: Interval) -> list[tuple[int, Interval]]:
         operator = self.plan.operators[place]
@@ -330,6 +329,11 @@ class PlanRunner:
             return operator.run_interval(inputs, facts, interval[0], interval[1], needed)
         except ConversionError as error:
             raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
+
+
+def knows_bytes(operator: Operator) -> bool:
+    """True for operators that know how long their rows are before these are made."""
+    return operator.is_source or operator.counts_rows
 
 
 def with_last(values: Iterable[Value]) -> Iterator[tuple[Value, bool]]:

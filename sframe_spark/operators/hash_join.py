@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.operators.equal_keys import codes_of, comparable_values
 from sframe_spark.operators.join import Join
@@ -15,9 +16,13 @@ from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Positions
 from sframe_spark.operators.sorted_join import Matches
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
+from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
+
+# What the offsets of an array of texts can tell.
+MOST_BYTES_OF_TEXTS = 2**31 - 2**20
 
 
 @register
@@ -32,6 +37,7 @@ class HashJoin(Join):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     counts_rows: ClassVar[bool] = True
+    pairs: Pairs | None = attrs.field(default=None, eq=False, metadata={"portable": False})
 
     def as_read(self) -> Join:
         """The join that this is: nobody else's plan decides what is few."""
@@ -48,22 +54,41 @@ class HashJoin(Join):
     def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
         """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive); no other is made."""
         left, right = (as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True))
-        pairs = left.note(self, lambda: self._pairs(left, right))
+        pairs = self.pairs or self._pairs(left, right)
         rows, partners = pairs.between(start, min(stop, pairs.rows))
         columns = list(left.take(rows, range(len(left.schema))).columns)
-        if self.how in ("right", "outer"):
-            for a, b in zip(self.left_keys, self.right_keys, strict=True):
-                columns[a] = either(column_of(left, a), rows, column_of(right, b), partners)
+        if self.how in ("right", "outer") and bool((rows < 0).any()):
+            alone = pa.array(rows < 0)
+            keys = right.take(np.where(rows < 0, partners, -1), self.right_keys).columns
+            for position, values in zip(self.left_keys, keys, strict=True):
+                columns[position] = pc.if_else(alone, values, columns[position])
         return Chunk((*columns, *right.take(partners, self.right_values(len(right.schema))).columns), len(rows))
 
-    def count_rows(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
-        """How many pairs there are; none is made."""
-        return self._pairs(*inputs).rows
+    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> tuple[HashJoin, int]:
+        """The join with its pairs by number, and how many there are."""
+        pairs = self._pairs(*inputs)
+        return attrs.evolve(self, pairs=pairs), pairs.rows
+
+    def bytes_between(self, start: int, stop: int) -> float:
+        """Those of the values that differ in length; nothing before the pairs are counted."""
+        return 0.0 if self.pairs is None else self.pairs.bytes_between(start, min(stop, self.pairs.rows))
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the join; once pairs are counted, as often as each row is one of a pair."""
+        sizes = super().column_sizes(inputs, facts, schema)
+        if self.pairs is None:
+            return sizes
+        uneven = [place for place, kind in enumerate(schema) if fixed_size(kind) is None]
+        sides = [place for place in uneven if place < facts[0].width], [place for place in uneven if place >= facts[0].width]
+        for places, total in zip(sides, self.pairs.total_bytes, strict=True):
+            share = total / max(self.pairs.rows * len(places), 1)
+            sizes = tuple(share if place in places else size for place, size in enumerate(sizes))
+        return sizes
 
     def _pairs(self, left: Lookup, right: Lookup) -> Pairs:
         """Keys of both sides get numbers; of each row in order the other side's rows with its number are a range, once these are sorted by it."""
         columns = [
-            pa.concat_arrays(both)
+            end_to_end(*both)
             for a, b in zip(self.left_keys, self.right_keys, strict=True)
             for both in zip(comparable_keys(left, a), comparable_keys(right, b), strict=True)
         ]
@@ -72,7 +97,9 @@ class HashJoin(Join):
         order = np.argsort(others, kind="stable")
         first, stop = (np.searchsorted(others[order], looking, side=side) for side in ("left", "right"))
         alone = np.flatnonzero(~np.isin(of_right, of_left)) if self.how == "outer" else np.zeros(0, dtype=np.int64)
-        return Pairs(Matches.between(first, stop - 1, keep_all=self.how != "inner"), order, alone, turned=self.how == "right")
+        found = Matches.between(first, stop - 1, keep_all=self.how != "inner")
+        lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
+        return Pairs(found, order, alone, self.how == "right", lengths)
 
 
 @attrs.frozen(eq=False)
@@ -89,12 +116,15 @@ class Pairs:
         Rows of the right side that come after all matches, without a left row.
     turned
         It is the right side whose rows come in order.
+    lengths
+        About how many bytes each left and each right row has in columns whose values differ in length.
     """
 
     found: Matches
     order: Positions
     alone: Positions
     turned: bool
+    lengths: tuple[Positions, Positions]
 
     @property
     def rows(self) -> int:
@@ -107,7 +137,7 @@ class Pairs:
         Examples
         --------
         >>> found = Matches.between(np.array([0, -1]), np.array([1, -1]), keep_all=True)
-        >>> pairs = Pairs(found, np.array([4, 7]), np.array([5]), turned=False)
+        >>> pairs = Pairs(found, np.array([4, 7]), np.array([5]), False, (np.array([2, 3]), np.zeros(8)))
         >>> [rows.tolist() for rows in pairs.between(1, pairs.rows)]
         [[0, 1, -1], [7, -1, 5]]
         """
@@ -118,23 +148,50 @@ class Pairs:
         partners = np.concatenate([np.append(self.order, -1)[places], tail])
         return (partners, looking) if self.turned else (looking, partners)
 
+    def bytes_between(self, start: int, stop: int) -> float:
+        """About how many bytes the values of some pairs take that differ in length.
 
-def column_of(side: Lookup, position: int) -> pa.Array:
-    """All values of a column."""
-    return side.read(0, side.rows, [position]).columns[0]
+        Examples
+        --------
+        >>> found = Matches.between(np.array([0, 1]), np.array([1, 1]), keep_all=False)
+        >>> Pairs(found, np.array([0, 1]), np.zeros(0, dtype=int), False, (np.array([10, 20]), np.array([1, 2]))).bytes_between(0, 3)
+        45.0
+        """
+        sides = zip(self.between(start, stop), self.lengths, strict=True)
+        return float(sum(lengths[rows[rows >= 0]].sum() for rows, lengths in sides))
+
+    @property
+    def total_bytes(self) -> tuple[float, float]:
+        """About how many bytes the left and the right values that differ in length take in all pairs."""
+        of_looking, of_others = self.lengths[::-1] if self.turned else self.lengths
+        first, counts = self.found.first, np.diff(self.found.ends, prepend=0)
+        ends = np.concatenate([[0.0], np.cumsum(of_others[self.order], dtype=np.float64)])
+        matched = first >= 0
+        others = float((ends[first[matched] + counts[matched]] - ends[first[matched]]).sum() + of_others[self.alone].sum())
+        looking = float((of_looking * counts.astype(np.float64)).sum())
+        return (others, looking) if self.turned else (looking, others)
 
 
 def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:
     """Arrays that are equal where keys of a column are."""
-    return comparable_values(column_of(side, position), side.schema[position])
+    return comparable_values(side.read(0, side.rows, [position]).columns[0], side.schema[position])
 
 
-def either(first: pa.Array, rows: Positions, second: pa.Array, partners: Positions) -> pa.Array:
-    """Values of the first array in some rows, and of the second where the row is -1.
+def end_to_end(first: pa.Array, second: pa.Array) -> pa.Array:
+    """The values of both arrays; of long texts those of an array with room for them.
 
     Examples
     --------
-    >>> either(pa.array(["a", "b"]), np.array([1, -1]), pa.array(["c"]), np.array([-1, 0])).to_pylist()
-    ['b', 'c']
+    >>> end_to_end(pa.array(["a"]), pa.array(["b"])).to_pylist()
+    ['a', 'b']
     """
-    return pa.concat_arrays([first, second]).take(pa.array(np.where(rows >= 0, rows, len(first) + partners)))
+    both = [first, second]
+    if pa.types.is_string(first.type) and first.nbytes + second.nbytes > MOST_BYTES_OF_TEXTS:
+        both = [values.cast(pa.large_string()) for values in both]
+    return pa.concat_arrays(both)
+
+
+def bytes_of(side: Lookup, positions: Sequence[int]) -> Positions:
+    """About how many bytes each row has in those of some columns whose values differ in length."""
+    uneven = [position for position in positions if fixed_size(side.schema[position]) is None]
+    return uneven_bytes(side.read(0, side.rows, uneven).columns if uneven else (), side.rows)

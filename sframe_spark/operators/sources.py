@@ -66,6 +66,10 @@ class Source(Operator):
         """Bytes that some rows take in memory, column by column, about."""
         return tuple(None if size is None else size * (stop - start) for size in map(fixed_size, self.infer_type(())))
 
+    def bytes_between(self, start: int, stop: int) -> float:
+        """Those of all columns."""
+        return row_bytes(self.sizes_between(start, stop), 0)
+
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What was recorded when the rows were written, or what a look at rows in memory tells."""
         from sframe_spark.operators.source_statistics import source_properties

@@ -65,7 +65,7 @@ class Operator:
     expands
         A row of the first input may become any number of rows, which :meth:`pieces` gives a part at a time.
     counts_rows
-        :meth:`count_rows` tells the number of rows, which is not known before, from look-ups in all inputs; by it they are addressed then.
+        :meth:`counted` finds out the number of rows, which is not known before, in all inputs; rows are addressed by it then.
     is_source
         The operator has no inputs and provides rows by range through :meth:`read`.
     """
@@ -150,9 +150,13 @@ class Operator:
         """The kernel's rows in order, one piece at least and each of at most so many rows; how many is asked before each piece."""
         yield self.kernel(inputs, facts)
 
-    def count_rows(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
-        """The number of the kernel's rows; none is made."""
+    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> tuple[Operator, int]:
+        """The operator with what it found out in look-ups in its inputs, and the number of the kernel's rows; none is made."""
         raise PlanInvariantError(f"operator {self.name!r} does not count its rows")
+
+    def bytes_between(self, start: int, stop: int) -> float:
+        """About how many bytes the rows ``start`` (inclusive) to ``stop`` (exclusive) take, where that is known before they are made."""
+        return 0.0
 
     def input_interval(self, slot: int, start: int, stop: int, facts: Sequence[Facts]) -> tuple[int, int]:
         """Rows of input ``slot`` that output rows ``start..stop`` need; the runner clips them to the rows there are."""

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import ColumnType
@@ -28,6 +31,29 @@ def fixed_size(column_type: ColumnType) -> float | None:
     if pa.types.is_struct(physical):
         return 12.0
     return 8.0 if pa.types.is_primitive(physical) else None
+
+
+def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
+    """About how many bytes each row has in columns whose values differ in length.
+
+    Examples
+    --------
+    >>> uneven_bytes([pa.array(["abc", None]), pa.array([7, 8]), pa.array([[1.0], [2.0, 3.0]])], 2).tolist()
+    [11, 16]
+    """
+    total = np.zeros(rows, dtype=np.int64)
+    for column in columns:
+        if pa.types.is_list(column.type):
+            size = column.values.nbytes // max(len(column.values), 1)
+            total += size * _filled(pc.list_value_length(column))
+        elif pa.types.is_string(column.type) or pa.types.is_binary(column.type):
+            total += _filled(pc.binary_length(column))
+    return total
+
+
+def _filled(lengths: pa.Array) -> npt.NDArray[np.int64]:
+    found: npt.NDArray[np.int64] = pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False).astype(np.int64)
+    return found
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:
