@@ -44,7 +44,8 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
     if join is None:
         return None
     if isinstance(join.operator, HashJoin):
-        return PlanRunner(FlatPlan.of(node)).run(start, max(start, min(stop, base_rows)))
+        stop = max(start, min(stop, base_rows))
+        return PlanRunner(FlatPlan.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
     operator, (left, right) = join.operator, join.inputs
     assert isinstance(operator, SortedJoin)
     if not can_be_counted(left):
@@ -54,7 +55,10 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
     for batch in PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows):
         rows = operator.count_rows([batch, lookup], facts)
         if passed + rows > start:
-            found.append(operator.rows_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed)))
+            part = operator.rows_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
+            if part is None:
+                return None
+            found.append(part)
         passed += rows
         if passed >= stop:
             break

@@ -16,7 +16,7 @@ from sframe_spark.operators.lookup_keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources import MemorySource, SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.sizes import row_bytes
+from sframe_spark.planner.sizes import row_bytes, uneven_bytes
 from sframe_spark.storage.footers import segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.physical import order_column
@@ -205,6 +205,15 @@ class Lookup:
         places = pa.array(positions - int(self.starts[number]), mask=missing if missing.any() else None)
         block = self.block(number, columns)
         return Chunk(tuple(column.take(places) for column in block.columns), len(positions))
+
+    def uneven_bytes(self, positions: Positions, columns: Sequence[int]) -> Positions:
+        """About how many bytes rows by number, none for each -1, have in columns whose values differ in length."""
+        found = np.zeros(len(positions), dtype=np.int64)
+        numbers = np.where(positions >= 0, np.searchsorted(self.starts, positions, side="right") - 1, -1)
+        for number in np.unique(numbers[numbers >= 0]) if columns else ():
+            block, here = self.block(int(number), columns), numbers == number
+            found[here] = uneven_bytes(block.columns, block.rows)[positions[here] - self.starts[number]]
+        return found
 
     def fences(self, column: int, as_float: bool = False) -> Fences:
         """Keys at the starts of the blocks; the source must be in ascending order of the column.

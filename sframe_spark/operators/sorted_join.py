@@ -20,11 +20,13 @@ from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.planner.sizes import Sizes
+from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
 
 # Tables of keys take 16 bytes for each number of their range: at most 64 MB, and no more than building them is worth.
 MOST_NUMBERS = 4_000_000
 NUMBERS_PER_ROW = 64
+# As long rows as these come one by one.
+MOST_BYTES_OF_A_PIECE = 64 << 20
 
 
 @register
@@ -96,7 +98,7 @@ class SortedJoin(Operator):
         found = self._matches(left, lookup, facts)
         start = 0
         while True:
-            stop = min(start + most_rows(), found.rows)
+            stop = self._end_of_piece(left, lookup, found, start, min(start + most_rows(), found.rows))
             yield self._pairs(left, lookup, found, start, stop)
             start = stop
             if start >= found.rows:
@@ -106,10 +108,26 @@ class SortedJoin(Operator):
         """How many pairs there are; none is made."""
         return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
 
-    def rows_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int) -> Chunk:
-        """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive); no other is made."""
+    def rows_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, most_bytes: int) -> Chunk | None:
+        """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), no other is made; None where they take more than so many bytes."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        return self._pairs(left, lookup, self._matches(left, lookup, facts), start, stop)
+        found = self._matches(left, lookup, facts)
+        return self._pairs(left, lookup, found, start, stop) if self._bytes(left, lookup, found, start, stop) <= most_bytes else None
+
+    def _end_of_piece(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+        """Where a piece ends that does not get long: a row with many matches may be much longer than others."""
+        while stop - start > 1 and self._bytes(left, lookup, found, start, stop) > MOST_BYTES_OF_A_PIECE:
+            stop = start + (stop - start) // 2
+        return stop
+
+    def _bytes(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+        """About how many bytes the values of some pairs take that differ in length."""
+        of_left = [column for column in left.columns if not pa.types.is_primitive(column.type)]
+        of_right = [place for place in self.as_join().right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
+        if not of_left and not of_right:
+            return 0
+        rows, partners = found.pairs(start, stop)
+        return int(uneven_bytes(of_left, left.rows)[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
 
     def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
         search = lookup.note(self, lambda: dense_keys(lookup, self.right_key) or KeySearch(lookup, self.right_key, (), GroupCodes(())))

@@ -14,9 +14,12 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
 from sframe_spark.engine.budgets import fits_driver, weight_of
+from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
+from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.operators import sorted_join
 from sframe_spark.operators.sources import MemorySource, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import sizes_of
@@ -314,3 +317,21 @@ def test_long_rows_of_a_csv_file_go_to_disk(tmp_path: Any) -> None:
         assert isinstance(found._node.operator, SegmentSource)
     assert found.to_arrow() == written.to_arrow()
     assert isinstance(SFrame.read_csv(path, verbose=False)._node.operator, MemorySource)
+
+
+@pytest.mark.parametrize("kind", [int, str])
+@pytest.mark.parametrize("long_side", ["left", "right"])
+@pytest.mark.parametrize("how", JOINS)
+def test_a_long_row_of_many_matches_comes_in_pieces(how: str, long_side: str, kind: type, monkeypatch: pytest.MonkeyPatch) -> None:
+    long, matches = "x" * 500_000, 60
+    texts = SFrame({"k": [kind(7)] + [kind(8)] * 3_000, "v": [long] + ["s"] * 3_000})
+    numbers = SFrame({"k": [kind(7)] * matches + [kind(9)], "w": list(range(matches + 1))})
+    joined = texts.join(numbers, on="k", how=how) if long_side == "left" else numbers.join(texts, on="k", how=how)
+    monkeypatch.setattr(sorted_join, "MOST_BYTES_OF_A_PIECE", 2 << 20)
+    with config.using(batch_bytes=2 << 20, memory_budget=8 << 20):
+        section, placement = Executor(MaterializeOptions()).section(optimize(joined._node))
+        sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(section)).stream(0, placement.rows_to_run, 131_072)]
+        found = [(row["v"] == long, row["w"]) for row in joined if row["w"] != matches and row["v"] != "s"]
+    assert sum(sizes) > matches * len(long)
+    assert max(sizes) < 6 << 20
+    assert found == [(True, number) for number in range(matches)]

@@ -1,0 +1,51 @@
+"""Plans of others whose operators name columns that are not there are refused when they are read, not when a kernel looks for the column."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+import pytest
+
+from sframe_spark.engine.materialize import read_all
+from sframe_spark.errors import SFrameError
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.serialize import graph_from_json, graph_to_json
+from sframe_spark.testing.contract_base import Example
+from sframe_spark.testing.examples import EXAMPLES
+from tests.hostile.fuzz import CALLING_PYTHON
+
+
+def with_far_positions(value: Any, far: int) -> Iterator[Any]:
+    """The value with one of its whole numbers out of range, for each of them."""
+    if type(value) is int:
+        yield far
+    elif isinstance(value, tuple):
+        for place, item in enumerate(value):
+            yield from ((*value[:place], other, *value[place + 1 :]) for other in with_far_positions(item, far))
+    elif attrs.has(type(value)) and not isinstance(value, Operator):
+        yield from changed(value, far)
+
+
+def changed(value: Any, far: int) -> Iterator[Any]:
+    """An attrs value with one whole number in it out of range, for each of them."""
+    for field in attrs.fields(type(value)):
+        if field.init and field.metadata.get("portable", True):
+            yield from (attrs.evolve(value, **{field.alias: other}) for other in with_far_positions(getattr(value, field.name), far))
+
+
+@pytest.mark.parametrize("far", [99, -1])
+@pytest.mark.parametrize("example", [item for item in EXAMPLES if not item.needs_spark and item.operator not in CALLING_PYTHON], ids=str)
+def test_no_kernel_looks_for_columns_that_are_not_there(example: Example, far: int) -> None:
+    node = example.node()
+    for operator in changed(node.operator, far):
+        try:
+            text = graph_to_json(operator.make_planner_node(*node.inputs))
+        except (SFrameError, LookupError, ValueError):
+            # Types are inferred when a plan is read, too.
+            continue
+        try:
+            read_all(graph_from_json(text))
+        except SFrameError:
+            continue
