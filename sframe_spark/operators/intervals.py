@@ -19,7 +19,7 @@ from sframe_spark.operators.runs import plain_numbers
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties import Monotone
@@ -93,8 +93,15 @@ class AssignIntervals(Operator):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types, that of the key replaced."""
+        """The input's types, that of the key replaced.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such key.
+        """
         schema = inputs[0].schema
+        require_columns(schema, [self.position])
         return (*schema[: self.position], self.label_type(schema), *schema[self.position + 1 :])
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

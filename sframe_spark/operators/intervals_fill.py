@@ -18,7 +18,7 @@ from sframe_spark.operators.runs import from_stream, plain_numbers, run_starts, 
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.streaming_groupby import narrowed, numbered_runs
 from sframe_spark.planner.chunk import Chunk, joined
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.properties import OrderingProperties
@@ -76,7 +76,14 @@ class FillIntervals(SequentialOperator):
         return self
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
+        """The input's types.
+
+        Raises
+        ------
+        SchemaError
+            If there are fewer keys.
+        """
+        require_columns(inputs[0].schema, [self.keys])
         return inputs[0].schema
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:

@@ -18,7 +18,7 @@ from sframe_spark.operators.running_groups import Components, RowGroups
 from sframe_spark.operators.running_scans import numbers, valid
 from sframe_spark.operators.smoothing_scan import decayed_scan, decayed_together, means, no_values
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.registry import register
@@ -96,6 +96,7 @@ class ExponentialSmoothing(SequentialOperator):
             If the values are not numbers, or the times neither numbers nor date-times.
         """
         schema = inputs[0].schema
+        require_columns(schema, [self.value, *([] if self.time is None else [self.time]), *self.keys])
         if not schema[self.value].is_numeric:
             raise SchemaError(f"exponential smoothing takes numbers, not values of type {schema[self.value].kind}")
         if self.time is not None and schema[self.time].kind not in TIMES:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable
 
 import attrs
 
-from sframe_spark.errors import PlanInvariantError
+from sframe_spark.errors import PlanInvariantError, SchemaError
 from sframe_spark.types import ColumnType
 
 Schema = tuple[ColumnType, ...]
@@ -126,3 +126,23 @@ class Facts:
     def width(self) -> int:
         """Number of columns."""
         return len(self.schema)
+
+
+def require_columns(schema: Schema, positions: Iterable[int]) -> None:
+    """Refuse positions of columns that are not there; they are counted from 0.
+
+    Raises
+    ------
+    SchemaError
+        If one is.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> require_columns((INT,), [-1])
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: there is no column -1 among 1
+    """
+    for position in positions:
+        if not 0 <= position < len(schema):
+            raise SchemaError(f"there is no column {position} among {len(schema)}")

@@ -110,11 +110,15 @@ def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
     if not isinstance(value, dict):
         if type(value) is int and not -(2**63) <= value < 2**63:
             raise InvalidArgumentError("the plan's text holds an int beyond 64 bits")
+        if type(value) is str:
+            require_text(value)
         return value
     if "$value" not in value and len(value) != 1:
         raise InvalidArgumentError(f"the plan's text holds a value of no known form: {value!r:.80}")
     if "$plain" in value:
-        return decode_value(value["$plain"])
+        plain = decode_value(value["$plain"])
+        require_text(encode_value(plain))
+        return plain
     if "$type" in value:
         if value["$type"] not in TYPES_BY_NAME:
             raise InvalidArgumentError(f"the plan's text names the column type {value['$type']!r:.80}: known are {', '.join(TYPES_BY_NAME)}")
@@ -127,6 +131,20 @@ def from_portable(value: Any, classes: Mapping[str, type]) -> Any:
     check_fields(classes[name], fields)
     made = classes[name](**fields)
     return made.as_read() if hasattr(made, "as_read") else made
+
+
+def require_text(value: str) -> None:
+    """Refuse halves of characters, which no column holds.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is one.
+    """
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise InvalidArgumentError(f"the plan's text holds a half of a character: {value!r:.80}") from None
 
 
 def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:
