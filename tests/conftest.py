@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -76,6 +77,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if gone:
             config.hook.pytest_deselected(items=gone)
             items[:] = [item for item in items if item not in gone]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
