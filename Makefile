@@ -7,7 +7,11 @@ STAMP := $(VENV)/installed
 PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 # A JVM that compiles quickly rather than thoroughly suits many small queries; where there is an archive of classes it need not load them.
 CLASSES := $(VENV)/classes.jsa
-export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
+export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
+# Hundreds of processes import the package and the tests: they find them compiled, whatever the environment says.
+export PYTHONDONTWRITEBYTECODE :=
+
+PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
 .PHONY: demo test faults bench check clean venv
 
@@ -31,11 +35,8 @@ $(CLASSES): $(STAMP)
 	$(RUN) -m tests.class_archive $@ || echo "no archive of classes: the tests take longer"
 
 test: $(STAMP) $(CLASSES)
-	$(PYTEST) -n 2 -m "not spark and not cluster and not campaign and not attack" sframe_spark tests
-	$(PYTEST) -n 2 -m "attack and not spark and not cluster and not campaign" tests
-	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not campaign" tests
-	if [ -d examples/plugin_package/tests ]; then $(PYTEST) examples/plugin_package/tests; fi
-	SFRAME_SPARK_SMALL_ROWS=0 $(PYTEST) -n 2 --dist loadfile -m "behaviour and not campaign" tests
+	$(PYTEST) -n 2 --dist worksteal -m "not spark and not cluster and not campaign" sframe_spark tests
+	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not campaign" tests $(PLUGIN_TESTS)
 
 # Everything that may go wrong, at every step; the table of promises is printed at the end.
 faults: $(STAMP)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ from hypothesis import HealthCheck, settings
 from tests.examples import examples
 
 # Many small queries: a JVM that compiles quickly beats one that compiles well.
-os.environ.setdefault("SFRAME_SPARK_JVM_OPTIONS", "-XX:TieredStopAtLevel=1")
+os.environ.setdefault("SFRAME_SPARK_JVM_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 # The same for the sessions that tests start as users do.
 os.environ.setdefault("SPARK_SUBMIT_OPTS", os.environ["SFRAME_SPARK_JVM_OPTIONS"])
 
@@ -39,14 +40,35 @@ def pytest_configure(config: pytest.Config) -> None:
 
 # Each of these starts processes, or tries the same thing hundreds of times.
 ATTACKS = tuple(Path(__file__).with_name(folder) for folder in ("faults", "hostile", "model"))
+# Files here take long: started last, one would leave the other worker without work.
+LONG = tuple(Path(__file__).with_name(folder) for folder in ("cluster", "session", "testing", "ordered_matrix"))
+# These have none of our marks, and some need Spark.
+PLUGIN_TESTS = Path(__file__).parents[1] / "examples" / "plugin_package"
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run tests of what users see twice: few rows on the driver, and everything on Spark."""
+    if metafunc.definition.get_closest_marker("behaviour"):
+        metafunc.fixturenames.append("small_rows_go_to")
+        metafunc.parametrize("small_rows_go_to", ["driver", "spark"], indirect=True)
+
+
+@pytest.fixture
+def small_rows_go_to(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where few rows go; said in the environment, as users say it to a whole program."""
+    if request.param == "spark":
+        monkeypatch.setenv("SFRAME_SPARK_SMALL_ROWS", "0")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark attacks, and leave out long and cluster runs unless -m names them."""
+    """Mark attacks, put files that take long first, and leave out long and cluster runs unless -m names them."""
     for item in items:
         if any(folder in item.path.parents for folder in ATTACKS):
             item.add_marker("attack")
+        if PLUGIN_TESTS in item.path.parents:
+            item.add_marker("spark")
+    items.sort(key=lambda item: not any(folder in item.path.parents for folder in LONG))
     expression = config.getoption("-m") or ""
     for marker in ("campaign", "cluster"):
         if marker in expression:
@@ -55,6 +77,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if gone:
             config.hook.pytest_deselected(items=gone)
             items[:] = [item for item in items if item not in gone]
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")

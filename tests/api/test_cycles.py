@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from itertools import groupby
+from itertools import groupby, product
 from typing import Any
 
 import pytest
@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.errors import ColumnNotFoundError, UserFunctionError
 from sframe_spark.session import is_started
-from tests.examples import examples
+from tests.examples import examples, part
 
 NAN = float("nan")
 TIMES = [3, 1, 1, None, 2, 3, 3, None, 1, 2, 2, 2, 2, 2, 2]
@@ -45,8 +45,7 @@ def cycles(by: bool) -> list[list[tuple[Any, ...]]]:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("segments", [1, 7])
-@pytest.mark.parametrize("by", [None, "k", ["k"]])
+@pytest.mark.parametrize(("by", "segments"), part(product([None, "k", ["k"]], [7, 1]), 3))
 def test_one_row_per_time_and_key(by: Any, segments: int, spark: Any) -> None:
     operations = {"rows": aggregate.COUNT(), "first": aggregate.SELECT_ONE("v"), "keys": aggregate.CONCAT("k"), "top": aggregate.ARGMAX("v", "k")}
     with config.using(small_rows=0):

@@ -9,13 +9,14 @@ import contextlib
 import ctypes
 import functools
 import os
+import re
 import shlex
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
@@ -29,6 +30,8 @@ CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 JVM_OPTIONS = os.environ["SFRAME_SPARK_JVM_OPTIONS"]
 SMALL_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:+UseSerialGC"
 SECONDS_TO_START = 90
+# What the master says of a worker that has ended.
+GONE_WORKER = re.compile("Removing worker")
 WORKER_CORES, WORKER_MEMORY = 1, "512m"
 # From linux/prctl.h.
 PR_SET_PDEATHSIG = 1
@@ -120,11 +123,25 @@ class Processes:
                     process.wait(10)
 
 
+def end_group(process: subprocess.Popen[bytes]) -> None:
+    """End a process and its children."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, number)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(10)
+
+
 def wait_for(log: Path, text: str) -> None:
     """Wait until a log holds a text."""
+    wait_until(lambda: text in log.read_text(errors="replace"), f"{log.name} does not say {text!r}:", log)
+
+
+def wait_until(condition: Callable[[], bool], words: str, log: Path) -> None:
+    """Wait until something holds; the end of a log is shown where it does not."""
     until = time.monotonic() + SECONDS_TO_START
-    while text not in log.read_text(errors="replace"):
-        assert time.monotonic() < until, f"{log.name} does not say {text!r}:\n{log.read_text(errors='replace')[-3000:]}"
+    while not condition():
+        assert time.monotonic() < until, f"{words}\n{log.read_text(errors='replace')[-3000:]}"
         time.sleep(0.05)
 
 
@@ -133,27 +150,58 @@ def spark_class(*arguments: object) -> list[str]:
     return [os.path.join(_find_spark_home(), "bin", "spark-class"), *map(str, arguments)]
 
 
-@contextlib.contextmanager
-def standalone_cluster(directory: Path, shared: Path, sees_shared: Sequence[bool]) -> Iterator[str]:
-    """The URL of a master with a worker for each flag: those whose flag is false see an empty directory in place of ``shared``."""
-    port = free_port()
-    url = f"spark://127.0.0.1:{port}"
-    with Processes(directory) as processes:
-        log = processes.start("master", spark_class(MASTER_CLASS, "--host", "127.0.0.1", "--port", port, "--webui-port", 0))
-        wait_for(log, "I have been elected leader")
-        logs = [start_worker(processes, number, url, shared, sees) for number, sees in enumerate(sees_shared)]
-        for log in logs:
+class StandaloneCluster:
+    """A master, and the workers that it has at the moment.
+
+    Parameters
+    ----------
+    processes
+        Where its processes are started.
+    shared
+        The directory that some workers do not see.
+    """
+
+    def __init__(self, processes: Processes, shared: Path) -> None:
+        self.processes, self.shared = processes, shared
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.count = 0
+        port = free_port()
+        self.url = f"spark://127.0.0.1:{port}"
+        options = ("--host", "127.0.0.1", "--port", port, "--webui-port", 0)
+        self.log = processes.start("master", spark_class(MASTER_CLASS, *options))
+        wait_for(self.log, "I have been elected leader")
+
+    def start_workers(self, sees_shared: Sequence[bool]) -> None:
+        """Add a worker for each flag: those whose flag is false see an empty directory in place of ``shared``."""
+        for log in [self._start_worker(sees) for sees in sees_shared]:
             wait_for(log, "Successfully registered with master")
-        yield url
+
+    def _start_worker(self, sees_shared: bool) -> Path:
+        """Start a worker with a work directory of its own, and return its log."""
+        name = f"worker-{self.count}"
+        self.count += 1
+        work = self.processes.directory / name
+        work.mkdir()
+        options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", WORKER_MEMORY, "--work-dir", work)
+        command = spark_class(WORKER_CLASS, *options, self.url)
+        log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), SPARK_LOCAL_DIRS=str(work))
+        self.workers.append(self.processes.started[-1])
+        return log
+
+    def end_first_worker(self) -> None:
+        """End the worker that has been there longest, and wait until the master knows."""
+        gone = len(GONE_WORKER.findall(self.log.read_text(errors="replace")))
+        end_group(self.workers.pop(0))
+        wait_until(lambda: len(GONE_WORKER.findall(self.log.read_text(errors="replace"))) > gone, "the master did not notice:", self.log)
 
 
-def start_worker(processes: Processes, number: int, url: str, shared: Path, sees_shared: bool) -> Path:
-    """Start a worker with a work directory of its own, and return its log."""
-    work = processes.directory / f"worker-{number}"
-    work.mkdir()
-    options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", WORKER_MEMORY, "--work-dir", work)
-    command = spark_class(WORKER_CLASS, *options, url)
-    return processes.start(f"worker-{number}", command if sees_shared else hidden(command, shared), SPARK_LOCAL_DIRS=str(work))
+@contextlib.contextmanager
+def standalone_cluster(directory: Path, shared: Path, sees_shared: Sequence[bool]) -> Iterator[StandaloneCluster]:
+    """A master with a worker for each flag."""
+    with Processes(directory) as processes:
+        cluster = StandaloneCluster(processes, shared)
+        cluster.start_workers(sees_shared)
+        yield cluster
 
 
 @contextlib.contextmanager

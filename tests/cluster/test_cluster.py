@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -32,9 +33,7 @@ SECONDS = 900
 Endings = dict[str, tuple[str, str]]
 
 needs_namespaces = pytest.mark.skipif(hiding_command() is None, reason="a process cannot be given another view of a directory here")
-SHORT_RUN = pytest.param(SHORT, id="short", marks=pytest.mark.spark)
-SHORTEST_RUN = pytest.param(SHORTEST, id="shortest", marks=pytest.mark.spark)
-ALL = pytest.param(tuple(PROGRAMS), id="all", marks=pytest.mark.cluster)
+ALL = tuple(PROGRAMS)
 
 
 @pytest.fixture
@@ -77,30 +76,52 @@ def require_refused(found: Endings) -> None:
     assert {name: ending for name, ending in shared_files.items() if not ending[1].startswith("NotSharedError")} == {}
 
 
-@pytest.mark.parametrize("names", [SHORT_RUN, ALL])
-def test_shared_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [True, True]) as url:
-        with endings(url, shared, names, DRIVER) as found:
+def put_away(shared: Path) -> None:
+    """Make room for the next session on the same cluster, which writes the same names."""
+    first = Path(tempfile.mkdtemp(prefix="before-", dir=shared.parent))
+    for path in (*shared.iterdir(), shared.parent / "notes"):
+        path.rename(first / path.name)
+
+
+@needs_namespaces
+@pytest.mark.spark
+def test_few_programs_while_fewer_and_fewer_workers_share(shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [True, True]) as cluster:
+        # On every cluster of Hadoop a path without a scheme is one of HDFS; where it is a file, all other tests run.
+        with endings(cluster.url, shared, SHORT, {**DRIVER, **NOT_FILE}) as found:
             require_right(found)
-        for path in shared.iterdir():
-            path.rename(tmp_path / f"first-{path.name}")
-        (tmp_path / "notes").rename(tmp_path / "first-notes")
-        # On every cluster of Hadoop a path without a scheme is one of HDFS.
-        with endings(url, shared, SHORTEST if names == SHORT else names, {**DRIVER, **NOT_FILE}) as found:
+        put_away(shared)
+        cluster.end_first_worker()
+        cluster.start_workers([False])
+        with endings(cluster.url, shared, SHORTEST, DRIVER) as found:
+            require_right_or_refused(found)
+        put_away(shared)
+        cluster.end_first_worker()
+        with endings(cluster.url, shared, SHORTEST, DRIVER) as found:
+            require_refused(found)
+
+
+@pytest.mark.cluster
+def test_shared_directory(shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [True, True]) as cluster:
+        with endings(cluster.url, shared, ALL, DRIVER) as found:
+            require_right(found)
+        put_away(shared)
+        with endings(cluster.url, shared, ALL, {**DRIVER, **NOT_FILE}) as found:
             require_right(found)
 
 
 @needs_namespaces
-@pytest.mark.parametrize("names", [SHORTEST_RUN, ALL])
-def test_no_shared_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [False, False]) as url, endings(url, shared, names, DRIVER) as found:
+@pytest.mark.cluster
+def test_no_shared_directory(shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [False, False]) as cluster, endings(cluster.url, shared, ALL, DRIVER) as found:
         require_refused(found)
 
 
 @needs_namespaces
-@pytest.mark.parametrize("names", [SHORTEST_RUN, ALL])
-def test_one_worker_that_shares(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [True, False]) as url, endings(url, shared, names, DRIVER) as found:
+@pytest.mark.cluster
+def test_one_worker_that_shares(shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [True, False]) as cluster, endings(cluster.url, shared, ALL, DRIVER) as found:
         require_right_or_refused(found)
 
 
@@ -108,14 +129,16 @@ def test_one_worker_that_shares(names: Sequence[str], shared: Path, tmp_path: Pa
 @pytest.mark.cluster
 def test_an_executor_that_the_probe_has_not_met_loses_no_rows(shared: Path, tmp_path: Path) -> None:
     settings = {**DRIVER, "spark.test.unasked": "true"}
-    with standalone_cluster(tmp_path, shared, [True, False]) as url, endings(url, shared, tuple(PROGRAMS), settings) as found:
+    with standalone_cluster(tmp_path, shared, [True, False]) as cluster, endings(cluster.url, shared, ALL, settings) as found:
         # What is refused need not name the option here: a task says that a file is missing.
         assert {name: ending for name, ending in found.items() if ending[0] not in (RIGHT, REFUSED, BROKEN)} == {}
         assert REFUSED in {ending for ending, _ in found.values()}
 
 
 @needs_namespaces
-@pytest.mark.parametrize("names", [SHORTEST_RUN, ALL])
+@pytest.mark.parametrize(
+    "names", [pytest.param(SHORTEST, id="shortest", marks=pytest.mark.spark), pytest.param(ALL, id="all", marks=pytest.mark.cluster)]
+)
 def test_connect_server_with_its_own_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
     with connect_server(tmp_path, shared, False) as url, endings(url, shared, names, {}) as found:
         require_refused(found)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -120,29 +118,6 @@ def test_plans_of_a_block_are_recorded(spark: Any) -> None:
         session.range(9).repartition(3).sortWithinPartitions("id").toArrow()
     session.range(5).count()
     assert [(plan.count("Exchange"), plan.count("Sort"), len(plan.full_sorts())) for plan in plans] == [(1, 1, 0)]
-
-
-# Verified before and after our session is opened beside the user's, by plain queries and by those for few rows.
-BESIDE_ANOTHER_FORM = """
-from pyspark.sql import SparkSession
-user = SparkSession.builder.master("local[1]").config("spark.sql.ui.explainMode", "simple").config("spark.ui.enabled", "false").getOrCreate()
-from sframe_spark import SFrame, config
-with config.using(small_rows=0, single_task_rows=0):
-    for _ in range(2):
-        print(SFrame({"k": [3, 1, 2]}).sort("k").explain(verify=True))
-with config.using(small_rows=0):
-    print(SFrame({"k": [3, 1, 2]}).sort("k").explain(verify=True))
-print("left as", user.conf.get("spark.sql.ui.explainMode"))
-"""
-
-
-@pytest.mark.spark
-def test_plans_are_read_whatever_form_the_user_has_spark_keep_them_in(spark: Any) -> None:
-    done = subprocess.run([sys.executable, "-c", BESIDE_ANOTHER_FORM], capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.count("Sort of all rows [k0 ASC NULLS FIRST") == 3
-    assert done.stdout.count("rows leave Spark in the order of their row key: agrees") == 3
-    assert "DISAGREE" not in done.stdout and "left as simple" in done.stdout
 
 
 @pytest.mark.spark

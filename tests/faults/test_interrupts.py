@@ -115,6 +115,9 @@ def test_interrupts_at_each_line(tmp_path: Path, promise: Any, action: Callable[
         signal.signal(signal.SIGINT, signal.default_int_handler)
         # That of pytest keeps the traceback, and with it what the frames hold.
         sys.unraisablehook = lambda _: None
+        # What other tests have left is not looked through at each line.
+        gc.collect()
+        gc.freeze()
         with open(told, "w", encoding="utf-8") as stream:
             for chosen in range(1, total + 1, step):
                 lines_of(lambda: action(str(tmp_path)), chosen)

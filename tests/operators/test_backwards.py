@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -36,7 +37,7 @@ from sframe_spark.testing.oracle.operators import sorted_rows
 from sframe_spark.testing.tables import segments_source
 from sframe_spark.types import FLOAT, INT, STR
 from sframe_spark.values.decode import decode
-from tests.examples import examples
+from tests.examples import examples, part
 from tests.facts import same
 from tests.operators.ranges import run_in_ranges
 
@@ -166,9 +167,10 @@ SAMPLE = [(i // 4 if i < 60 else None, "abc"[i * 7 % 3] if i % 11 else None, i *
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("filtered", [False, True])
-@pytest.mark.parametrize("order", [((0, False),), ((0, False), (1, True)), ((1, True), (0, False))], ids=str)
-@pytest.mark.parametrize("segments", [1, 7])
+@pytest.mark.parametrize(
+    ("order", "segments", "filtered"),
+    part(product([((0, False),), ((0, False), (1, True)), ((1, True), (0, False))], [7, 1], [False, True]), 5),
+)
 def test_on_spark_as_in_python_and_by_the_naive_plan(spark: Any, order: By, filtered: bool, segments: int) -> None:
     rows = sorted_rows(random.Random(5).sample(SAMPLE, len(SAMPLE)), order)
     node = table(rows, [0, 9, 9, 40], order)

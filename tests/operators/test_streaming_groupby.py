@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import pickle
-from itertools import groupby, pairwise
+from itertools import groupby, pairwise, product
 from typing import Any
 
 import attrs
@@ -34,7 +34,7 @@ from sframe_spark.testing.oracle.values import token
 from sframe_spark.types import FLOAT, INT, STR, ZONED_DATETIME, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
-from tests.examples import examples
+from tests.examples import examples, part
 from tests.facts import same
 from tests.operators.ranges import run_in_ranges
 
@@ -270,8 +270,7 @@ SAMPLE = [
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("keys", [((0,), ()), ((1, 0), ()), ((0,), (2,)), ((0,), (5,)), ((), ())])
-@pytest.mark.parametrize("segments", [1, 7])
+@pytest.mark.parametrize(("keys", "segments"), part(product([((0,), ()), ((1, 0), ()), ((0,), (2,)), ((0,), (5,)), ((), ())], [7, 1]), 3))
 def test_ranges_on_spark_agree(keys: Any, segments: int, spark: Any) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
     node = operator.make_planner_node(node_of(SAMPLE))
@@ -282,7 +281,7 @@ def test_ranges_on_spark_agree(keys: Any, segments: int, spark: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("keys", [((0,), ()), ((1, 0), ()), ((5,), ()), ((0,), (2,)), ((0,), (5,)), ((), ())])
+@pytest.mark.parametrize(("keys",), part([(keys,) for keys in [((1, 0), ()), ((5,), ()), ((0,), ()), ((0,), (2,)), ((0,), (5,)), ((), ())]], 3))
 def test_the_naive_plan_agrees(keys: Any, spark: Any) -> None:
     operator = StreamingGroupBy(keys[0], AGGREGATIONS, keys[1])
     node = operator.make_planner_node(node_of(SAMPLE))

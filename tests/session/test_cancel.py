@@ -28,6 +28,8 @@ session = get_session()
 tracker = session.sparkContext.statusTracker()
 def slow(value):
     if os.path.exists(PLACE + "/slow"):
+        if value == 0:
+            open(PLACE + "/slow", "a").write("rows")
         time.sleep(0.05)
     return value + 1
 
@@ -76,8 +78,7 @@ def test_interrupt_stops_spark_and_leaves_everything_usable(tmp_path: Path) -> N
     try:
         for kind in KINDS:
             assert next(lines, "") == "ready\n", f"{kind}: {process.communicate()[1][-4000:]}"
-            # Long enough for the first use of Spark to have come to the slow rows.
-            time.sleep(6.0 if kind == KINDS[0] else 2.0)
+            wait_for_slow_rows(tmp_path / "slow")
             sent = time.time()
             os.kill(process.pid, signal.SIGINT)
             check_stopped(next(lines, ""), sent)
@@ -87,6 +88,15 @@ def test_interrupt_stops_spark_and_leaves_everything_usable(tmp_path: Path) -> N
         limit.cancel()
         process.kill()
         process.communicate()
+
+
+def wait_for_slow_rows(note: Path) -> None:
+    """Wait until a task is among them, and a moment longer."""
+    until = time.monotonic() + 60
+    while not note.exists() or note.stat().st_size == 0:
+        assert time.monotonic() < until, "no task has come to the slow rows"
+        time.sleep(0.02)
+    time.sleep(0.5)
 
 
 def check_stopped(line: str, sent: float) -> None:

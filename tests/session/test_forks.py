@@ -134,6 +134,8 @@ with config.using(small_rows=0, single_task_rows=0):
 def busy():
     while not ended:
         assert on_spark(50)
+        # The child starts a Spark meanwhile.
+        time.sleep(0.2)
 
 ended = False
 thread = threading.Thread(target=busy, daemon=True)
@@ -142,11 +144,11 @@ thread.start()
 def work():
     assert list(kept) == list(range(2, 202, 2))
     assert half[299_999] == 300_000
-    for rows in range(20):
+    for rows in range(6):
         assert on_spark(100 + rows)
 
 child = in_child(work, wait=False)
-for rows in range(20):
+for rows in range(6):
     assert on_spark(200 + rows)
 assert os.waitpid(child, 0)[1] == 0
 assert on_spark(500)

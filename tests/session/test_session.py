@@ -42,6 +42,8 @@ HOSTILE = {
     "spark.sql.legacy.timeParserPolicy": "LEGACY",
     "spark.sql.mapKeyDedupPolicy": "EXCEPTION",
     "spark.sql.parquet.compression.codec": "gzip",
+    # The form of the plans that Spark keeps and we read.
+    "spark.sql.ui.explainMode": "simple",
 }
 
 
@@ -66,12 +68,19 @@ mine = builder.getOrCreate()
 before = dict(mine.conf.getAll)
 mine.range(3).createOrReplaceTempView("view_of_mine")
 {PROGRAM}
+from sframe_spark import config
+def verified(**options):
+    with config.using(**options):
+        return SFrame({{"k": [3, 1, 2]}}).sort("k").explain(verify=True)
+# Before and after our session is opened beside the user's, by plain queries and by those for few rows.
+plans = [verified(single_task_rows=0), verified(single_task_rows=0), verified()]
 found = answers()
 import sframe_spark.session as session
 ours = session.get_session()
 after = dict(mine.conf.getAll)
 report = {{
     "answers": found,
+    "plans": plans,
     "same_application": ours.sparkContext.applicationId == mine.sparkContext.applicationId,
     "same_settings": before == after,
     "still_active": SparkSession.active().conf.get("spark.sql.shuffle.partitions"),
@@ -87,6 +96,9 @@ mine.stop()
     plain: dict[str, Any] = {}
     exec(PROGRAM, plain)
     assert report.pop("answers") == plain["answers"]()
+    plans = report.pop("plans")
+    assert all("Sort of all rows [k0 ASC NULLS FIRST" in plan and "DISAGREE" not in plan for plan in plans)
+    assert all("rows leave Spark in the order of their row key: agrees" in plan for plan in plans)
     assert report == {
         "same_application": True, "same_settings": True, "still_active": "13", "view": 3, "tables": ["view_of_mine"],
         "alive_after_our_stop": 2,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import array
 import datetime
 import math
+from itertools import product
 from typing import Any
 
 import pyarrow as pa
@@ -30,6 +31,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
+from tests.examples import part
 from tests.facts import same
 
 pytestmark = pytest.mark.spark
@@ -138,8 +140,7 @@ def test_values_at_extremes(spark: Any, name: str) -> None:
         check(spark, name, [INT, kind], rows, ())
 
 
-@pytest.mark.parametrize("key", [INT, FLOAT, STR])
-@pytest.mark.parametrize("value", [INT, STR, DATETIME, ENCODED_LIST, dict_of(STR, INT)])
+@pytest.mark.parametrize(("value", "key"), part(product([INT, STR, DATETIME, ENCODED_LIST, dict_of(STR, INT)], [INT, FLOAT, STR]), 2))
 def test_dicts_of_two_columns(spark: Any, key: ColumnType, value: ColumnType) -> None:
     values = [item for group in GROUPS[value] for item in group]
     rows = [[group, [values[i % len(values)] for i in range(len(group))]] for group in GROUPS[key]]
