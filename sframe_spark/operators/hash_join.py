@@ -71,7 +71,9 @@ class HashJoin(Join):
 
     def bytes_between(self, start: int, stop: int) -> float:
         """Those of the values that differ in length; nothing before the pairs are counted."""
-        return 0.0 if self.pairs is None else self.pairs.bytes_between(start, min(stop, self.pairs.rows))
+        if self.pairs is None:
+            return super().bytes_between(start, stop)
+        return self.pairs.bytes_between(start, min(stop, self.pairs.rows))
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
         """Those of the join; once pairs are counted, as often as each row is one of a pair."""
@@ -157,6 +159,8 @@ class Pairs:
         >>> Pairs(found, np.array([0, 1]), np.zeros(0, dtype=int), False, (np.array([10, 20]), np.array([1, 2]))).bytes_between(0, 3)
         45.0
         """
+        if not any(lengths.any() for lengths in self.lengths):
+            return 0.0
         sides = zip(self.between(start, stop), self.lengths, strict=True)
         return float(sum(lengths[rows[rows >= 0]].sum() for rows, lengths in sides))
 
