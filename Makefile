@@ -9,7 +9,7 @@ PYTEST := $(RUN) -m pytest -q -p no:cacheprovider
 CLASSES := $(VENV)/classes.jsa
 export SFRAME_SPARK_JVM_OPTIONS ?= -XX:TieredStopAtLevel=1 -XX:+UseSerialGC '-XX:SharedArchiveFile=$(CURDIR)/$(CLASSES)' -Xlog:disable -Xlog:all=error:stderr
 # Hundreds of processes import the package and the tests: they find them compiled, whatever the environment says.
-export PYTHONDONTWRITEBYTECODE :=
+test faults: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 

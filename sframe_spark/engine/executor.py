@@ -127,8 +127,8 @@ class Executor:
             except RunTooLongError as error:
                 self.log.append(f"sorted again by Spark: {error}")
                 result = run(rebuild(plan, with_full_sort))
-        # With the operator that it is about: a node spliced meanwhile has another one.
-        root.known = root.known or (plan.known if plan.operator.is_source else None)
+        if plan.operator.is_source and root.operator is plan.operator:
+            root.known = plan.known
         return result
 
     def section(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
@@ -176,8 +176,8 @@ class Executor:
         if isinstance(placed.operator, SortedJoin) and placement.segment:
             return with_counted_rows(placed, placement.rows_to_run), placement
         if placed.operator.counts_rows and placement.segment:
-            counted = with_known_rows(placed)
-            return counted, attrs.evolve(placement, base_rows=known_rows(counted))
+            placed = with_known_rows(placed)
+            placement = attrs.evolve(placement, base_rows=known_rows(placed))
         return placed, placement
 
     def _can_be_sorted_in_memory(self, node: PlannerNode) -> bool:

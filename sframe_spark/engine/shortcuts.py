@@ -33,16 +33,16 @@ SAMPLE_ROWS = 16_384
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """The first ``count`` rows of a segment section, computed batch by batch until there are enough.
 
-    None when a bounded look at the first base rows does not give them, or they turn out long: they are then worth a parallel job.
+    None when a bounded look at the first base rows does not give them: they are then worth a parallel job.
     """
     if count > MOST_FIRST_ROWS or not config.small_rows or weight_of(root) is None or not rows_fit(root, count):
         return None
     budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_function(root) else SCANNED_ROWS
     runner = PlanRunner(FlatPlan.of(root))
     found: list[Chunk] = []
-    left, position, batch, made, size = count, 0, FIRST_ROWS, 0, 0
+    left, position, size, made = count, 0, FIRST_ROWS, 0
     while left > 0 and position < base_rows:
-        stop = runner.end_of_batch(position, base_rows, batch)
+        stop = runner.end_of_batch(position, base_rows, size)
         for piece in runner.pieces(position, stop, stop == base_rows, FIRST_ROWS):
             # Where one row becomes many, it is these that take time.
             made += FIRST_ROWS
@@ -50,12 +50,9 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
                 return None
             found.append(piece.slice(0, left))
             left -= found[-1].rows
-            size += found[-1].size
-            if size > config.memory_budget:
-                return None
             if not left:
                 break
-        position, batch = stop, min(batch * GROWTH, config.batch_rows)
+        position, size = stop, min(size * GROWTH, config.batch_rows)
     return concatenate(found, root.schema)
 
 

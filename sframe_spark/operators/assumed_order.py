@@ -12,7 +12,7 @@ from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.sort import describe_order, moved_order
 from sframe_spark.operators.sources import MemorySource, SegmentSource
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.facts import Facts, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties, requirement
@@ -40,7 +40,14 @@ class AssumeOrder(Operator):
     by: tuple[tuple[int, bool], ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The input's types."""
+        """The input's types.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such column.
+        """
+        require_columns(inputs[0].schema, (position for position, _ in self.by))
         return inputs[0].schema
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:

@@ -16,7 +16,7 @@ from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Positions
 from sframe_spark.operators.sorted_join import Matches
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import ALL_ROWS, Need
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
@@ -42,6 +42,10 @@ class HashJoin(Join):
     def as_read(self) -> Join:
         """The join that this is: nobody else's plan decides what is few."""
         return Join(self.left_keys, self.right_keys, self.how)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """That of the join; once pairs are counted, their number."""
+        return super().infer_length(inputs) if self.pairs is None else Length.exactly(self.pairs.rows)
 
     def requires(self, slot: int) -> Need:
         """Keys of both inputs are read as a whole, rows by number."""
@@ -101,7 +105,8 @@ class HashJoin(Join):
         alone = np.flatnonzero(~np.isin(of_right, of_left)) if self.how == "outer" else np.zeros(0, dtype=np.int64)
         found = Matches.between(first, stop - 1, keep_all=self.how != "inner")
         lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
-        return Pairs(found, order, alone, self.how == "right", lengths)
+        shown_keys = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
+        return Pairs(found, order, alone, self.how == "right", (*lengths, shown_keys))
 
 
 @attrs.frozen(eq=False)
@@ -119,14 +124,15 @@ class Pairs:
     turned
         It is the right side whose rows come in order.
     lengths
-        About how many bytes each left and each right row has in columns whose values differ in length.
+        About how many bytes each left row has, each right row, and the keys of each right row that are shown where it has no left one, in columns
+        whose values differ in length.
     """
 
     found: Matches
     order: Positions
     alone: Positions
     turned: bool
-    lengths: tuple[Positions, Positions]
+    lengths: tuple[Positions, Positions, Positions]
 
     @property
     def rows(self) -> int:
@@ -139,7 +145,7 @@ class Pairs:
         Examples
         --------
         >>> found = Matches.between(np.array([0, -1]), np.array([1, -1]), keep_all=True)
-        >>> pairs = Pairs(found, np.array([4, 7]), np.array([5]), False, (np.array([2, 3]), np.zeros(8)))
+        >>> pairs = Pairs(found, np.array([4, 7]), np.array([5]), False, (np.array([2, 3]), np.zeros(8), np.zeros(8)))
         >>> [rows.tolist() for rows in pairs.between(1, pairs.rows)]
         [[0, 1, -1], [7, -1, 5]]
         """
@@ -156,24 +162,29 @@ class Pairs:
         Examples
         --------
         >>> found = Matches.between(np.array([0, 1]), np.array([1, 1]), keep_all=False)
-        >>> Pairs(found, np.array([0, 1]), np.zeros(0, dtype=int), False, (np.array([10, 20]), np.array([1, 2]))).bytes_between(0, 3)
+        >>> lengths = np.array([10, 20]), np.array([1, 2]), np.array([0, 0])
+        >>> Pairs(found, np.array([0, 1]), np.zeros(0, dtype=int), False, lengths).bytes_between(0, 3)
         45.0
         """
         if not any(lengths.any() for lengths in self.lengths):
             return 0.0
-        sides = zip(self.between(start, stop), self.lengths, strict=True)
-        return float(sum(lengths[rows[rows >= 0]].sum() for rows, lengths in sides))
+        of_left, of_right, of_keys = self.lengths
+        rows, partners = self.between(start, stop)
+        return float(of_left[rows[rows >= 0]].sum() + of_right[partners[partners >= 0]].sum() + of_keys[partners[rows < 0]].sum())
 
     @property
     def total_bytes(self) -> tuple[float, float]:
         """About how many bytes the left and the right values that differ in length take in all pairs."""
-        of_looking, of_others = self.lengths[::-1] if self.turned else self.lengths
+        of_left, of_right, of_keys = self.lengths
+        of_looking, of_others = (of_right, of_left) if self.turned else (of_left, of_right)
         first, counts = self.found.first, np.diff(self.found.ends, prepend=0)
         ends = np.concatenate([[0.0], np.cumsum(of_others[self.order], dtype=np.float64)])
         matched = first >= 0
         others = float((ends[first[matched] + counts[matched]] - ends[first[matched]]).sum() + of_others[self.alone].sum())
         looking = float((of_looking * counts.astype(np.float64)).sum())
-        return (others, looking) if self.turned else (looking, others)
+        if self.turned:
+            return others + float(of_keys[~matched].sum()), looking
+        return looking + float(of_keys[self.alone].sum()), others
 
 
 def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:

@@ -11,7 +11,7 @@ from sframe_spark.errors import SchemaError
 from sframe_spark.operators.columns import places_of
 from sframe_spark.operators.equal_keys import comparable_column
 from sframe_spark.operators.join_properties import joined_properties
-from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
@@ -68,6 +68,8 @@ class Join(Operator):
         if not self.left_keys or len(self.left_keys) != len(self.right_keys):
             raise SchemaError(f"a join of {len(self.left_keys)} left and {len(self.right_keys)} right key(s): it needs as many, and one at least")
         left, right = inputs[0].schema, inputs[1].schema
+        require_columns(left, self.left_keys)
+        require_columns(right, self.right_keys)
         for a, b in zip(self.left_keys, self.right_keys, strict=True):
             if left[a] != right[b]:
                 raise SchemaError(f"keys of type {left[a]} and {right[b]} are of no join")

@@ -95,10 +95,10 @@ class SortedJoin(Operator):
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Search the first and the last match of each row, then read the rows between them; pairs are made as they are asked for."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
-        found = self._matches(left, lookup, facts)
+        found, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
         start = 0
         while True:
-            stop = self._end_of_piece(left, lookup, found, start, min(start + most_rows(), found.rows))
+            stop = self._end_of_piece(of_left, lookup, found, start, min(start + most_rows(), found.rows))
             yield self._pairs(left, lookup, found, start, stop)
             start = stop
             if start >= found.rows:
@@ -112,22 +112,22 @@ class SortedJoin(Operator):
         """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), no other is made; None where they take more than so many bytes."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found = self._matches(left, lookup, facts)
-        return self._pairs(left, lookup, found, start, stop) if self._bytes(left, lookup, found, start, stop) <= most_bytes else None
+        size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, found, start, stop)
+        return self._pairs(left, lookup, found, start, stop) if size <= most_bytes else None
 
-    def _end_of_piece(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+    def _end_of_piece(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
         """Where a piece ends that does not get long: a row with many matches may be much longer than others."""
-        while stop - start > 1 and self._bytes(left, lookup, found, start, stop) > MOST_BYTES_OF_A_PIECE:
+        while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MOST_BYTES_OF_A_PIECE:
             stop = start + (stop - start) // 2
         return stop
 
-    def _bytes(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
-        """About how many bytes the values of some pairs take that differ in length."""
-        of_left = [column for column in left.columns if not pa.types.is_primitive(column.type)]
+    def _bytes(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+        """About how many bytes the values of some pairs take that differ in length, given those of the left rows."""
         of_right = [place for place in self.as_join().right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
-        if not of_left and not of_right:
+        if not of_right and not of_left.any():
             return 0
         rows, partners = found.pairs(start, stop)
-        return int(uneven_bytes(of_left, left.rows)[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
+        return int(of_left[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
 
     def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
         search = lookup.note(self, lambda: dense_keys(lookup, self.right_key) or KeySearch(lookup, self.right_key, (), GroupCodes(())))

@@ -38,22 +38,25 @@ def uneven_bytes(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64
 
     Examples
     --------
-    >>> uneven_bytes([pa.array(["abc", None]), pa.array([7, 8]), pa.array([[1.0], [2.0, 3.0]])], 2).tolist()
-    [11, 16]
+    >>> uneven_bytes([pa.array(["abc", None]), pa.array([7, 8]), pa.array([[1.0], [2.0, 3.0]]), pa.array([["a"], ["", "bcd"]])], 2).tolist()
+    [12, 19]
     """
-    total = np.zeros(rows, dtype=np.int64)
-    for column in columns:
-        if pa.types.is_list(column.type):
-            size = column.values.nbytes // max(len(column.values), 1)
-            total += size * _filled(pc.list_value_length(column))
-        elif pa.types.is_string(column.type) or pa.types.is_binary(column.type):
-            total += _filled(pc.binary_length(column))
-    return total
+    uneven = [column for column in columns if not pa.types.is_primitive(column.type)]
+    return sum((value_bytes(column) for column in uneven), np.zeros(rows, dtype=np.int64))
 
 
-def _filled(lengths: pa.Array) -> npt.NDArray[np.int64]:
-    found: npt.NDArray[np.int64] = pc.fill_null(lengths, 0).to_numpy(zero_copy_only=False).astype(np.int64)
-    return found
+def value_bytes(column: pa.Array) -> npt.NDArray[np.int64]:
+    """About how many bytes each value of an array has; of a list or dict all values in it."""
+    kind = column.type
+    if pa.types.is_string(kind) or pa.types.is_binary(kind):
+        lengths: npt.NDArray[np.int64] = pc.fill_null(pc.binary_length(column), 0).to_numpy(zero_copy_only=False).astype(np.int64)
+        return lengths
+    if pa.types.is_map(kind) or pa.types.is_list(kind):
+        inside = value_bytes(column.keys) + value_bytes(column.items) if pa.types.is_map(kind) else value_bytes(column.values)
+        so_far = np.concatenate([[0], np.cumsum(inside)])
+        return np.diff(so_far[column.offsets.to_numpy()])
+    # All values of other types are as long as each other, or nobody knows better.
+    return np.full(len(column), -(-column.nbytes // max(len(column), 1)), dtype=np.int64)
 
 
 def copied_sizes(schema: Schema, inputs: Sequence[Sizes], schemas: Sequence[Schema]) -> Sizes:

@@ -39,7 +39,7 @@ class PageHeaders:
     complete
         Whether every page has a check sum of its own data in its header.
     ranges
-        Where the pages of each column start and end, in order of row groups.
+        Where the pages of each of these columns start and end, in order of row groups.
     """
 
     sums: dict[str, int]
@@ -48,12 +48,12 @@ class PageHeaders:
 
     @property
     def end(self) -> int:
-        """Where the last page ends."""
+        """Where the last page of these columns ends."""
         return max((end for _, end in self.ranges), default=len(MAGIC))
 
     @property
     def gapless(self) -> bool:
-        """Whether there is nothing but pages between the four letters at the start of a file and the end of the last page."""
+        """Whether there is nothing but pages of these columns between the four letters at the start of a file and the end of the last page."""
         return all(end == start for (_, end), (start, _) in itertools.pairwise([(0, len(MAGIC)), *sorted(self.ranges)]))
 
 

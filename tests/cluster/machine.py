@@ -28,7 +28,7 @@ MASTER_CLASS, WORKER_CLASS = "org.apache.spark.deploy.master.Master", "org.apach
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 # What all JVMs of the tests start with (`tests/conftest.py`); daemons and executors do next to nothing.
 JVM_OPTIONS = os.environ["SFRAME_SPARK_JVM_OPTIONS"]
-SMALL_JVM_OPTIONS = f"{JVM_OPTIONS} -XX:+UseSerialGC"
+SMALL_JVM_OPTIONS = JVM_OPTIONS if "-XX:+UseSerialGC" in JVM_OPTIONS else f"{JVM_OPTIONS} -XX:+UseSerialGC"
 SECONDS_TO_START = 90
 # What the master says of a worker that has ended.
 GONE_WORKER = re.compile("Removing worker")

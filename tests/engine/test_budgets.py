@@ -22,7 +22,10 @@ from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators import sorted_join
 from sframe_spark.operators.sources import MemorySource, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.graph import sizes_of
+from sframe_spark.planner.graph import rebuild, sizes_of
+from sframe_spark.planner.infer import known_rows
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import is_started
 
 ROWS, LONG = 2_000, 1_000
@@ -234,8 +237,8 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
     assert joined[-1] == {**KEYS[key], "v": rows - 1, "w": rows - 1}
     assert list(joined[rows * rows - 2 :]) == [pair(key, how, rows - 1, rows - 2), pair(key, how, rows - 1, rows - 1)]
     assert list((joined["v" if how == "right" else "w"] + 1)[50_000:50_100:40]) == [20_001, 20_041, 20_081]
-    # Those of texts are numbered once more, to be weighed.
-    assert sum(made) in (1 + 1 + 2 + 100, 2 * (1 + 1 + 2 + 100))
+    # Those with texts are numbered once more, to be weighed.
+    assert sum(made) == (1 + 1 + 2 + 100) * (2 if key in ("text", "two keys") else 1)
     assert is_started() == started
 
 
@@ -245,7 +248,7 @@ def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pyt
 
     monkeypatch.setattr(shortcuts, "MOST_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)
-    for kind in (int, float, str, int, float, str):
+    for kind in (int, float, str, int, int, str, int):
         left = SFrame({"k": list(map(kind, generator.integers(0, 9, 60))), "v": list(range(60))})
         right = SFrame({"k": sorted(map(kind, generator.integers(2, 12, 40))), "w": list(range(40))}).assume_sorted("k")
         everything = [{**row} for row in left.join(right, on="k", how=how).to_arrow().to_pylist()]
@@ -336,3 +339,27 @@ def test_a_long_row_of_many_matches_comes_in_pieces(how: str, long_side: str, ki
     assert sum(sizes) > matches * len(long)
     assert max(sizes) < 6 << 20
     assert found == [(True, number) for number in range(matches)]
+
+
+def test_a_counted_join_keeps_its_length_where_its_tables_are_stored() -> None:
+    left, right = (SFrame({"k": ["a", "b", "b"], name: [1, 2, 3]}) for name in "vw")
+    joined = left.join(right, on="k", how="outer")
+    section, _ = Executor(MaterializeOptions()).section(optimize(joined.append(joined)._node))
+    again = rebuild(section, lambda node: PlannerNode(node.operator, node.inputs))
+    assert again.length.rows == section.length.rows == 10
+
+
+@pytest.mark.parametrize("how", ["right", "outer"])
+def test_keys_of_rows_without_a_match_are_weighed(how: str) -> None:
+    keys = SFrame({"k": ["x" * 1_000] * 20, "w": list(range(20))})
+    section, _ = Executor(MaterializeOptions()).section(optimize(SFrame({"k": ["a"], "v": [1]}).join(keys, on="k", how=how)._node))
+    assert section.operator.bytes_between(0, 21) >= 20_000
+    assert row_bytes(sizes_of(section)[id(section)], 0) * known_rows(section) >= 20_000
+
+
+@pytest.mark.parametrize("value", [{"key": "x" * 1_000}, ["x" * 500, "y" * 500]])
+def test_lists_and_dicts_weigh_what_is_in_them(value: Any) -> None:
+    rows = SFrame({"k": ["a", "b", "b"], "v": [value, type(value)(), None]})
+    section, _ = Executor(MaterializeOptions()).section(optimize(rows.join(SFrame({"k": ["a", "a"]}), on="k", how="outer")._node))
+    assert 2_000 < section.operator.bytes_between(0, 2) < 2_100
+    assert section.operator.bytes_between(2, 4) < 100
