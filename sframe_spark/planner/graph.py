@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
+import attrs
+
+from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import Sizes
 
@@ -56,11 +59,20 @@ def rebuild(root: PlannerNode, replace: Callable[[PlannerNode], PlannerNode]) ->
     return values[id(root)]
 
 
+def with_length_found(node: PlannerNode, inputs: Sequence[PlannerNode]) -> Facts:
+    """Facts of a node, with its length where only its inputs know it: one may have been materialised since the node was made."""
+    if node.length.rows is None and inputs:
+        found = node.operator.infer_length([child.facts for child in inputs])
+        if found.rows is not None:
+            return attrs.evolve(node.facts, length=found)
+    return node.facts
+
+
 def private_copy(root: PlannerNode) -> PlannerNode:
     """Copy of the graph of which nobody else holds a node: what other threads splice does not change it while it runs."""
 
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
-        same = PlannerNode(node.operator, inputs, node.facts)
+        same = PlannerNode(node.operator, inputs, with_length_found(node, inputs))
         same.known, same.names = node.known, node.names
         return same
 
