@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import attrs
+
 from sframe_spark.config import config
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
@@ -31,8 +33,9 @@ def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
 
 def with_known_rows(node: PlannerNode) -> PlannerNode:
     """An operator over sources that counts its rows, with their number."""
-    operator, rows = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], [child.facts for child in node.inputs])
-    return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+    facts = [child.facts for child in node.inputs]
+    operator = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
+    return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
 
 
 def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
@@ -42,6 +45,9 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
     """
     join = join_below(node)
     if join is None:
+        return None
+    above = row_wise_above(join, node)
+    if any(map(calls_python, above)):
         return None
     if isinstance(join.operator, HashJoin):
         stop = max(start, min(stop, base_rows))
@@ -63,14 +69,14 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         if passed >= stop:
             break
     chunk = concatenate(found, join.schema)
-    for step in row_wise_above(join, node):
+    for step in above:
         chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
     return chunk
 
 
 def join_below(node: PlannerNode) -> PlannerNode | None:
-    """The join, of those that count their rows, whose rows a node has with columns computed row by row, none of them by a user's function."""
-    while node.operator.row_wise and len(node.inputs) == 1 and not calls_python(node):
+    """The join, of those that count their rows, whose rows a node has with columns computed row by row."""
+    while node.operator.row_wise and len(node.inputs) == 1:
         node = node.inputs[0]
     return node if isinstance(node.operator, (HashJoin, SortedJoin)) else None
 

@@ -68,10 +68,9 @@ class HashJoin(Join):
                 columns[position] = pc.if_else(alone, values, columns[position])
         return Chunk((*columns, *right.take(partners, self.right_values(len(right.schema))).columns), len(rows))
 
-    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> tuple[HashJoin, int]:
-        """The join with its pairs by number, and how many there are."""
-        pairs = self._pairs(*inputs)
-        return attrs.evolve(self, pairs=pairs), pairs.rows
+    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> HashJoin:
+        """The join with its pairs by number."""
+        return attrs.evolve(self, pairs=self._pairs(*inputs))
 
     def bytes_between(self, start: int, stop: int) -> float:
         """Those of the values that differ in length; nothing before the pairs are counted."""

@@ -150,8 +150,8 @@ class Operator:
         """The kernel's rows in order, one piece at least and each of at most so many rows; how many is asked before each piece."""
         yield self.kernel(inputs, facts)
 
-    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> tuple[Operator, int]:
-        """The operator with what it found out in look-ups in its inputs, and the number of the kernel's rows; none is made."""
+    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Operator:
+        """The operator that knows, from look-ups in its inputs, the number of its rows; none is made."""
         raise PlanInvariantError(f"operator {self.name!r} does not count its rows")
 
     def bytes_between(self, start: int, stop: int) -> float:

@@ -363,3 +363,12 @@ def test_lists_and_dicts_weigh_what_is_in_them(value: Any) -> None:
     section, _ = Executor(MaterializeOptions()).section(optimize(rows.join(SFrame({"k": ["a", "a"]}), on="k", how="outer")._node))
     assert 2_000 < section.operator.bytes_between(0, 2) < 2_100
     assert section.operator.bytes_between(2, 4) < 100
+
+
+@pytest.mark.parametrize("key", ["text", "two keys"])
+def test_a_function_above_a_join_is_not_called_for_its_length(key: str) -> None:
+    calls, started = [], is_started()
+    joined = same_keys(key, 2_000, "v").join(same_keys(key, 2_000, "w"), on=[*KEYS[key]])
+    assert len(joined["v"].apply(lambda value: calls.append(value) or value, dtype=int)) == 2_000**2
+    assert calls == []
+    assert is_started() == started
