@@ -81,6 +81,13 @@ def join_below(node: PlannerNode) -> PlannerNode | None:
     return node if isinstance(node.operator, (HashJoin, SortedJoin)) else None
 
 
+def base_of_rows(node: PlannerNode) -> PlannerNode:
+    """The lowest node of a graph of which a node has one row for each row, in its place."""
+    while node.inputs and all(child.facts.domain is node.facts.domain for child in node.inputs):
+        node = node.inputs[0]
+    return node
+
+
 def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
     """The nodes from a join, which is not one of them, up to a node."""
     above = []

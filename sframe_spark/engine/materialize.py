@@ -12,7 +12,7 @@ from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import Look, look, optimize
-from sframe_spark.engine.matches import may_have_many
+from sframe_spark.engine.matches import base_of_rows, may_have_many
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import PlanInvariantError
@@ -123,19 +123,24 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
 
 
 def count_rows(node: PlannerNode) -> int | None:
-    """The number of rows of a join that has many, found without making them and remembered; None where rows must be made to be counted."""
+    """The number of rows of a join that has many, found without making them and remembered; None where rows must be made to be counted.
+
+    Nor are columns computed beside its rows: functions of users' are not called to count.
+    """
     with GRAPH_LOCK:
-        plan = optimize(node)
+        same_rows = base_of_rows(node)
+        plan = optimize(same_rows)
     if not may_have_many(plan):
         return None
     options = MaterializeOptions()
-    counted = look(node, lambda found: Executor(options, owned=found.owned).counted(found.plan), materialize)
+    counted = look(same_rows, lambda found: Executor(options, owned=found.owned).counted(found.plan), materialize)
     rows = counted.length.rows
     if rows is None or fits_driver(counted, options.in_memory):
         return None
     require_unchanged_files(node)
     with GRAPH_LOCK:
-        node.facts = attrs.evolve(node.facts, length=Length.exactly(rows))
+        for known in (same_rows, node):
+            known.facts = attrs.evolve(known.facts, length=Length.exactly(rows))
     return rows
 
 

@@ -365,10 +365,26 @@ def test_lists_and_dicts_weigh_what_is_in_them(value: Any) -> None:
     assert section.operator.bytes_between(2, 4) < 100
 
 
-@pytest.mark.parametrize("key", ["text", "two keys"])
-def test_a_function_above_a_join_is_not_called_for_its_length(key: str) -> None:
-    calls, started = [], is_started()
+def never(value: Any) -> int:
+    raise AssertionError("called to count rows")
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        lambda joined: joined["v"].apply(never, dtype=int),
+        lambda joined: joined["v"].apply(never, dtype=int).cumulative_sum() + 1,
+        lambda joined: SFrame({"w": joined["w"], "called": joined.apply(never, dtype=int)}),
+        lambda joined: joined.add_row_number()[["v"]].apply(never, dtype=int),
+    ],
+)
+@pytest.mark.parametrize("key", ["int", "text", "two keys"])
+def test_a_function_above_a_join_is_not_called_for_its_length(key: str, columns: Any) -> None:
+    started = is_started()
     joined = same_keys(key, 2_000, "v").join(same_keys(key, 2_000, "w"), on=[*KEYS[key]])
-    assert len(joined["v"].apply(lambda value: calls.append(value) or value, dtype=int)) == 2_000**2
-    assert calls == []
+    made = columns(joined)
+    assert len(made) == 2_000**2
+    assert len(joined) == 2_000**2
     assert is_started() == started
+    with pytest.raises(AssertionError, match="called to count rows"):
+        made.head(1).materialize()
