@@ -7,6 +7,7 @@ import re
 import urllib.parse
 
 from sframe_spark.errors import StorageError
+from sframe_spark.visible import is_unicode
 
 # One letter is a drive of Windows. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
@@ -72,7 +73,5 @@ def _path_of_file_uri(text: str) -> str:
 def _check_characters(path: str) -> None:
     if "\0" in path:
         raise StorageError(f"the path {path!r} contains a NUL character, which no file name has")
-    try:
-        path.encode()
-    except UnicodeEncodeError:
-        raise StorageError(f"the path {path!r} is not Unicode text, so Spark cannot open it: rename the directory or file") from None
+    if not is_unicode(path):
+        raise StorageError(f"the path {path!r} is not Unicode text, so Spark cannot open it: rename the directory or file")

@@ -1,4 +1,4 @@
-"""Text as it can be shown: a terminal, a notebook and a log take some characters for commands, which text from data must not give."""
+"""Text as it can be shown and written: a terminal, a notebook and a log take some characters for commands, which text from data must not give."""
 
 from __future__ import annotations
 
@@ -25,6 +25,21 @@ def visible(text: str, lines: bool = False) -> str:
     ('a\\\\x1b[2Jb\\\\n\\\\u202e', 'a\\nb\\\\x07', 'naïve 日本 😀')
     """
     return (_COMMANDS_BUT_LINES if lines else _COMMANDS).sub(_escape, text)
+
+
+def is_unicode(text: str) -> bool:
+    """Say whether files can hold a text: Python's may have half of a character.
+
+    Examples
+    --------
+    >>> is_unicode("😀"), is_unicode("\\ud83d")
+    (True, False)
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _escape(match: re.Match[str]) -> str:

@@ -19,7 +19,7 @@ from sframe_spark.api.csv_fields import ESCAPES as READ_ESCAPES
 from sframe_spark.api.csv_fields import SPACE, closing_bracket
 from sframe_spark.api.csv_options import NEWLINES, CsvOptions, escape_by_doubling, line_ends
 from sframe_spark.api.nodes import python_columns
-from sframe_spark.api.persistence import path_text
+from sframe_spark.api.persistence import path_text, require_unicode
 from sframe_spark.engine.materialize import iterate
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
@@ -264,6 +264,7 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
         If the file cannot be written.
     """
     chosen = form or CsvFormat()
+    require_unicode(names)
     chosen.require_readable(len(names))
     target = normalised(path_text(path))
     # A link stays; the file that it names is replaced.

@@ -11,12 +11,13 @@ from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.looks import Look, look
 from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, listed
 from sframe_spark.locations import normalised
 from sframe_spark.operators.sources import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.opened import OPEN_DATASETS
 from sframe_spark.storage.save import check_replaceable, save_dataset, staged
+from sframe_spark.visible import is_unicode
 
 COLUMN_NAME = "X1"
 
@@ -43,6 +44,19 @@ def path_text(path: str | os.PathLike[str]) -> str:
     return text
 
 
+def require_unicode(names: Sequence[str]) -> None:
+    """Refuse names of columns that no file can hold: Python's texts may have half of a character.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are such.
+    """
+    broken = [name for name in names if not is_unicode(name)]
+    if broken:
+        raise InvalidArgumentError(f"the names of columns {listed(broken)} are not Unicode text, they have half of a character: rename them first")
+
+
 def nothing_to_verify(data: Any) -> InvalidArgumentError:
     """Return the error that says that only what was saved carries check sums."""
     given = repr(data) if isinstance(data, str) else f"a {type(data).__name__}"
@@ -55,6 +69,7 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
     Segments that exist already are linked or copied as they are.
     """
     target = normalised(path_text(path))
+    require_unicode(names)
     check_replaceable(target)
     look(node, partial(_save_plan, target=target, names=tuple(names)), materialize)
 

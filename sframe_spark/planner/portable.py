@@ -28,6 +28,7 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.types import TYPES_BY_NAME, ColumnType
 from sframe_spark.values.text import decode_value, encode_value
+from sframe_spark.visible import is_unicode
 
 PLAIN_CLASSES = (list, dict, array.array, datetime.datetime)
 
@@ -141,10 +142,8 @@ def require_text(value: str) -> None:
     InvalidArgumentError
         If there is one.
     """
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise InvalidArgumentError(f"the plan's text holds a half of a character: {value!r:.80}") from None
+    if not is_unicode(value):
+        raise InvalidArgumentError(f"the plan's text holds a half of a character: {value!r:.80}")
 
 
 def check_fields(attrs_class: Any, values: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.physical import KEY_SHIFT
 from sframe_spark.types import ColumnType
+from sframe_spark.visible import is_unicode
 
 if TYPE_CHECKING:
     from sframe_spark.storage.manifest import ColumnStatistics, Manifest, SegmentEntry
@@ -61,7 +62,7 @@ def _check_columns(manifest: Manifest) -> None:
             raise _Wrong(f"{len(names)} names for {len(manifest.types)} columns")
         if not all(type(name) is str for name in names):
             raise _Wrong("a name is no text")
-        if not all(map(_is_unicode, names)):
+        if not all(map(is_unicode, names)):
             raise _Wrong("a name is not Unicode text: it has half of a character")
         if len(set(names)) != len(names):
             raise _Wrong("two columns have one name")
@@ -111,7 +112,7 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
 def _check_file_name(file: Any, is_ours: bool) -> None:
     """Only files inside the directory are named, ours by names that Spark reads as they are: a manifest must not make us read others, or none."""
     parts = file.split("/") if type(file) is str else [""]
-    is_inside = {"", ".", ".."}.isdisjoint(parts) and _is_unicode(file) and "\0" not in file
+    is_inside = {"", ".", ".."}.isdisjoint(parts) and is_unicode(file) and "\0" not in file
     if not is_inside or (is_ours and not (len(parts) <= _MOST_LEVELS and all(map(_is_written_name, parts)))):
         raise _Wrong(f"{file!r:.200} is not the name of a file in its directory that a writer gives")
 
@@ -142,7 +143,7 @@ def _check_scalars(values: Iterable[Any], kind: type | None) -> None:
     for value in values:
         if value is not None and (type(value) is not kind or (isinstance(value, int) and not -_LARGEST - 1 <= value <= _LARGEST)):
             raise _Wrong(f"{value!r:.30} is no value of its column")
-        if type(value) is str and not _is_unicode(value):
+        if type(value) is str and not is_unicode(value):
             raise _Wrong(f"{value!r:.30} is not Unicode text: it has half of a character")
 
 
@@ -162,14 +163,6 @@ def _class_of(column_type: ColumnType) -> type | None:
     if column_type.is_zoned:
         return int
     return None if column_type.is_encoded else _CLASSES.get(column_type.physical)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _is_number(value: Any, end: int) -> bool:

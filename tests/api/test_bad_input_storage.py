@@ -17,6 +17,7 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 
+HALF_A_CHARACTER = "a\ud800"
 SMALL_DISK_BYTES = 1024 * 1024
 # One column is more than the small disk holds, however well it is packed; few enough for the driver.
 LARGE_ROWS = 200_000
@@ -289,3 +290,12 @@ def test_paths_may_be_path_objects(tmp_path: Path) -> None:
     frame().save(tmp_path / "frame")
     frame().save(tmp_path / "frame.csv")
     assert list(load_sframe(tmp_path / "frame")["a"]) == list(SFrame(tmp_path / "frame.csv")["a"]) == list(range(10))
+
+
+@pytest.mark.parametrize("wanted", ["frame", "frame.csv"])
+def test_names_that_no_file_can_hold_are_refused_and_lose_nothing(tmp_path: Path, wanted: str) -> None:
+    SFrame({"a": [1, 2]}).save(str(tmp_path / wanted))
+    with pytest.raises(ValueError, match=r"a\\ud800.*not Unicode"):
+        SFrame({HALF_A_CHARACTER: [3]}).save(str(tmp_path / wanted))
+    assert list(SFrame(str(tmp_path / wanted))["a"]) == [1, 2]
+    assert [file.name for file in tmp_path.iterdir()] == [wanted]
