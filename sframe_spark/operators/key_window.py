@@ -19,7 +19,7 @@ from sframe_spark.operators.lookup_order import known_ascending
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sort import sort_rows
 from sframe_spark.operators.window_folds import aggregate_windows
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, stacked
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
@@ -247,18 +247,12 @@ def in_place(pieces: Sequence[tuple[Positions, Chunk]], rows: int) -> Sequence[p
     """Columns of pieces put together so that each row stands at its number."""
     order = np.concatenate([places for places, _ in pieces]) if pieces else np.zeros(0, dtype=np.int64)
     chunks = [chunk for _, chunk in pieces]
-    together = chunks[0] if len(chunks) == 1 else joined(chunks)
+    together = chunks[0] if len(chunks) == 1 else stacked(chunks)
     if bool((order[1:] > order[:-1]).all()):
         return together.columns
     back = np.empty(rows, dtype=np.int64)
     back[order] = np.arange(rows)
     return [column.take(pa.array(back)) for column in together.columns]
-
-
-def joined(chunks: Sequence[Chunk]) -> Chunk:
-    """Rows of all chunks, in order."""
-    width = len(chunks[0].columns)
-    return Chunk(tuple(pa.concat_arrays([chunk.columns[i] for chunk in chunks]) for i in range(width)), sum(chunk.rows for chunk in chunks))
 
 
 def key_window(node: PlannerNode, window: KeyWindow) -> PlannerNode:

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.call_memo import CallMemo, Part, gathered, located
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, stacked
 
 # Rows that a function is called for before its results are measured: at first, and at most.
 FIRST_STEP = 16
@@ -221,9 +221,3 @@ def part_of(numbers: np.ndarray, rows: Chunk) -> Part:
         order = np.argsort(numbers)
         numbers, rows = numbers[order], rows.rows_at(order)
     return Part(numbers, np.ones(numbers.size, dtype=np.int64), rows)
-
-
-def stacked(chunks: Sequence[Chunk]) -> Chunk:
-    """Rows of chunks of the same columns, of which there is at least one."""
-    columns = zip(*(chunk.columns for chunk in chunks), strict=True)
-    return Chunk(tuple(pa.concat_arrays(column) for column in columns), sum(chunk.rows for chunk in chunks))

@@ -9,7 +9,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.errors import TooLargeError
 from sframe_spark.planner.facts import Schema
+from sframe_spark.values.byte_text import in_words
+
+# Arrow counts the bytes of texts, and the items of lists, in 32 bits.
+MOST_BYTES_OF_ARRAY = (1 << 31) - 1
 
 
 @attrs.frozen(eq=False)
@@ -88,16 +93,39 @@ def combine(column: pa.ChunkedArray | pa.Array) -> pa.Array:
     if isinstance(column, pa.ChunkedArray):
         if column.num_chunks == 1:
             return column.chunk(0)
-        return pa.concat_arrays(column.chunks) if column.num_chunks else pa.array([], column.type)
+        return in_one_array(column.chunks) if column.num_chunks else pa.array([], column.type)
     return column
+
+
+def in_one_array(arrays: Sequence[pa.Array]) -> pa.Array:
+    """The values of arrays of one type, one after the other.
+
+    Raises
+    ------
+    TooLargeError
+        If they are texts or lists of more than an array holds.
+    """
+    try:
+        return pa.concat_arrays(arrays)
+    except pa.ArrowInvalid:
+        size = sum(array.nbytes for array in arrays)
+        if size <= MOST_BYTES_OF_ARRAY:
+            raise
+        advice = "take fewer rows at a time (head, a slice, a filter), go through them (for row in ...), or save() them"
+        raise TooLargeError(f"{in_words(size)} of a column were asked for in one piece, which holds 2 GiB of texts or lists: {advice}") from None
 
 
 def joined(first: Chunk, second: Chunk) -> Chunk:
     """Rows of both chunks, which have the same columns."""
     if not first.rows or not second.rows:
         return first if first.rows else second
-    columns = tuple(pa.concat_arrays(pair) for pair in zip(first.columns, second.columns, strict=True))
-    return Chunk(columns, first.rows + second.rows)
+    return stacked((first, second))
+
+
+def stacked(chunks: Sequence[Chunk]) -> Chunk:
+    """Rows of chunks of the same columns, of which there is at least one, in order."""
+    columns = zip(*(chunk.columns for chunk in chunks), strict=True)
+    return Chunk(tuple(map(in_one_array, columns)), sum(chunk.rows for chunk in chunks))
 
 
 def concatenate(chunks: Sequence[Chunk], schema: Schema) -> Chunk:
@@ -105,7 +133,4 @@ def concatenate(chunks: Sequence[Chunk], schema: Schema) -> Chunk:
     filled = [chunk for chunk in chunks if chunk.rows]
     if not filled:
         return chunks[0] if chunks else Chunk.empty(schema)
-    if len(filled) == 1:
-        return filled[0]
-    columns = tuple(pa.concat_arrays([chunk.columns[i] for chunk in filled]) for i in range(len(schema)))
-    return Chunk(columns, sum(chunk.rows for chunk in filled))
+    return filled[0] if len(filled) == 1 else stacked(filled)

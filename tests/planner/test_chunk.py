@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
+import numpy as np
 import pyarrow as pa
 import pytest
 
-from sframe_spark.planner.chunk import Chunk, column_names, combine, concatenate
+from sframe_spark.errors import TooLargeError
+from sframe_spark.planner.chunk import Chunk, column_names, combine, concatenate, joined
 from sframe_spark.types import INT, STR
 
 TWO = Chunk.of([pa.array([1, 2, 3, 4]), pa.array(["a", None, "c", "d"])])
@@ -67,3 +71,15 @@ def test_columns_become_contiguous() -> None:
     assert combine(array) is array
     assert combine(pa.chunked_array([[1], [2, 3]])).to_pylist() == [1, 2, 3]
     assert combine(pa.chunked_array([], pa.string())).type == pa.string()
+
+
+def test_texts_that_no_array_holds_are_told(tmp_path: Path) -> None:
+    """Of a file with a hole, so that nobody needs the memory."""
+    with (tmp_path / "hole").open("wb") as file:
+        file.truncate(3 << 29)
+    with pa.memory_map(str(tmp_path / "hole")) as file:
+        offsets = pa.py_buffer(np.array([0, 3 << 29], dtype=np.int32).tobytes())
+        long = Chunk.of([pa.StringArray.from_buffers(1, offsets, file.read_buffer())])
+        for bring in (lambda: concatenate([long, long], (STR,)), lambda: joined(long, long)):
+            with pytest.raises(TooLargeError, match=r"3.0 GiB of a column.*2 GiB.*slice"):
+                bring()
