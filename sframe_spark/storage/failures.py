@@ -66,6 +66,8 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return f"there is no directory {parent}" if parent and not os.path.isdir(parent) else "it does not exist"
     if isinstance(error, NotADirectoryError):
         return "a file stands where a directory should be; choose another path"
+    if isinstance(error, FileExistsError) and _leads_nowhere(error.filename):
+        return f"{error.filename} is a link to {os.readlink(error.filename)}, where nothing is: remove the link, or choose another path"
     if isinstance(error, PermissionError) and reading:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):
@@ -74,6 +76,10 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         # What pyarrow says of a file whose bytes make no sense.
         return f"it is damaged ({str(error).strip().splitlines()[0]}); restore it from a copy"
     return f"{type(error).__name__}: {error}"
+
+
+def _leads_nowhere(path: object) -> bool:
+    return isinstance(path, str) and os.path.islink(path) and not os.path.exists(path)
 
 
 def full_disk(location: str) -> str:

@@ -150,3 +150,5 @@ def test_links_to_nothing_and_pipes_are_told_as_what_they_are(tmp_path: Path) ->
                 use(str(tmp_path / name))
         with pytest.raises(StorageError, match=r"pipe is (a file, not a|no) directory"):
             use(str(tmp_path / "pipe"))
+    with pytest.raises(StorageError, match=r"dangling is a link to .*, where nothing is"):
+        SFrame({"a": [1]}).save(str(tmp_path / "dangling" / "below"))
