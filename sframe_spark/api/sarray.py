@@ -26,6 +26,7 @@ from sframe_spark.api.indexing import (
     sliced,
 )
 from sframe_spark.api.nodes import (
+    arrow_column,
     column_values,
     equal_length,
     iterate_tuples,
@@ -373,8 +374,6 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         TooLargeError
             If there is no room for them: it says how much they need.
         """
-        from sframe_spark.api.nodes import arrow_column
-
         return arrow_column(self._node)
 
     def __str__(self) -> str:

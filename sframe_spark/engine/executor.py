@@ -35,7 +35,7 @@ from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.stored_tables import with_stored_tables
-from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, summarize_range, write_range
+from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, summarize_range, write_range
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators import suffix_sort
 from sframe_spark.operators.groupby import GroupBy, Reduce
@@ -393,10 +393,3 @@ def run_range_works(works: list[Any], description: str) -> list[Any]:
     """Results of task works, with Spark's errors as ours."""
     with query.translated_errors(description):
         return run_tasks(works, description)
-
-
-def read_stream(payload: bytes) -> Chunk:
-    """Rows of an Arrow stream."""
-    import pyarrow as pa
-
-    return Chunk.from_table(pa.ipc.open_stream(payload).read_all())

@@ -69,6 +69,11 @@ def collect_rows(task: RangeTask) -> bytes:
     return bytes(sink.getvalue())
 
 
+def read_stream(payload: bytes) -> Chunk:
+    """The rows of an Arrow stream."""
+    return Chunk.from_table(pa.ipc.open_stream(payload).read_all())
+
+
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts]) -> Any:
     """Run a task and return what its rows contribute to an operator above the plan."""
     return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks_of(task)), facts)
