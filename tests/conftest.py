@@ -63,12 +63,14 @@ def small_rows_go_to(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyP
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark attacks, put files that take long first, and leave out long and cluster runs unless -m names them."""
+    # Looked up once for each file: there are thousands of tests in hundreds of files.
+    folders = {path: frozenset(path.parents) for path in {item.path for item in items}}
     for item in items:
-        if any(folder in item.path.parents for folder in ATTACKS):
+        if not folders[item.path].isdisjoint(ATTACKS):
             item.add_marker("attack")
-        if PLUGIN_TESTS in item.path.parents:
+        if PLUGIN_TESTS in folders[item.path]:
             item.add_marker("spark")
-    items.sort(key=lambda item: not any(folder in item.path.parents for folder in LONG))
+    items.sort(key=lambda item: folders[item.path].isdisjoint(LONG))
     expression = config.getoption("-m") or ""
     for marker in ("campaign", "cluster"):
         if marker in expression:
@@ -76,7 +78,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         gone = [item for item in items if item.get_closest_marker(marker)]
         if gone:
             config.hook.pytest_deselected(items=gone)
-            items[:] = [item for item in items if item not in gone]
+            items[:] = [item for item in items if not item.get_closest_marker(marker)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
