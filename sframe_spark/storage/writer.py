@@ -27,7 +27,8 @@ from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.checksums import sealed
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import bounds_of, column_chunks, leaf_places
-from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, SegmentEntry
+from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar, SegmentEntry
+from sframe_spark.storage.mixed_texts import DICTIONARY_BYTES, is_mixed, written_bounds
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.statistics import StatisticsCollector, has_order_statistics
@@ -36,6 +37,9 @@ from sframe_spark.types import ColumnType
 ROWS_PER_GROUP = 131_072
 # Rows with long texts or lists fill a row group early, so that a writer's memory stays bounded.
 BYTES_PER_GROUP = 64 * 1024 * 1024
+# The writer looks between batches of so many rows whether a page is full (1 MB).
+# Seldom costs less (6% of writing), but pages of long texts must not grow.
+LEAST_BATCH, LARGEST_BATCH, BYTES_PER_BATCH = 1024, 32_768, 512 * 1024
 DICTIONARY_SAMPLE = 16_384
 # A page for every 20,000 rows, as usual, costs more than it gives: row groups are read from their start. Older versions of pyarrow cannot choose.
 PAGES = {"max_rows_per_page": ROWS_PER_GROUP} if "max_rows_per_page" in inspect.signature(pq.ParquetWriter).parameters else {}
@@ -92,6 +96,7 @@ class SegmentWriter:
         self._footers: list[pq.FileMetaData] = []
         self._sink: Any = None
         self._parquet: pq.ParquetWriter | None = None
+        self._mixed: frozenset[str] = frozenset()
         self._closed = False
 
     def write(self, batch: Sequence[pa.Array] | pa.RecordBatch) -> None:
@@ -121,7 +126,7 @@ class SegmentWriter:
         """Write the next row group from what is pending."""
         width = len(self._pending[0])
         columns = [pa.chunked_array([arrays[position] for arrays in self._pending]) for position in range(width)]
-        rows = self._rows_of_group()
+        rows = self._rows_of_group(columns)
         group = [column.slice(0, rows) for column in columns]
         self._pending_rows -= rows
         rest = pa.table([column.slice(rows) for column in columns], names=[str(index) for index in range(width)])
@@ -142,16 +147,24 @@ class SegmentWriter:
             raise
         self._rows += rows
 
-    def _rows_of_group(self) -> int:
+    def _rows_of_group(self, columns: Sequence[pa.ChunkedArray]) -> int:
         fitting = self._pending_rows * BYTES_PER_GROUP // max(self._pending_bytes, 1)
-        return max(1, min(self._pending_rows, ROWS_PER_GROUP, fitting))
+        rows = max(1, min(self._pending_rows, ROWS_PER_GROUP, fitting))
+        # The long rows may be the first ones.
+        while rows > 1 and (size := sum(column.slice(0, rows).nbytes for column in columns)) > 2 * BYTES_PER_GROUP:
+            rows = max(1, rows * BYTES_PER_GROUP // size)
+        return rows
 
     def _opened(self, sample: pa.Table) -> pq.ParquetWriter:
         """Return the Parquet writer, created with the first rows because the encodings depend on them."""
         if self._parquet is None:
             self._sink = open(self._location, "xb", buffering=WRITE_BYTES)  # noqa: SIM115  # closed by close() and abort()
             sink = pa.PythonFile(self._sink, mode="w")
-            self._parquet = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footers, **encodings(self._types, sample))
+            options = encodings(self._types, sample)
+            self._mixed = mixed_columns(self._types, sample, options)
+            if self._mixed:
+                options["write_statistics"] = [path for path in _leaf_paths(self._types) if path not in self._mixed]
+            self._parquet = pq.ParquetWriter(sink, self._schema, metadata_collector=self._footers, **options)
         return self._parquet
 
     def close(self) -> SegmentEntry:
@@ -182,8 +195,11 @@ class SegmentWriter:
         for position, (collector, column_type) in enumerate(zip(self._collectors, self._types, strict=True)):
             is_ordered = has_order_statistics(column_type)
             place = places[order_column(file_column(position), column_type)] if is_ordered else None
-            found.append(collector.result(None if place is None else bounds_of(column_chunks(footer, place))))
+            found.append(collector.result(None if place is None else self._bounds(footer, file_column(position), place)))
         return tuple(found)
+
+    def _bounds(self, footer: pq.FileMetaData, name: str, place: int) -> tuple[Scalar, Scalar] | None:
+        return written_bounds(self._location, footer, name) if name in self._mixed else bounds_of(column_chunks(footer, place))
 
     def abort(self) -> None:
         """Give up: close and remove the file. Nothing happens when there is none."""
@@ -270,12 +286,36 @@ def encodings(types: Sequence[ColumnType], sample: pa.Table) -> dict[str, Any]:
     return {
         "compression": compression,
         "use_dictionary": dictionaries or False,
+        "dictionary_pagesize_limit": DICTIONARY_BYTES,
         "column_encoding": packed,
         "data_page_version": "1.0",
         "version": "2.6",
         "write_page_checksum": True,
+        "write_batch_size": _batch_rows(types, sample),
         **PAGES,
     }
+
+
+def mixed_columns(types: Sequence[ColumnType], sample: pa.Table, options: dict[str, Any]) -> frozenset[str]:
+    """Return the names of the columns of repeated texts whose bounds in the footer would be of no use (see :func:`is_mixed`)."""
+    dictionaries = options["use_dictionary"] or ()
+    names = {file_column(position): position for position, column_type in enumerate(types) if has_order_statistics(column_type)}
+    return frozenset(name for name in dictionaries if name in names and is_mixed(sample.column(names[name])))
+
+
+def _leaf_paths(types: Sequence[ColumnType]) -> list[str]:
+    return [path for position, column in enumerate(types) for path, _ in leaf_columns(file_column(position), column.physical)] + [KEY_NAME]
+
+
+def _batch_rows(types: Sequence[ColumnType], sample: pa.Table) -> int:
+    """Return how many rows the writer takes between two looks at the length of a page; what lists hold counts as one text."""
+    texts = [
+        sample.column(position).nbytes
+        for position, column_type in enumerate(types)
+        if any(pa.types.is_string(leaf) for _, leaf in leaf_columns("", column_type.physical))
+    ]
+    fitting = sample.num_rows * BYTES_PER_BATCH // max(max(texts, default=0), 1)
+    return max(LEAST_BATCH, min(LARGEST_BATCH, 1 << max(fitting, 1).bit_length() - 1))
 
 
 def _repeats(column: pa.ChunkedArray) -> bool:
