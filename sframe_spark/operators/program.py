@@ -41,9 +41,9 @@ class Literal:
     type: ColumnType = attrs.field()
 
     def as_read(self) -> Literal:
-        """Refuses a value of another type: it would become one that nobody wrote."""
+        """Refuses a value of another type, and a bool, which no column holds: it would become one that nobody wrote."""
         taken = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
-        if self.value is not None and not isinstance(self.value, taken):
+        if self.value is not None and (isinstance(self.value, bool) or not isinstance(self.value, taken)):
             raise InvalidArgumentError(f"the plan's text holds the value {self.value!r:.80} of type {self.type.kind}")
         return self
 

@@ -16,7 +16,7 @@ from sframe_spark.operators.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookup_keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
+from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
@@ -89,8 +89,10 @@ class SortedJoin(Operator):
         return Need.LOOKUP if slot else Need.INHERITED
 
     def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
-        """All pairs at once."""
-        return next(self.pieces(inputs, facts, lambda: ALL_ROWS))
+        """All pairs at once, however long they are."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        found = self._matches(left, lookup, facts)
+        return self._pairs(left, lookup, found, 0, found.rows)
 
     def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
         """Search the first and the last match of each row, then read the rows between them; pairs are made as they are asked for."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,10 +16,11 @@ from sframe_spark.operators import sorted_join
 from sframe_spark.operators.laws.few_rows import join_with_few
 from sframe_spark.operators.laws.streaming import join_of_sorted
 from sframe_spark.operators.sorted_join import Matches, SortedJoin
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle import Oracle
 from sframe_spark.testing.oracle.sources import rows_of
 from sframe_spark.testing.tables import segments_source, table_source
-from sframe_spark.types import INT
+from sframe_spark.types import INT, STR
 from tests.examples import examples
 
 KEYS = st.lists(st.integers(-3, 6), max_size=25)
@@ -85,3 +87,12 @@ def test_missing_keys_on_both_sides_are_not_searched() -> None:
     right = tc.SFrame({"k": [None, 1], "w": [3, 4]})
     assert "sorted_join" not in left.join(right, on="k").explain()
     assert "sorted_join" in left.join(right.dropna("k"), on="k").explain()
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_the_kernel_leaves_out_no_long_pair(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = SortedJoin(0, 0, how).make_planner_node(table_source([[1, 1, 2]], [INT], 3), table_source([[1, 1], ["long", "longer"]], [INT, STR], 2))
+    inputs = [Chunk.of([pa.array([1, 1, 2])]), Chunk.of([pa.array([1, 1]), pa.array(["long", "longer"])])]
+    monkeypatch.setattr(sorted_join, "MOST_BYTES_OF_A_PIECE", 10)
+    found = joined.operator.kernel(inputs, [child.facts for child in joined.inputs])
+    assert rows_of(found.columns, joined.schema) == Oracle().rows(joined)

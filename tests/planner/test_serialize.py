@@ -190,6 +190,16 @@ def test_literals_come_back(value: Any, column_type: Any) -> None:
     assert copy == program and hash(copy) == hash(program)
 
 
+@pytest.mark.parametrize(
+    ("value", "column_type"),
+    [(True, INT), (True, FLOAT), (1.5, INT), ("1", INT), (1, STR), ("a", FLOAT), (1, DATETIME), ([1], ENCODED_DICT), ({}, ARRAY)],
+    ids=str,
+)
+def test_literals_of_another_type_are_refused(value: Any, column_type: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"of type {column_type.kind}"):
+        from_portable(to_portable(Literal(value, column_type), "here", {"Literal": Literal}), {"Literal": Literal})
+
+
 def test_nan_comes_back() -> None:
     assert repr(from_portable(to_portable((float("nan"),), "x", {}), {})) == "(nan,)"
 
