@@ -24,7 +24,7 @@ GOOD = [1, 2, 3]
 
 PROGRAMS: dict[str, Callable[[Place], tuple[Any, Any]]] = {}
 # These bring few rows home or make their rows where they are used: no file is shared.
-WITHOUT_FILES = {"filter of a table in memory", "group-by of a table in memory", "running sum in memory"}
+WITHOUT_FILES = {"filter of a table in memory", "group-by of a table in memory", "running sum in memory", "CSV file"}
 # The part of the list that every run of the tests has; the second where the same probe refuses most, and for another look at a cluster.
 SHORT = ("rows of a DataFrame", "group-by of a table in memory", "sort and save", "CSV of a join", "to_spark and back")
 SHORTEST = ("rows of a DataFrame", "group-by of a table in memory", "sort and save")
