@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import multiprocessing
 import os
 import random
@@ -10,7 +11,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -252,7 +253,16 @@ def test_workers_that_die(tmp_path: Path, promise: Any, spark: Any, amount: int)
     promise("a query whose worker dies is right or an error, the next one is right", "SIGKILL of a Python worker", tries, broken)
 
 
+@pytest.fixture
+def nothing_logged() -> Iterator[None]:
+    """pytest keeps what Py4J logs of a Ctrl-C with its traceback, and with that the frames, whose old rows stay for them."""
+    logging.disable()
+    yield
+    logging.disable(logging.NOTSET)
+
+
 @pytest.mark.spark
+@pytest.mark.usefixtures("nothing_logged")
 @amounts
 def test_interrupts_on_spark(tmp_path: Path, promise: Any, spark: Any, amount: int) -> None:
     target, tries, broken = str(tmp_path / "frame"), 3 * amount, []
