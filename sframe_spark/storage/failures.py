@@ -72,8 +72,8 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
-    if number is None and os.path.isfile(location):
-        # What pyarrow says of a file whose bytes make no sense.
+    if number is None and reading and os.path.isfile(location) and not isinstance(error, MemoryError):
+        # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
         return f"it is damaged ({str(error).strip().splitlines()[0]}); restore it from a copy"
     return f"{type(error).__name__}: {error}"
 

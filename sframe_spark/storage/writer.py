@@ -32,6 +32,7 @@ from sframe_spark.storage.mixed_texts import DICTIONARY_BYTES, is_mixed, written
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.statistics import StatisticsCollector, has_order_statistics
+from sframe_spark.storage.thrift import BrokenThrift
 from sframe_spark.types import ColumnType
 
 ROWS_PER_GROUP = 131_072
@@ -180,11 +181,19 @@ class SegmentWriter:
             with telling("write segment", self._location):
                 self._parquet.close()
                 self._sink.close()
-                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics())
-                return sealed(entry, self._location, len(self._types), self._footers[0])
+            return self._read_back()
         except BaseException:
             self.abort()
             raise
+
+    def _read_back(self) -> SegmentEntry:
+        """Return the entry of the file as it is on the disk."""
+        try:
+            with telling("read back segment", self._location):
+                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics())
+                return sealed(entry, self._location, len(self._types), self._footers[0])
+        except BrokenThrift as error:
+            raise StorageError(f"cannot read back segment {self._location}: {error}; the disk or the memory of this machine may be faulty") from None
 
     def _statistics(self) -> tuple[ColumnStatistics, ...]:
         if not self._collect_statistics:

@@ -29,6 +29,13 @@ def test_system_errors_name_the_path_and_what_to_do(tmp_path: Any, error: Except
     assert caught.value.__cause__ is error
 
 
+@pytest.mark.parametrize(("action", "error"), [("write", pa.ArrowInvalid("bad")), ("read", pa.ArrowMemoryError("malloc of 9 bytes failed"))])
+def test_only_a_file_that_is_read_and_makes_no_sense_is_called_damaged(tmp_path: Any, action: str, error: Exception) -> None:
+    (tmp_path / "x").touch()
+    with pytest.raises(StorageError, match=f"{type(error).__name__}: {error}$"), telling(action, str(tmp_path / "x")):
+        raise error
+
+
 def test_errors_of_ours_and_of_programs_pass_unchanged() -> None:
     for error in (StorageError("told"), KeyError("bug"), KeyboardInterrupt()):
         with pytest.raises(type(error)) as caught, telling("write", "/x"):

@@ -11,10 +11,11 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import load_sframe
+from sframe_spark.errors import StorageError
 from sframe_spark.storage import pages, writer
 from sframe_spark.storage.commit import publish
 from sframe_spark.storage.manifest import ColumnStatistics, Manifest
-from sframe_spark.storage.mixed_texts import LEAST_ROWS, is_mixed
+from sframe_spark.storage.mixed_texts import LEAST_ROWS, is_mixed, written_bounds
 from sframe_spark.storage.pruning import matching_ranges
 from sframe_spark.storage.reader import read_rows
 from sframe_spark.storage.statistics import LONGEST_TEXT, column_statistics
@@ -165,6 +166,25 @@ def column_bytes(manifest: Manifest) -> list[int]:
     """How many bytes the first column takes in memory, for each row group."""
     with pq.ParquetFile(Path(manifest.directory) / manifest.segments[0].file) as file:
         return [file.read_row_group(group, columns=["c0"]).nbytes for group in range(file.num_row_groups)]
+
+
+@pytest.mark.parametrize("place", ["dictionary", "header"])
+def test_a_file_that_changed_before_it_is_read_back_is_not_kept(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def damaged_first(location: str, metadata: pq.FileMetaData, name: str) -> Any:
+        column = metadata.row_group(0).column(0)
+        # The header of the first page of data tells no length then, which only the walk over all headers finds.
+        at = column.dictionary_page_offset + 40 if place == "dictionary" else column.data_page_offset
+        with open(location, "r+b") as file:
+            file.seek(at)
+            byte = file.read(1)[0]
+            file.seek(at)
+            file.write(bytes([byte ^ 0x41]))
+        return ("", "z") if place == "header" else written_bounds(location, metadata, name)
+
+    monkeypatch.setattr(writer, "written_bounds", damaged_first)
+    with pytest.raises(StorageError, match=r"cannot read back segment .*(CRC checksum|a page has no length)") as caught:
+        written(tmp_path, [STR], [mixed()])
+    assert "restore it from a copy" not in str(caught.value) and not list(tmp_path.iterdir())
 
 
 @pytest.mark.spark
