@@ -3,8 +3,8 @@
 An example is one node whose inputs are sources. From it the kit checks, without Spark (:func:`check_operator`), that the operator is a value
 that pickles, that inferred types, lengths and order are those of the rows, that any cut into row ranges gives the same rows, and that rows whose
 order is said not to matter do not; and on Spark (:func:`check_lowering`) that the lowering has the inferred types, an order that is total, true
-claims, the kernel's rows, and the same rows in the same order under 1, 2 and 7 partitions. A package of
-operators needs one test::
+claims, the kernel's rows, and the same rows in the same order under 1 and 7 partitions, and under 2 where a source has no more than 7 rows.
+A package of operators needs one test::
 
     @pytest.mark.parametrize("example", EXAMPLES, ids=str)
     def test_contract(example):

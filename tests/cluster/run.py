@@ -1,8 +1,9 @@
-"""Runs programs in one session on a cluster or a Spark Connect server, and says how each ended; started by `test_cluster.py`.
+"""Runs programs in sessions on a cluster or a Spark Connect server, one after the other, and says how each ended; started by `test_cluster.py`.
 
-    python -m tests.cluster.run URL DIRECTORY SETTINGS PROGRAMS
+    python -m tests.cluster.run URL
 
-SETTINGS and PROGRAMS are JSON: settings of the session, and names of programs. The last line of the output is JSON as well.
+Each line of the input is JSON: a directory, settings of a session, and names of programs. Each is answered by a line of JSON, which starts
+with a word that no other line of the output starts with.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 RIGHT, REFUSED, WRONG, BROKEN = "right", "refused", "wrong", "broken"
+ANSWER = "endings: "
 
 
 def start_session(url: str, settings: Mapping[str, str]) -> Any:
@@ -46,23 +48,33 @@ def ending(name: str, place: Any) -> tuple[str, str]:
     return (RIGHT, "") if found == expected else (WRONG, f"{found!r:.200} instead of {expected!r:.200}")
 
 
-def main(url: str, directory: str, settings: str, names: str) -> None:
-    """Run programs; few rows go to Spark as well."""
+def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[str]) -> dict[str, tuple[str, str]]:
+    """How programs end in a session of their own, which is stopped; few rows go to Spark as well, but while files are prepared."""
     from sframe_spark import config
     from tests.cluster.programs import Place
 
-    session = start_session(url, json.loads(settings))
+    session = start_session(url, settings)
     config.single_task_rows = 0
+    # Each session has files and temporary files of its own: what an earlier one was told of a directory is no help.
+    config.temporary_directory = directory
     place = Place(Path(directory), session)
     place.prepare()
-    config.small_rows = 0
     if "spark.test.unasked" in settings:
         # As if the executors that share nothing had come after the probe.
         from sframe_spark.engine import probe
 
         probe.is_one_process = lambda session: True
-    chosen: Sequence[str] = json.loads(names)
-    sys.stdout.write(json.dumps({name: ending(name, place) for name in chosen}) + "\n")
+    with config.using(small_rows=0):
+        found = {name: ending(name, place) for name in names}
+    session.stop()
+    return found
+
+
+def main(url: str) -> None:
+    """Answer each line of the input."""
+    for line in sys.stdin:
+        sys.stdout.write(ANSWER + json.dumps(run(url, *json.loads(line))) + "\n")
+        sys.stdout.flush()
 
 
 if __name__ == "__main__":

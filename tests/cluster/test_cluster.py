@@ -9,15 +9,18 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+import threading
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from subprocess import PIPE
+from typing import IO
 
 import pytest
 
 from tests.cluster.machine import PROJECT, SMALL_JVM_OPTIONS, connect_server, hiding_command, spark_environment, standalone_cluster
 from tests.cluster.programs import PROGRAMS, SHORT, SHORTEST, WITHOUT_FILES
-from tests.cluster.run import BROKEN, REFUSED, RIGHT
+from tests.cluster.run import ANSWER, BROKEN, REFUSED, RIGHT
 
 DRIVER = {
     "spark.driver.host": "127.0.0.1",
@@ -44,18 +47,64 @@ def shared(tmp_path: Path) -> Path:
     return place
 
 
+class Driver:
+    """A process that runs programs in one session after the other.
+
+    Parameters
+    ----------
+    url
+        The cluster or Spark Connect server.
+    shared
+        A directory; each session has another one in it.
+    log
+        Where the process writes what it says besides.
+    """
+
+    def __init__(self, url: str, shared: Path, log: IO[str]) -> None:
+        self.shared, self.log = shared, log
+        self.places: list[Path] = []
+        variables = {**spark_environment(), "SFRAME_SPARK_TMP": str(shared)}
+        command = [sys.executable, "-m", "tests.cluster.run", url]
+        self.process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=PROJECT, env=variables)
+        self.watchdog = threading.Timer(SECONDS, self.process.kill)
+        self.watchdog.start()
+
+    def endings(self, names: Sequence[str], settings: Mapping[str, str]) -> Endings:
+        """How programs end in another session."""
+        notes, place = (Path(tempfile.mkdtemp(dir=above)) for above in (self.shared.parent, self.shared))
+        self.places.append(place)
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write(json.dumps([str(place), {**settings, "spark.test.notes": str(notes)}, names]) + "\n")
+        self.process.stdin.flush()
+        answer = next((line for line in self.process.stdout if line.startswith(ANSWER)), None)
+        assert answer is not None, self.said()
+        found: Endings = {name: (kind, text) for name, (kind, text) in json.loads(answer.removeprefix(ANSWER)).items()}
+        return found
+
+    def said(self) -> str:
+        """The end of what the process wrote into its log."""
+        return Path(self.log.name).read_text(errors="replace")[-5000:]
+
+    def end(self) -> None:
+        """Let the process end by itself, and look that it leaves nothing behind."""
+        self.process.communicate()
+        assert self.process.returncode == 0, self.said()
+        left = [path for above in (self.shared, *self.places) for path in above.iterdir()]
+        assert [path for path in left if path.name.startswith((".", "_", "sframe_spark-"))] == []
+
+
 @contextmanager
-def endings(url: str, shared: Path, names: Sequence[str], settings: dict[str, str]) -> Iterator[Endings]:
-    """How programs end in a session on a cluster; those that passed say nothing else, and the directory holds no leftovers."""
-    notes = shared.parent / "notes"
-    notes.mkdir(exist_ok=True)
-    every = json.dumps({**settings, "spark.test.notes": str(notes)})
-    command = [sys.executable, "-m", "tests.cluster.run", url, str(shared), every, json.dumps(names)]
-    variables = {**spark_environment(), "SFRAME_SPARK_TMP": str(shared)}
-    done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False, cwd=PROJECT, env=variables)
-    assert done.returncode == 0, done.stderr[-5000:]
-    yield json.loads(done.stdout.splitlines()[-1])
-    assert [path.name for path in shared.iterdir() if path.name.startswith((".", "_", "sframe_spark-"))] == []
+def driver(url: str, shared: Path) -> Iterator[Driver]:
+    """A driver that ends well when the block does, and is killed when the block fails."""
+    with (shared.parent / "driver.log").open("w", encoding="utf-8") as log:
+        started = Driver(url, shared, log)
+        try:
+            yield started
+            started.end()
+        finally:
+            started.watchdog.cancel()
+            started.process.kill()
+            started.process.communicate()
 
 
 def require_right(found: Endings) -> None:
@@ -76,60 +125,44 @@ def require_refused(found: Endings) -> None:
     assert {name: ending for name, ending in shared_files.items() if not ending[1].startswith("NotSharedError")} == {}
 
 
-def put_away(shared: Path) -> None:
-    """Make room for the next session on the same cluster, which writes the same names."""
-    first = Path(tempfile.mkdtemp(prefix="before-", dir=shared.parent))
-    for path in (*shared.iterdir(), shared.parent / "notes"):
-        path.rename(first / path.name)
-
-
 @needs_namespaces
 @pytest.mark.spark
-def test_few_programs_while_fewer_and_fewer_workers_share(shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [True, True]) as cluster:
+def test_few_programs_while_workers_share_and_while_one_does_not(shared: Path, tmp_path: Path) -> None:
+    with standalone_cluster(tmp_path, shared, [True, True]) as cluster, driver(cluster.url, shared) as one:
         # On every cluster of Hadoop a path without a scheme is one of HDFS; where it is a file, all other tests run.
-        with endings(cluster.url, shared, SHORT, {**DRIVER, **NOT_FILE}) as found:
-            require_right(found)
-        put_away(shared)
+        require_right(one.endings(SHORT, {**DRIVER, **NOT_FILE}))
         cluster.end_first_worker()
         cluster.start_workers([False])
-        with endings(cluster.url, shared, SHORTEST, DRIVER) as found:
-            require_right_or_refused(found)
-        put_away(shared)
-        cluster.end_first_worker()
-        with endings(cluster.url, shared, SHORTEST, DRIVER) as found:
-            require_refused(found)
+        require_right_or_refused(one.endings(SHORTEST, DRIVER))
 
 
 @pytest.mark.cluster
 def test_shared_directory(shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [True, True]) as cluster:
-        with endings(cluster.url, shared, ALL, DRIVER) as found:
-            require_right(found)
-        put_away(shared)
-        with endings(cluster.url, shared, ALL, {**DRIVER, **NOT_FILE}) as found:
-            require_right(found)
+    with standalone_cluster(tmp_path, shared, [True, True]) as cluster, driver(cluster.url, shared) as one:
+        require_right(one.endings(ALL, DRIVER))
+        require_right(one.endings(ALL, {**DRIVER, **NOT_FILE}))
 
 
 @needs_namespaces
 @pytest.mark.cluster
 def test_no_shared_directory(shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [False, False]) as cluster, endings(cluster.url, shared, ALL, DRIVER) as found:
-        require_refused(found)
+    with standalone_cluster(tmp_path, shared, [False, False]) as cluster, driver(cluster.url, shared) as one:
+        require_refused(one.endings(ALL, DRIVER))
 
 
 @needs_namespaces
 @pytest.mark.cluster
 def test_one_worker_that_shares(shared: Path, tmp_path: Path) -> None:
-    with standalone_cluster(tmp_path, shared, [True, False]) as cluster, endings(cluster.url, shared, ALL, DRIVER) as found:
-        require_right_or_refused(found)
+    with standalone_cluster(tmp_path, shared, [True, False]) as cluster, driver(cluster.url, shared) as one:
+        require_right_or_refused(one.endings(ALL, DRIVER))
 
 
 @needs_namespaces
 @pytest.mark.cluster
 def test_an_executor_that_the_probe_has_not_met_loses_no_rows(shared: Path, tmp_path: Path) -> None:
     settings = {**DRIVER, "spark.test.unasked": "true"}
-    with standalone_cluster(tmp_path, shared, [True, False]) as cluster, endings(cluster.url, shared, ALL, settings) as found:
+    with standalone_cluster(tmp_path, shared, [True, False]) as cluster, driver(cluster.url, shared) as one:
+        found = one.endings(ALL, settings)
         # What is refused need not name the option here: a task says that a file is missing.
         assert {name: ending for name, ending in found.items() if ending[0] not in (RIGHT, REFUSED, BROKEN)} == {}
         assert REFUSED in {ending for ending, _ in found.values()}
@@ -140,5 +173,5 @@ def test_an_executor_that_the_probe_has_not_met_loses_no_rows(shared: Path, tmp_
     "names", [pytest.param(SHORTEST, id="shortest", marks=pytest.mark.spark), pytest.param(ALL, id="all", marks=pytest.mark.cluster)]
 )
 def test_connect_server_with_its_own_directory(names: Sequence[str], shared: Path, tmp_path: Path) -> None:
-    with connect_server(tmp_path, shared, False) as url, endings(url, shared, names, {}) as found:
-        require_refused(found)
+    with connect_server(tmp_path, shared, False) as url, driver(url, shared) as one:
+        require_refused(one.endings(names, {}))

@@ -1,4 +1,6 @@
-"""Run random programs on a cluster of three executor processes, or on Spark Connect; a process of its own, started by `test_other_sparks.py`.
+"""Run random programs on a cluster of three executor processes, or on Spark Connect; a process of its own.
+
+`test_other_sparks.py` starts it, and `tests/session/test_connect.py` with the URL of a server there is.
 
 The order of rows that Spark gives by accident differs there: on a cluster tasks end in another order and blocks come from other processes; a
 Connect server plans what it is sent, and has no JVM in this process.
@@ -28,12 +30,14 @@ SERVER = "local[2]"
 
 
 def start(kind: str) -> None:
-    """Start the session that the engine adopts: of a ``cluster``, or of a ``connect`` server on this machine."""
+    """Start the session that the engine adopts: of a ``cluster``, or of a ``connect`` server on this machine, or of one with a URL."""
     from pyspark.sql import SparkSession
 
     os.environ.setdefault("SPARK_HOME", _find_spark_home())
     if kind == "connect":
         start_session(SparkSession.builder.remote(SERVER), {"spark.driver.memory": "1g"})
+    elif kind.startswith("sc:"):
+        start_session(SparkSession.builder.remote(kind), {})
     else:
         executors = {"spark.executor.memory": "700m", "spark.executor.extraJavaOptions": os.environ["SFRAME_SPARK_JVM_OPTIONS"]}
         settings = {**socket_settings(), "spark.driver.memory": "1g", **executors}

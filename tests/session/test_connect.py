@@ -1,14 +1,24 @@
-"""A user's Spark Connect session is used like any other: same answers, own settings, errors of users' functions, an end without waiting."""
+"""A user's Spark Connect session is used like any other: same answers, own settings, errors of users' functions, an end without waiting.
+
+One server is enough for what other sessions of it find: the one that a program starts for itself, which waits for them before it stops it.
+"""
 
 from __future__ import annotations
 
 import json
 import subprocess
 import sys
+import threading
+import uuid
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from subprocess import PIPE
+from typing import IO, Any
 
 import pytest
+
+from tests.properties.other_sparks import last_line
+from tests.session.user_settings import answers_in, require_held, require_ours
 
 PROGRAM = """
 import json, os, sys
@@ -49,6 +59,8 @@ try:
 except UserFunctionError as error:
     answers["failed"] = [str(error), isinstance(error, ZeroDivisionError)]
 answers["unchanged"] = dict(spark.conf.getAll) == before and SparkSession.active() is spark
+print("until the end:", flush=True)
+sys.stdin.read()
 spark.stop()
 try:
     sf.sort("k")["a"].sum()
@@ -59,21 +71,73 @@ print(json.dumps(answers))
 """
 
 
-@pytest.fixture(scope="module")
-def answers(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """What the program found, which ended by itself."""
-    place = tmp_path_factory.mktemp("connect")
-    script = Path(place) / "program.py"
-    script.write_text(PROGRAM, encoding="utf-8")
-    done = subprocess.run([sys.executable, str(script), str(place)], capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr[-4000:]
-    assert "SQL config" not in done.stderr
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+# Where PySpark starts a server that a program asks for with `local`, and how many random programs run there.
+URL, WAITING = "sc://localhost:15002", "until the end:\n"
+SEED, RANDOM_PROGRAMS = 3000, 4
+TOKEN = "SPARK_CONNECT_AUTHENTICATE_TOKEN"
+SECONDS = 400
+
+
+def end_of(process: subprocess.Popen[str], log: IO[str]) -> dict[str, Any]:
+    """Let the program end by itself; what it found."""
+    output, _ = process.communicate()
+    said = Path(log.name).read_text(errors="replace")
+    assert process.returncode == 0, said[-4000:]
+    assert "SQL config" not in said
+    found: dict[str, Any] = json.loads(output.splitlines()[-1])
     return found
 
 
+def outcome(action: Callable[[], Any]) -> Any:
+    """What an action returns, or how it fails: only the test of that program is to fail."""
+    try:
+        return action()
+    except (AssertionError, subprocess.SubprocessError) as error:
+        return error
+
+
+def of_program(found: dict[str, Any], name: str) -> Any:
+    """What one of the programs found."""
+    assert name in found, f"the server's own program failed first: {found['own']}"
+    if isinstance(found[name], Exception):
+        raise found[name]
+    return found[name]
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
+    """What each of three programs found; one that failed left its exception."""
+    place = tmp_path_factory.mktemp("connect")
+    script = place / "program.py"
+    script.write_text(PROGRAM, encoding="utf-8")
+    with pytest.MonkeyPatch.context() as patch, (place / "log").open("w", encoding="utf-8") as log:
+        patch.setenv(TOKEN, str(uuid.uuid4()))
+        process = subprocess.Popen([sys.executable, str(script), str(place)], stdin=PIPE, stdout=PIPE, stderr=log, text=True)
+        watchdog = threading.Timer(SECONDS, process.kill)
+        watchdog.start()
+        try:
+            yield {**found_by_others(process, place), "own": outcome(lambda: end_of(process, log))}
+        finally:
+            watchdog.cancel()
+            process.kill()
+            process.communicate()
+
+
+def found_by_others(process: subprocess.Popen[str], place: Path) -> dict[str, Any]:
+    """What others find on the server of a program that has done its work, if it has."""
+    assert process.stdout is not None
+    if WAITING not in process.stdout:
+        return {}
+    (place / "settings").mkdir()
+    return {
+        "random": outcome(lambda: last_line("tests.properties.other_sparks", URL, SEED, RANDOM_PROGRAMS)),
+        "settings": outcome(lambda: answers_in(URL, place / "settings")),
+    }
+
+
 @pytest.mark.spark
-def test_answers_are_those_of_any_session(answers: dict[str, Any]) -> None:
+def test_answers_are_those_of_any_session(found: dict[str, Any]) -> None:
+    answers = of_program(found, "own")
     assert answers["remote"].startswith("pyspark.sql.connect")
     assert answers["grouped"] == [0, 3, 6]
     assert answers["running"] == sum(range(201))
@@ -83,13 +147,30 @@ def test_answers_are_those_of_any_session(answers: dict[str, Any]) -> None:
 
 
 @pytest.mark.spark
-def test_the_session_is_not_changed_and_its_end_is_told(answers: dict[str, Any]) -> None:
+def test_the_session_is_not_changed_and_its_end_is_told(found: dict[str, Any]) -> None:
+    answers = of_program(found, "own")
     assert answers["unchanged"]
     assert "Spark session in use has been stopped" in answers["stopped"]
 
 
 @pytest.mark.spark
-def test_a_failing_function_shows_its_own_lines(answers: dict[str, Any]) -> None:
+def test_a_failing_function_shows_its_own_lines(found: dict[str, Any]) -> None:
+    answers = of_program(found, "own")
     text, same_class = answers["failed"]
     assert same_class and "reciprocal at" in text and "division by zero" in text and "input: 150" in text
     assert not any(word in text for word in ("grpc", "SQLSTATE", "sframe_spark-error", "pyspark"))
+
+
+@pytest.mark.spark
+def test_random_programs(found: dict[str, Any]) -> None:
+    assert of_program(found, "random") == f"{RANDOM_PROGRAMS} programs, Spark Connect on local[2]"
+
+
+@pytest.mark.spark
+def test_settings_of_a_running_session_hold_for_our_queries(found: dict[str, Any]) -> None:
+    require_held(of_program(found, "settings"))
+
+
+@pytest.mark.spark
+def test_settings_that_decide_results_are_ours(found: dict[str, Any]) -> None:
+    require_ours(of_program(found, "settings"))

@@ -23,6 +23,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.testing.contract import ContractBroken, Example, check_contract, check_lowering, check_operator, operators_without_examples
 from sframe_spark.testing.contract_base import same_value
+from sframe_spark.testing.contract_lowering import partitions_for
 from sframe_spark.testing.examples import table
 from sframe_spark.types import FLOAT, INT
 
@@ -323,6 +324,12 @@ def test_lies_are_found_without_spark(operator_class: type[Operator], rule: str)
 def test_lies_are_found_on_spark(operator_class: type[Operator], rule: str, spark: Any) -> None:
     with pytest.raises(ContractBroken, match=f"breaks the rule that .*{rule}"):
         check_lowering(example(operator_class))
+
+
+def test_rows_are_tried_in_two_partitions_where_seven_may_leave_each_alone() -> None:
+    counts = {rows: partitions_for(slice_rows(range_source(0, rows), 0, 1, 1)) for rows in (0, 7, 8)}
+    assert counts == {0: (1, 2, 7), 7: (1, 2, 7), 8: (1, 7)}
+    assert [partitions_for(range_source(0, rows)) for rows in (7, 8)] == [(1, 2, 7), (1, 7)]
 
 
 @pytest.mark.spark
