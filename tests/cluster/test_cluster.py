@@ -127,13 +127,15 @@ def require_refused(found: Endings) -> None:
 
 @needs_namespaces
 @pytest.mark.spark
-def test_few_programs_while_workers_share_and_while_one_does_not(shared: Path, tmp_path: Path) -> None:
+def test_few_programs_while_fewer_and_fewer_workers_share(shared: Path, tmp_path: Path) -> None:
     with standalone_cluster(tmp_path, shared, [True, True]) as cluster, driver(cluster.url, shared) as one:
         # On every cluster of Hadoop a path without a scheme is one of HDFS; where it is a file, all other tests run.
         require_right(one.endings(SHORT, {**DRIVER, **NOT_FILE}))
         cluster.end_first_worker()
         cluster.start_workers([False])
         require_right_or_refused(one.endings(SHORTEST, DRIVER))
+        cluster.end_first_worker()
+        require_refused(one.endings(SHORTEST, DRIVER))
 
 
 @pytest.mark.cluster
