@@ -61,6 +61,7 @@ def write(directory: Path, rows: int, names: Sequence[str]) -> None:
     """Some columns of the data as a saved frame."""
     types = [TYPES[name] for name in names]
     entries = []
+    directory.mkdir()
     for number, (start, stop) in enumerate(data.blocks(rows)):
         columns = data.block(start, stop)
         entries.append(write_segment(str(directory), number, types, [[pa.array(columns[name]) for name in names]]))

@@ -73,6 +73,7 @@ def write(directory: Path, rows: int, step: float) -> None:
     """Rows as a saved frame."""
     types: list[ColumnType] = [INT, INT, FLOAT]
     runs = ([pa.array(column) for column in block.values()] for block in blocks(rows, step))
+    directory.mkdir()
     entries = [write_segment(str(directory), number, types, [run]) for number, run in enumerate(runs)]
     publish(str(directory), types, entries, names=["time", "group", "value"])
 
