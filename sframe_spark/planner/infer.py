@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.planner.facts import Facts, Schema
-from sframe_spark.planner.graph import fold, postorder
+from sframe_spark.planner.graph import fold, postorder, with_length_found
 from sframe_spark.planner.node import PlannerNode, infer_facts
 
 
@@ -35,14 +35,7 @@ def current_facts(node: PlannerNode) -> Facts:
     """Facts of a node inferred anew from the graph below it."""
     if node.length.rows is not None or not node.inputs:
         return node.facts
-
-    def refresh(current: PlannerNode, inputs: list[Facts]) -> Facts:
-        if current.length.rows is not None or not inputs:
-            return current.facts
-        length = current.operator.infer_length(inputs)
-        return current.facts if length.rows is None else Facts(current.schema, length, current.facts.domain)
-
-    return fold([node], refresh)[id(node)]
+    return fold([node], with_length_found)[id(node)]
 
 
 def with_current_lengths(root: PlannerNode) -> PlannerNode:
@@ -53,10 +46,9 @@ def with_current_lengths(root: PlannerNode) -> PlannerNode:
     current: dict[int, PlannerNode] = {}
     for node in postorder([root]):
         rebuilt = node.with_inputs([current[id(child)] for child in node.inputs])
-        if rebuilt is node and node.inputs and node.length.rows is None:
-            length = node.operator.infer_length([child.facts for child in node.inputs])
-            if length.rows is not None:
-                rebuilt = PlannerNode(node.operator, node.inputs, Facts(node.schema, length, node.facts.domain))
+        facts = with_length_found(node, [child.facts for child in node.inputs]) if rebuilt is node else node.facts
+        if facts is not node.facts:
+            rebuilt = PlannerNode(node.operator, node.inputs, facts)
         current[id(node)] = rebuilt
     return current[id(root)]
 
