@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -73,12 +75,18 @@ def from_query(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[O
 
 def outcomes_of(works: Sequence[Work], numbers: Iterable[int], transport: ErrorTransport) -> Iterator[Outcome]:
     """Outcomes of some of the works, in a worker."""
-    # A worker collects garbage after each task: among all objects of its modules, for 50 ms, unless they are set aside. Once,
-    # since what later tasks bring is garbage when they end.
-    if not gc.get_freeze_count():
-        gc.freeze()
     for number in numbers:
         yield outcome_of(number, works[number], transport)
+    set_modules_aside(len(sys.modules))
+
+
+@functools.lru_cache(maxsize=1)
+def set_modules_aside(modules: int) -> None:
+    """Leave what a worker has imported out of its collections of garbage, of which one follows each task: it would take 50 ms.
+
+    Only when the number of modules is another one: what tasks bring is garbage when they end.
+    """
+    gc.freeze()
 
 
 def outcome_of(number: int, work: Work, transport: ErrorTransport) -> Outcome:

@@ -69,6 +69,21 @@ def test_a_worker_that_dies_is_told_in_a_line(transport: Any) -> None:
         run_tasks([partial(os._exit, 3)], "computing")
 
 
+def tracked() -> int:
+    """How many objects a collection of garbage in this process looks at."""
+    import gc
+
+    return len(gc.get_objects())
+
+
+def test_workers_collect_garbage_among_what_tasks_brought(transport: Any) -> None:
+    # What a worker imports is set aside when its first task has ended: 100,000 objects, at which it would look after each task.
+    works = [tracked] * default_parallelism(get_session())
+    for _ in range(8):
+        found = run_tasks(works, "counting")
+    assert max(found) < 20_000
+
+
 def test_our_own_session_runs_works_without_a_query(spark: Any) -> None:
     with recorded_plans() as plans:
         run_tasks([int, int], "counting")
