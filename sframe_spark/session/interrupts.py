@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import inspect
 import os
 import signal
 import threading
 from collections.abc import Callable, Iterator
 from types import FrameType
 from typing import Any
+
+# What the module's functions are made of. They look for the handler among the two that are numbers, and an error that says that it is none of
+# them takes 12 microseconds each time: as much as a small save has of Ctrl-C blocks in all.
+handler_of = inspect.unwrap(signal.getsignal)
+set_handler = inspect.unwrap(signal.signal)
 
 
 class Deferral:
@@ -69,15 +75,15 @@ def interrupts_deferred(told: Callable[[], object] | None = None) -> Iterator[No
         # Signals are handled in the main thread only.
         yield
         return
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before):
-        # Ignored, left to the system, or installed by something that is not Python.
+    before = handler_of(signal.SIGINT)
+    if not callable(before) or (told is None and isinstance(before, Deferral)):
+        # Ignored, left to the system, or installed by something that is not Python; or a block around this one hears of it, at its end.
         yield
         return
     deferral = Deferral(before, told)
-    signal.signal(signal.SIGINT, deferral)
+    set_handler(signal.SIGINT, deferral)
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        set_handler(signal.SIGINT, before)
         deferral.handle()
