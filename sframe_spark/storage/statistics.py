@@ -22,6 +22,8 @@ from sframe_spark.types import ColumnType
 
 # Two values out of order are nearly always among the first few, and looking there is free.
 PREFIX_ROWS = 64
+# So many numbers are compared as fast as a part of them is taken.
+FEW_NUMBERS = 4096
 # Longer texts are not worth keeping in a manifest.
 LONGEST_TEXT = 4096
 
@@ -86,7 +88,7 @@ class StatisticsCollector:
     def __init__(self, column_type: ColumnType, with_bounds: bool = True) -> None:
         self._tracked = has_order_statistics(column_type)
         self._is_float = column_type.physical == pa.float64()
-        self._is_nanless = self._tracked and not self._is_float
+        self._few_rows = PREFIX_ROWS if column_type.physical == pa.string() else FEW_NUMBERS
         self._with_bounds = with_bounds
         self._rows = 0
         self._descent = self._ascent = self._tie = False
@@ -120,7 +122,7 @@ class StatisticsCollector:
         else:
             self._note(compare_scalars(self._last, first))
         self._last = last
-        for part in (chunk[:PREFIX_ROWS], chunk):
+        for part in (chunk,) if len(chunk) <= self._few_rows else (chunk[:PREFIX_ROWS], chunk):
             if len(part) > 1 and not (self._descent and self._ascent):
                 self._compare_neighbours(part, with_nan)
 
