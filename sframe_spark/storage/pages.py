@@ -181,10 +181,15 @@ def _parsed_header(header: bytes) -> tuple[int, int, int | None]:
             field += kind >> 4
         else:
             field, at = signed(header, at)
-        if field in (_COMPRESSED_SIZE, _CHECKSUM) and kind & 15 in INTEGERS:
+        kind &= 15
+        if kind not in INTEGERS:
+            at = skipped(header, at, kind)
+        elif field in (_COMPRESSED_SIZE, _CHECKSUM):
             found[field], at = signed(header, at)
         else:
-            at = skipped(header, at, kind & 15)
+            while header[at] & 128:
+                at += 1
+            at += 1
     size, checksum = found.get(_COMPRESSED_SIZE, -1), found.get(_CHECKSUM)
     if size < 0:
         raise BrokenPages("a page has no length")

@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -156,20 +155,21 @@ class StatisticsCollector:
             return ColumnStatistics(has_missing=self._has_missing)
         if bounds is None and self._with_bounds:
             bounds = self._minimum, self._maximum
-        known = ColumnStatistics(has_missing=self._has_missing, has_nan=self._has_nan)
-        return _with_bounds(self._with_order(known), bounds)
+        if bounds is not None and (_too_long(bounds[0]) or _too_long(bounds[1])):
+            bounds = None
+        # Without edges the order across segments cannot be proven, and so not be used either.
+        return self._facts(not (_too_long(self._first) or _too_long(self._last)), bounds)
 
     def exact(self) -> ColumnStatistics:
         """Return all that was found, texts of any length included; bounds only if they were looked for."""
         if not self._tracked:
             return ColumnStatistics(has_missing=self._has_missing)
-        return attrs.evolve(self._ordered(), bounds_known=self._with_bounds, minimum=self._minimum, maximum=self._maximum)
+        return self._facts(True, (self._minimum, self._maximum) if self._with_bounds else None)
 
-    def _with_order(self, known: ColumnStatistics) -> ColumnStatistics:
-        # Without edges the order across segments cannot be proven, and so not be used either.
-        return known if _too_long(self._first) or _too_long(self._last) else self._ordered()
-
-    def _ordered(self) -> ColumnStatistics:
+    def _facts(self, with_order: bool, bounds: tuple[Scalar, Scalar] | None) -> ColumnStatistics:
+        low, high = (None, None) if bounds is None else bounds
+        if not with_order:
+            return ColumnStatistics(has_missing=self._has_missing, has_nan=self._has_nan, bounds_known=bounds is not None, minimum=low, maximum=high)
         return ColumnStatistics(
             ascending=not self._descent,
             descending=not self._ascent,
@@ -181,13 +181,10 @@ class StatisticsCollector:
             edges_known=True,
             first=self._first,
             last=self._last,
+            bounds_known=bounds is not None,
+            minimum=low,
+            maximum=high,
         )
-
-
-def _with_bounds(known: ColumnStatistics, bounds: tuple[Scalar, Scalar] | None) -> ColumnStatistics:
-    if bounds is None or _too_long(bounds[0]) or _too_long(bounds[1]):
-        return known
-    return attrs.evolve(known, bounds_known=True, minimum=bounds[0], maximum=bounds[1])
 
 
 def _too_long(value: Scalar) -> bool:
