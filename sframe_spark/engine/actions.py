@@ -54,6 +54,9 @@ class Action:
 
     def release(self) -> None:
         """Let the waiting threads go on, also when Ctrl-C comes in the middle."""
+        if self.done.is_set() and self not in IN_FLIGHT:
+            # Called once more, after a whole call: nobody breaks off the block in which it was taken out.
+            return
         try:
             with interrupts_deferred(), GRAPH_LOCK:
                 IN_FLIGHT.discard(self)

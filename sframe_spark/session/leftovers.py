@@ -6,7 +6,7 @@ import os
 import stat
 import tempfile
 
-from sframe_spark.session.owner import delete, owner_in
+from sframe_spark.session.owner import PREFIX, delete, owner_in
 from sframe_spark.session.processes import is_running
 
 # Of processes that cannot be seen from here; a process shows itself every ten minutes.
@@ -26,7 +26,8 @@ def leftovers_in(parent: str) -> list[str]:
     if may_be_renamed_by_anyone(parent):
         return []
     try:
-        names = sorted(name for name in os.listdir(parent) if owner_in(name) is not None)
+        # Of the many names in a directory few are ours, and each save looks at all of them.
+        names = sorted(name for name in [name for name in os.listdir(parent) if PREFIX in name] if owner_in(name) is not None)
     except OSError:
         # The caller's own work in it will say what is wrong.
         return []

@@ -53,8 +53,7 @@ def owner_in(name: str) -> ProcessMark | None:
     ProcessMark(place='abcdefgh', process=17, started=31)
     >>> owner_in("sframe_spark-mine")
     """
-    # Of the many names in a directory few are ours, and each save looks at all of them.
-    found = _NAME.fullmatch(name) if PREFIX in name else None
+    found = _NAME.fullmatch(name)
     return None if found is None else ProcessMark(found[1], int(found[2]), int(found[3], 16))
 
 

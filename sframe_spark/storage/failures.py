@@ -7,7 +7,7 @@ import errno
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from types import TracebackType
 
 from pyarrow import ArrowException
 
@@ -28,8 +28,7 @@ _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] 
 READING = ("read", "open", "list")
 
 
-@contextlib.contextmanager
-def telling(action: str, location: str) -> Iterator[None]:
+def telling(action: str, location: str) -> contextlib.AbstractContextManager[None]:
     """Turn what the operating system or pyarrow reports inside the block into a :class:`StorageError`.
 
     Parameters
@@ -47,13 +46,25 @@ def telling(action: str, location: str) -> Iterator[None]:
         ...
     sframe_spark.errors.StorageError: cannot read /no/such/file: there is no directory /no/such
     """
-    try:
-        yield
-    except SFrameError:
+    return _Telling(action, location)
+
+
+class _Telling(contextlib.AbstractContextManager[None]):
+    """See :func:`telling`; no generator, which takes three times as long, and a small save has twenty."""
+
+    __slots__ = ("_action", "_location")
+
+    def __init__(self, action: str, location: str) -> None:
+        self._action, self._location = action, location
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         # One of ours has its own words, even where it is an OSError too: a user's function may raise one.
-        raise
-    except (OSError, ArrowException) as error:
-        raise StorageError(f"cannot {action} {location}: {explanation(error, location, action in READING)}") from error
+        if isinstance(error, (OSError, ArrowException)) and not isinstance(error, SFrameError):
+            reason = explanation(error, self._location, self._action in READING)
+            raise StorageError(f"cannot {self._action} {self._location}: {reason}") from error
 
 
 def explanation(error: Exception, location: str, reading: bool) -> str:

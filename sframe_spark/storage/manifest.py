@@ -7,6 +7,7 @@ import functools
 import hashlib
 import itertools
 import math
+import operator
 from collections.abc import Mapping
 from typing import Any
 
@@ -69,10 +70,11 @@ class ColumnStatistics:
         {'has_missing': False, 'bounds_known': True, 'minimum': 1, 'maximum': {'float': 'inf'}}
         """
         # Not `attrs.asdict`, which takes longer than all the rest of it: there may be thousands of columns.
-        facts = ((name, getattr(self, name)) for name in _FACTS)
-        return {
-            name: _scalar_to_json(value) for name, value in facts if value is not None and not (name in ("edges_known", "bounds_known") and not value)
-        }
+        known: dict[str, Any] = {}
+        for name, value in zip(_FACTS, _facts_of(self), strict=True):
+            if value is not None and (value is not False or name not in ("edges_known", "bounds_known")):
+                known[name] = _scalar_to_json(value) if isinstance(value, float) else value
+        return known
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ColumnStatistics:
@@ -82,6 +84,7 @@ class ColumnStatistics:
 
 
 _FACTS = tuple(field.name for field in attrs.fields(ColumnStatistics))
+_facts_of = operator.attrgetter(*_FACTS)
 UNKNOWN_STATISTICS = ColumnStatistics()
 
 
@@ -127,9 +130,8 @@ class SegmentEntry:
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
-        fields = attrs.asdict(self, recurse=False)
+        fields = {name: getattr(self, name) for name in _IN_FILES}
         fields["columns"] = [statistics.to_json() for statistics in self.columns]
-        del fields["seen"]
         return fields
 
     @classmethod
@@ -147,6 +149,9 @@ class SegmentEntry:
             tail=_optional_tuple(value.get("tail")),
             pages=_optional_tuple(value.get("pages")),
         )
+
+
+_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name != "seen")
 
 
 @attrs.frozen

@@ -14,6 +14,7 @@ FORMAT_VERSION = 2
 # Version 1 had neither a check sum of its own nor any of the structure of files.
 FIRST_WITH_CHECKSUM = 2
 
+_ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _SEALED = re.compile(r'\{"format": "sframe_spark", "version": [0-9]{1,9}, "checksum": "(crc32:[0-9a-f]{8})", "content":\n(.*)\}\n', re.DOTALL)
 
 
@@ -28,7 +29,7 @@ def sealed(content: dict[str, Any]) -> str:
     >>> unsealed(sealed({"rows": 0}), "/data")
     {'rows': 0}
     """
-    text = json.dumps(content, ensure_ascii=False, allow_nan=False)
+    text = _ENCODER.encode(content)
     return f'{{"format": "{FORMAT_NAME}", "version": {FORMAT_VERSION}, "checksum": "{_checksum(text)}", "content":\n{text}}}\n'
 
 

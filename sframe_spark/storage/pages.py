@@ -22,6 +22,8 @@ MAGIC = b"PAR1"
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
 # Headers with longer bounds in them are looked at again with more room, up to what no writer fills: they are copied.
 USUAL_HEADER, LONGEST_HEADER = 256, 16 << 20
+# Asking the system for some of so many bytes takes as long as for all.
+SHORT_FILE = 64 << 10
 
 
 class BrokenPages(BrokenThrift):
@@ -58,7 +60,7 @@ class PageHeaders:
 
 
 class FileBytes:
-    """The bytes of an open file, read as they are asked for.
+    """The bytes of an open file, read as they are asked for; those of a short one all at once.
 
     Parameters
     ----------
@@ -75,12 +77,15 @@ class FileBytes:
 
     def __init__(self, source: pa.NativeFile) -> None:
         self._source = source
-        self._length = source.size()
+        self._length = int(source.size())
+        self._whole = source.read_at(self._length, 0) if self._length <= SHORT_FILE else None
 
     def __len__(self) -> int:
-        return int(self._length)
+        return self._length
 
     def __getitem__(self, place: slice) -> bytes:
+        if self._whole is not None and len(self._whole) == self._length:
+            return self._whole[place]
         start, stop, _ = place.indices(self._length)
         return bytes(self._source.read_at(max(stop - start, 0), start))
 
@@ -176,10 +181,15 @@ def _parsed_header(header: bytes) -> tuple[int, int, int | None]:
             field += kind >> 4
         else:
             field, at = signed(header, at)
-        if field in (_COMPRESSED_SIZE, _CHECKSUM) and kind & 15 in INTEGERS:
+        kind &= 15
+        if kind not in INTEGERS:
+            at = skipped(header, at, kind)
+        elif field in (_COMPRESSED_SIZE, _CHECKSUM):
             found[field], at = signed(header, at)
         else:
-            at = skipped(header, at, kind & 15)
+            while header[at] & 128:
+                at += 1
+            at += 1
     size, checksum = found.get(_COMPRESSED_SIZE, -1), found.get(_CHECKSUM)
     if size < 0:
         raise BrokenPages("a page has no length")

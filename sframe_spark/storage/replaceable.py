@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 
@@ -27,9 +26,12 @@ def check_replaceable(location: str) -> None:
     StorageError
         If there is anything else at the location or in it; the message names it.
     """
-    with telling("save to", location), contextlib.suppress(FileNotFoundError):
-        # What stands in the way of the directory, such as a file in the place of one above it, is told here.
-        os.lstat(location)
+    with telling("save to", location):
+        try:
+            # What stands in the way of the directory, such as a file in the place of one above it, is told here.
+            os.lstat(location)
+        except FileNotFoundError:
+            return
     if os.path.islink(location) and not os.path.exists(location):
         raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is: remove the link, or choose another path")
     if os.path.lexists(location) and not os.path.isdir(location):

@@ -220,6 +220,9 @@ def put_in_place(staging: str, target: str) -> None:
 
 def _is_worked_in(directory: str) -> bool:
     """Say whether a directory is, or holds, the working directory of this process."""
+    if not os.path.lexists(directory):
+        # The path of a working directory is looked up link by link, and this is none.
+        return False
     try:
         place = os.path.realpath(directory)
         return os.path.commonpath([os.getcwd(), place]) == place

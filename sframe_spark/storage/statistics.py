@@ -11,7 +11,6 @@ import itertools
 import math
 from collections.abc import Iterable, Sequence
 
-import attrs
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
@@ -22,6 +21,8 @@ from sframe_spark.types import ColumnType
 
 # Two values out of order are nearly always among the first few, and looking there is free.
 PREFIX_ROWS = 64
+# So many numbers are compared as fast as a part of them is taken.
+FEW_NUMBERS = 4096
 # Longer texts are not worth keeping in a manifest.
 LONGEST_TEXT = 4096
 
@@ -86,7 +87,7 @@ class StatisticsCollector:
     def __init__(self, column_type: ColumnType, with_bounds: bool = True) -> None:
         self._tracked = has_order_statistics(column_type)
         self._is_float = column_type.physical == pa.float64()
-        self._is_nanless = self._tracked and not self._is_float
+        self._few_rows = PREFIX_ROWS if column_type.physical == pa.string() else FEW_NUMBERS
         self._with_bounds = with_bounds
         self._rows = 0
         self._descent = self._ascent = self._tie = False
@@ -120,7 +121,7 @@ class StatisticsCollector:
         else:
             self._note(compare_scalars(self._last, first))
         self._last = last
-        for part in (chunk[:PREFIX_ROWS], chunk):
+        for part in (chunk,) if len(chunk) <= self._few_rows else (chunk[:PREFIX_ROWS], chunk):
             if len(part) > 1 and not (self._descent and self._ascent):
                 self._compare_neighbours(part, with_nan)
 
@@ -154,20 +155,21 @@ class StatisticsCollector:
             return ColumnStatistics(has_missing=self._has_missing)
         if bounds is None and self._with_bounds:
             bounds = self._minimum, self._maximum
-        known = ColumnStatistics(has_missing=self._has_missing, has_nan=self._has_nan)
-        return _with_bounds(self._with_order(known), bounds)
+        if bounds is not None and (_too_long(bounds[0]) or _too_long(bounds[1])):
+            bounds = None
+        # Without edges the order across segments cannot be proven, and so not be used either.
+        return self._facts(not (_too_long(self._first) or _too_long(self._last)), bounds)
 
     def exact(self) -> ColumnStatistics:
         """Return all that was found, texts of any length included; bounds only if they were looked for."""
         if not self._tracked:
             return ColumnStatistics(has_missing=self._has_missing)
-        return attrs.evolve(self._ordered(), bounds_known=self._with_bounds, minimum=self._minimum, maximum=self._maximum)
+        return self._facts(True, (self._minimum, self._maximum) if self._with_bounds else None)
 
-    def _with_order(self, known: ColumnStatistics) -> ColumnStatistics:
-        # Without edges the order across segments cannot be proven, and so not be used either.
-        return known if _too_long(self._first) or _too_long(self._last) else self._ordered()
-
-    def _ordered(self) -> ColumnStatistics:
+    def _facts(self, with_order: bool, bounds: tuple[Scalar, Scalar] | None) -> ColumnStatistics:
+        low, high = (None, None) if bounds is None else bounds
+        if not with_order:
+            return ColumnStatistics(has_missing=self._has_missing, has_nan=self._has_nan, bounds_known=bounds is not None, minimum=low, maximum=high)
         return ColumnStatistics(
             ascending=not self._descent,
             descending=not self._ascent,
@@ -179,13 +181,10 @@ class StatisticsCollector:
             edges_known=True,
             first=self._first,
             last=self._last,
+            bounds_known=bounds is not None,
+            minimum=low,
+            maximum=high,
         )
-
-
-def _with_bounds(known: ColumnStatistics, bounds: tuple[Scalar, Scalar] | None) -> ColumnStatistics:
-    if bounds is None or _too_long(bounds[0]) or _too_long(bounds[1]):
-        return known
-    return attrs.evolve(known, bounds_known=True, minimum=bounds[0], maximum=bounds[1])
 
 
 def _too_long(value: Scalar) -> bool:

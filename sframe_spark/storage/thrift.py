@@ -81,7 +81,14 @@ def _skipped_struct(content: bytes, at: int, depth: int) -> int:
         at += 1
         if not kind >> 4:
             _, at = signed(content, at)
-        at = skipped(content, at, kind & 15, depth + 1)
+        kind &= 15
+        if kind in INTEGERS:
+            # Most are, and a call for each would take most of the time.
+            while content[at] & 128:
+                at += 1
+            at += 1
+        else:
+            at = skipped(content, at, kind, depth + 1)
     return at + 1
 
 

@@ -128,11 +128,7 @@ class SegmentWriter:
         width = len(self._pending[0])
         columns = [pa.chunked_array([arrays[position] for arrays in self._pending]) for position in range(width)]
         rows = self._rows_of_group(columns)
-        group = [column.slice(0, rows) for column in columns]
-        self._pending_rows -= rows
-        rest = pa.table([column.slice(rows) for column in columns], names=[str(index) for index in range(width)])
-        self._pending = [batch.columns for batch in rest.to_batches()] if self._pending_rows else []
-        self._pending_bytes = rest.nbytes if self._pending_rows else 0
+        group = self._taken(columns, rows)
         if self._collect_statistics:
             for collector, column in zip(self._collectors, group, strict=False):
                 collector.add(column)
@@ -147,6 +143,17 @@ class SegmentWriter:
             self.abort()
             raise
         self._rows += rows
+
+    def _taken(self, columns: list[pa.ChunkedArray], rows: int) -> list[pa.ChunkedArray]:
+        """Take the first rows out of what is pending."""
+        self._pending_rows -= rows
+        if not self._pending_rows:
+            self._pending, self._pending_bytes = [], 0
+            return columns
+        rest = pa.table([column.slice(rows) for column in columns], names=[str(index) for index in range(len(columns))])
+        self._pending = [batch.columns for batch in rest.to_batches()]
+        self._pending_bytes = rest.nbytes
+        return [column.slice(0, rows) for column in columns]
 
     def _rows_of_group(self, columns: Sequence[pa.ChunkedArray]) -> int:
         fitting = self._pending_rows * BYTES_PER_GROUP // max(self._pending_bytes, 1)

@@ -12,6 +12,7 @@ import threading
 import pytest
 
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.threads import in_threads
 
 PROGRAM = """
 import json, os, random, signal, threading, time
@@ -87,3 +88,30 @@ def test_other_threads_and_ignored_signals() -> None:
             assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
     finally:
         signal.signal(signal.SIGINT, before)
+
+
+def test_a_block_in_a_block_is_heard_at_the_end_of_the_outer_one() -> None:
+    steps: list[str] = []
+    told: list[str] = []
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt), interrupts_deferred(lambda: told.append("outer")):
+        with interrupts_deferred():
+            os.kill(os.getpid(), signal.SIGINT)
+            steps.append("inner")
+        with interrupts_deferred(lambda: told.append("inner")):
+            os.kill(os.getpid(), signal.SIGINT)
+            steps.append("told")
+        steps.append("outer")
+    assert steps == ["inner", "told", "outer"]
+    assert sorted(told) == ["inner", "outer", "outer"]
+    assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_one_work_whose_error_leaves_nothing_behind() -> None:
+    def fail(item: int) -> None:
+        raise ValueError(f"item {item}")
+
+    running = threading.active_count()
+    with pytest.raises(ValueError, match="item 7"):
+        in_threads(fail, [7], 4)
+    assert threading.active_count() == running
