@@ -136,18 +136,35 @@ class FillIntervals(SequentialOperator):
 
     def _gaps(self, table: Chunk, places: np.ndarray, schema: Schema) -> np.ndarray:
         """For each row the number of labels left out before it."""
-        gaps = np.zeros(table.rows, dtype=np.int64)
+        starts = run_starts(table.columns[1 : 1 + self.keys], schema[1 : 1 + self.keys], table.rows)
+        gaps, about = np.zeros(table.rows, dtype=np.int64), np.zeros(table.rows)
         gaps[1:] = np.maximum(np.diff(places) - 1, 0)
-        gaps[run_starts(table.columns[1 : 1 + self.keys], schema[1 : 1 + self.keys], table.rows)] = 0
-        total = int(gaps.sum())
+        # Distances between ints, and their sum, may need more than 64 bits; floats hold them nearly.
+        about[1:] = np.diff(places.astype(np.float64))
+        gaps[starts], about[starts] = 0, 0
+        total = max(int(about.sum()), int(gaps.sum()))
         if total > MOST_NEW_ROWS:
-            raise ExecutionError(f"there are {total} intervals of {self.every} without rows between two rows: choose longer intervals")
+            raise ExecutionError(f"there are about {total} intervals of {self.every} without rows between two rows: choose longer intervals")
         return gaps
 
     def places(self, column: pa.Array, column_type: ColumnType) -> np.ndarray:
-        """Labels as multiples of the distance."""
+        """Labels as multiples of the distance.
+
+        Raises
+        ------
+        ExecutionError
+            If 64 bits do not hold one.
+        """
         numbers = plain_numbers(comparable(column, column_type))
-        return np.rint(numbers / self.every).astype(np.int64) if column_type.kind == FLOAT_KIND else numbers // int(self.every)
+        if column_type.kind != FLOAT_KIND:
+            return numbers // int(self.every)
+        with np.errstate(over="ignore"):
+            places = np.rint(numbers / self.every)
+        beyond = ~(np.abs(places) < 2.0**63)
+        if beyond.any():
+            label = numbers[beyond][0]
+            raise ExecutionError(f"64 bits do not hold the number of the interval at {label} of intervals of {self.every}: choose longer intervals")
+        return places.astype(np.int64)
 
     def labels(self, places: np.ndarray, like: pa.Array, column_type: ColumnType) -> pa.Array:
         """Multiples of the distance as labels, with the offsets of others if they have any."""

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, ColumnType
-from sframe_spark.values.temporal import DAY, MICROSECOND, MINUTE, SECOND
+from sframe_spark.values.temporal import DAY, MICROSECOND, MINUTE, SECOND, numpy_microseconds
 
 UNITS: dict[str, int] = {
     name: length
@@ -135,12 +135,15 @@ def numpy_duration(value: np.timedelta64, what: str) -> int:
     Raises
     ------
     ValueError
-        If it is "not a time" or counts months or years.
+        If it is "not a time", counts months or years, or is longer than 64 bits of microseconds.
     """
     unit, _ = np.datetime_data(value.dtype)
     if np.isnat(value) or unit in ("Y", "M", "generic"):
         raise InvalidArgumentError(f"{what}: {value!r} has no fixed length: use weeks, days or smaller units")
-    return int(value.astype("timedelta64[us]").astype(np.int64))
+    try:
+        return int(numpy_microseconds(value).astype(np.int64))
+    except DateTimeRangeError:
+        raise InvalidArgumentError(f"{what}: {value!r} is longer than {LONGEST} microseconds") from None
 
 
 def text_duration(text: str, what: str) -> int:

@@ -66,7 +66,8 @@ def _find_family(python_class: type) -> str:
             return family
     if issubclass(python_class, (collections.abc.Sequence, collections.abc.Set, collections.deque)):
         return LIST_KIND
-    if hasattr(python_class, "__len__") and hasattr(python_class, "__iter__"):  # numpy arrays, pandas series, views of dicts, SArrays
+    # Numpy arrays, pandas series, views of dicts, SArrays. What the class inherits, not what it is: an Enum can be gone through, its members not.
+    if all(any(name in vars(above) for above in python_class.__mro__) for name in ("__len__", "__iter__")):
         return LIST_KIND
     raise SchemaError(
         f"a column cannot hold values of class {python_class.__name__}: use int, float, str, list, dict, array.array, datetime.datetime or None"

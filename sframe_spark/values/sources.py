@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.values.taken import taken_each
+from sframe_spark.values.temporal import numpy_microseconds
 
 # One of ``list[Any] | np.ndarray | pa.Array``; Arrow comes without types, so a checker learns nothing from the union.
 Source = Any
@@ -89,5 +90,5 @@ def _from_numpy(values: np.ndarray) -> Source:
     if values.dtype.kind in "US":
         return values.tolist()
     if values.dtype.kind == "M":
-        return values.astype("datetime64[us]")
+        return numpy_microseconds(values)
     raise SchemaError(f"a column cannot hold numpy {values.dtype} values")

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from sframe_spark.errors import DateTimeRangeError
+
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
@@ -39,8 +41,35 @@ def to_datetime(value: Any) -> datetime.datetime | None:
         return convert(warn=False) if convert is not None else value
     if isinstance(value, datetime.date):
         return datetime.datetime(value.year, value.month, value.day)
-    moment = value.astype("datetime64[us]").item()
+    moment = numpy_microseconds(value).item()
+    if isinstance(moment, int):  # numpy's form of what Python has no datetime for
+        raise DateTimeRangeError(f"the date-time {value} lies outside the years 1 to 9999, which is all that Python shows")
     return None if moment is None else moment.replace(tzinfo=datetime.UTC)
+
+
+def numpy_microseconds(values: Any) -> Any:
+    """Give a numpy ``datetime64`` or ``timedelta64``, or an array of such, in microseconds; numpy itself lets 64 bits wrap around.
+
+    Raises
+    ------
+    DateTimeRangeError
+        If 64 bits do not hold the microseconds of one.
+
+    Examples
+    --------
+    >>> numpy_microseconds(np.datetime64("2024-01-01"))
+    np.datetime64('2024-01-01T00:00:00.000000')
+    """
+    kind = "datetime64" if values.dtype.kind == "M" else "timedelta64"
+    found = values.astype(f"{kind}[us]")
+    unit, step = np.datetime_data(values.dtype)
+    if unit in ("ns", "ps", "fs", "as", "us", "generic") and step == 1:
+        return found
+    wrong = (found.astype(values.dtype) != values) & ~np.isnat(values)
+    if np.any(wrong):
+        first = values[np.argmax(wrong)] if values.ndim else values
+        raise DateTimeRangeError(f"{first!r} is no time of a column: its microseconds need more than 64 bits")
+    return found
 
 
 def to_microseconds(value: datetime.datetime) -> tuple[int, int | None]:

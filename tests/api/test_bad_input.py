@@ -9,6 +9,7 @@ from __future__ import annotations
 import array
 import builtins
 import datetime
+import enum
 import json
 import linecache
 import os
@@ -217,3 +218,14 @@ def test_nothing_is_changed_by_a_failed_assignment() -> None:
             assign()
         assert sf.column_names() == ["a"]
         assert list(sf["a"]) == [1, 2, 3]
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+def test_values_whose_class_can_be_gone_through_are_no_lists() -> None:
+    """An Enum has members, each of which has none: that was told as an error of Python's within the package."""
+    for values in ([Colour.RED], [[Colour.RED]], [1, Colour.RED]):
+        with pytest.raises(TypeError, match="cannot hold values of class Colour"):
+            SArray(values)

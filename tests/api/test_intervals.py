@@ -259,3 +259,26 @@ def test_clock_intervals_hold_the_number(numbers: list[int], ticks: list[int], c
 def test_ends_beyond_64_bits_are_an_error() -> None:
     with pytest.raises(ExecutionError, match="beyond 64 bits"):
         grid_labels(np.array([2**63 - 1]), Grid(10, label="right"))
+
+
+@pytest.mark.parametrize("small_rows", [pytest.param(0, marks=pytest.mark.spark), 1_000])
+@pytest.mark.parametrize(
+    ("times", "every", "by"),
+    [
+        pytest.param([-(2**62) - 2, 2**62], 1, [1, 1], id="a distance beyond 64 bits"),
+        pytest.param([-(2**62), 2**61, -(2**62), 2**61], 1, [1, 1, 2, 2], id="a sum of distances beyond 64 bits"),
+        pytest.param([1e19, 1.5e19], 1.0, [1, 1], id="numbers of intervals beyond 64 bits"),
+        pytest.param([-1e300, 1e300], 1.0, [1, 1], id="far beyond"),
+    ],
+)
+def test_more_intervals_than_64_bits_count_are_an_error(times: list[Any], every: Any, by: list[int], small_rows: int) -> None:
+    """They were left out without a word, or all labels became that of the interval -2**63."""
+    sf = SFrame({"t": times, "k": by, "v": [1] * len(times)})
+    with config.using(small_rows=small_rows), pytest.raises(ExecutionError):
+        list(sf.resample("t", every, {"n": aggregate.SUM("v")}, by="k"))
+
+
+def test_intervals_far_out_are_filled_exactly() -> None:
+    """Beyond 2**53, where floats no longer tell neighbours apart."""
+    sf = SFrame({"t": [2**62, 2**62 + 3], "v": [1, 2]})
+    assert rows_of(sf.resample("t", 1, {"n": aggregate.SUM("v")})) == [(2**62, 1), (2**62 + 1, None), (2**62 + 2, None), (2**62 + 3, 2)]

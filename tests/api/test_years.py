@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -167,3 +168,30 @@ def test_days_beyond_what_microseconds_hold_are_refused(days: int, unit: str, tm
     for make in (lambda: SFrame(table), lambda: list(SFrame(str(tmp_path / "days.parquet"))["when"])):
         with pytest.raises(DateTimeRangeError, match="since 1970"):
             make()
+
+
+@pytest.mark.parametrize("unit", ["Y", "M", "D", "h", "m", "s", "ms"])
+def test_numpy_times_beyond_64_bits_are_refused(unit: str) -> None:
+    """Numpy lets microseconds wrap around: the year 586568 was a day of 2013."""
+    far = np.datetime64("586568-06-01", unit)
+    for made in (
+        lambda: SArray(np.array([far, np.datetime64("NaT", unit)])),
+        lambda: SArray([far]),
+        lambda: SArray.from_const(far, 2),
+        lambda: SArray([{"at": far}]),
+    ):
+        with pytest.raises(DateTimeRangeError, match=r"586568.* 64 bits"):
+            made()
+    assert list(SArray(np.array(["2000-01-01", "NaT"], dtype=f"datetime64[{unit}]"))) == [datetime.datetime(2000, 1, 1, tzinfo=datetime.UTC), None]
+
+
+def test_numpy_times_that_python_has_not_are_refused_in_our_words() -> None:
+    with pytest.raises(DateTimeRangeError, match="20000-01-01 lies outside the years"):
+        SArray([np.datetime64("20000-01-01")])
+
+
+def test_numpy_durations_beyond_64_bits_are_refused() -> None:
+    """The clock was moved by what was left after wrapping around."""
+    frame = SFrame({"t": [datetime.datetime(2024, 1, 1)]})
+    with pytest.raises(ValueError, match="longer than"):
+        frame.shift_time("t", np.timedelta64(2**64 // (7 * 86_400 * 10**6) + 1, "W"))
