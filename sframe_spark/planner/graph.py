@@ -22,7 +22,7 @@ def postorder(roots: Iterable[PlannerNode]) -> Iterator[PlannerNode]:
     # Nodes are compared by identity, so they are their own keys; None stands for the end of the inputs of the last node opened.
     seen: set[PlannerNode] = set()
     opened: list[PlannerNode] = []
-    stack: list[PlannerNode | None] = list(roots)[::-1]
+    stack: list[PlannerNode | None] = [*reversed([*roots])]
     while stack:
         node = stack.pop()
         if node is None:
