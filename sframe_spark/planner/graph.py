@@ -19,19 +19,21 @@ Value = TypeVar("Value")
 
 def postorder(roots: Iterable[PlannerNode]) -> Iterator[PlannerNode]:
     """Every node reachable from the roots once, inputs before consumers, inputs left to right."""
-    begun: set[int] = set()
-    done: set[int] = set()
-    for root in roots:
-        stack = [root]
-        while stack:
-            node = stack[-1]
-            if id(node) not in begun:
-                begun.add(id(node))
+    # Nodes are compared by identity, so they are their own keys; None stands for the end of the inputs of the last node opened.
+    seen: set[PlannerNode] = set()
+    opened: list[PlannerNode] = []
+    stack: list[PlannerNode | None] = [*reversed([*roots])]
+    while stack:
+        node = stack.pop()
+        if node is None:
+            yield opened.pop()
+        elif node not in seen:
+            seen.add(node)
+            if node.inputs:
+                opened.append(node)
+                stack.append(None)
                 stack.extend(node.inputs[::-1])
-                continue
-            stack.pop()
-            if id(node) not in done:
-                done.add(id(node))
+            else:
                 yield node
 
 

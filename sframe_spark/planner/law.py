@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 
 import attrs
 
@@ -22,7 +22,7 @@ class Law:
     stage
         Name of the stage in which the law runs.
     operators
-        Names of the operators the left-hand side starts with; empty: any.
+        Names of the operators the left-hand side starts with, or of which a law over the whole graph needs one; empty: any.
     rewrite
         Returns the new node, or None when the law does not apply.
     whole_graph
@@ -41,6 +41,10 @@ class Law:
     def __call__(self, node: PlannerNode) -> PlannerNode | None:
         """Apply the law at a node."""
         return self.rewrite(node)
+
+    def may_fire(self, operators: Set[str]) -> bool:
+        """True when the law's left-hand side may be in a graph of these operators."""
+        return not self.operators or not self.operators.isdisjoint(operators)
 
 
 @attrs.frozen
@@ -68,7 +72,7 @@ def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph:
     stage
         Stage in which it runs.
     on
-        Operator name(s) at the root of the left-hand side.
+        Operator name(s) at the root of the left-hand side; of a law over the whole graph, those of which it needs one.
     whole_graph, alone
         See :class:`Law`.
     """

@@ -162,7 +162,7 @@ class _StageRun:
             self._forget_what_readers_held_back(graph)
             graph = graph.after(self._settle(graph.root))
         for rule in self.laws.whole_graph:
-            root = rule(graph.root)
+            root = rule(graph.root) if rule.may_fire(graph.operators) else None
             if root is not None and root is not graph.root:
                 self._record(rule, graph.root, root)
                 graph = graph.after(root)

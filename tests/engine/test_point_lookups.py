@@ -12,6 +12,7 @@ import pytest
 import sframe_spark as tc
 from sframe_spark.operators import segment_parts
 from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage import writer
 from sframe_spark.testing.tables import segments_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ZONED_DATETIME
@@ -28,13 +29,21 @@ COLUMNS: dict[str, tuple[Any, Callable[[int], Any]]] = {
 }
 
 
-@pytest.fixture
-def stored(monkeypatch: pytest.MonkeyPatch) -> tc.SFrame:
-    """A frame in four segments of five row groups each."""
-    monkeypatch.setattr(writer, "ROWS_PER_GROUP", ROWS_PER_GROUP)
+@pytest.fixture(scope="module")
+def segments() -> PlannerNode:
+    """Four segments of five row groups each, written once."""
     bounds = [ROWS * number // SEGMENTS for number in range(SEGMENTS + 1)]
     columns = [[make(number) for number in range(ROWS)] for _, make in COLUMNS.values()]
-    return tc.SFrame(_node=segments_source(columns, [kind for kind, _ in COLUMNS.values()], bounds), _names=list(COLUMNS))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(writer, "ROWS_PER_GROUP", ROWS_PER_GROUP)
+        return segments_source(columns, [kind for kind, _ in COLUMNS.values()], bounds)
+
+
+@pytest.fixture
+def stored(segments: PlannerNode, monkeypatch: pytest.MonkeyPatch) -> tc.SFrame:
+    """A new frame of them, whose results are written in such row groups too."""
+    monkeypatch.setattr(writer, "ROWS_PER_GROUP", ROWS_PER_GROUP)
+    return tc.SFrame(_node=segments.operator.make_planner_node(), _names=list(COLUMNS))
 
 
 @pytest.fixture

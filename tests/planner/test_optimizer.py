@@ -123,6 +123,15 @@ def test_a_law_over_the_whole_graph_is_applied_once_after_the_others() -> None:
     assert trace.counts() == {"a(x) = b(x)": 2, "whole": 1}
 
 
+@pytest.mark.parametrize(("on", "times"), [((), 1), (("sample_total", "sample_step"), 1), ("sample_total", 0)])
+def test_a_law_over_the_whole_graph_is_tried_where_there_is_one_of_its_operators(on: str | tuple[str, ...], times: int) -> None:
+    tried: list[PlannerNode] = []
+    whole = law("whole", stage="first", on=on, whole_graph=True)(lambda root: tried.append(root))
+    root = chain(2)
+    assert Optimizer([FIRST], [whole]).optimize(root) is root
+    assert tried == [root] * times
+
+
 def test_a_law_that_changes_types_is_caught() -> None:
     wrong = law("step(x) = wider(x)", stage="first", on="sample_step")(lambda node: Wider().make_planner_node(*node.inputs))
     with pytest.raises(PlanInvariantError, match=r"law 'step\(x\) = wider\(x\)' changes the types from \(int\) to \(int, int\)"):

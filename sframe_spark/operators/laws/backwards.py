@@ -83,7 +83,7 @@ def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
     return reverse(slice_rows(child.inputs[0], rows - stop, rows - start))
 
 
-@law("f(reverse(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
+@law("f(reverse(x)) = f(x) where nobody observes the order", stage="order", on=Reverse.name, whole_graph=True)
 def unobserved_reverse(root: PlannerNode) -> PlannerNode | None:
     """Rows whose order reaches no result are not read backwards."""
     observed = observed_nodes(root)

@@ -174,6 +174,8 @@ def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
     A user's function is called once for each row: a program with one that several others read stays one of its own.
     """
     nodes = list(postorder([root]))
+    if not any(map(in_region, nodes)):
+        return None
     tops, boundaries = programs(nodes)
     fusion = Fusion(boundaries)
     for node in nodes:

@@ -99,7 +99,7 @@ class Narrowing:
 @law("f(x) = f(columns of x that are read)", stage="narrow", whole_graph=True)
 def drop_unread_columns(root: PlannerNode) -> PlannerNode | None:
     """Columns that nobody reads are not computed, sorted, joined, grouped or read from a source."""
-    return Narrowing(list(postorder([root]))).run()
+    return Narrowing(list(postorder([root]))).run() if root.inputs else None
 
 
 @law("project(source, c) = source of c", stage="pushdown", on="project")

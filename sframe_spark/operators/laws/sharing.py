@@ -12,6 +12,8 @@ from sframe_spark.planner.node import PlannerNode
 @law("f(x) and f(x) = one shared f(x)", stage="share", whole_graph=True)
 def share_equal_subplans(root: PlannerNode) -> PlannerNode | None:
     """Equal deterministic operators over the same inputs are one node (equal sources among them)."""
+    if not root.inputs:
+        return None
     canonical: dict[Any, PlannerNode] = {}
     shared: dict[int, PlannerNode] = {}
     changed = False

@@ -77,7 +77,7 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     return child.with_inputs([rows])
 
 
-@law("f(sort(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
+@law("f(sort(x)) = f(x) where nobody observes the order", stage="order", on=(Sort.name, SuffixSort.name), whole_graph=True)
 def unobserved_sort(root: PlannerNode) -> PlannerNode | None:
     """A sort whose order reaches no result is left out."""
     observed = observed_nodes(root)
