@@ -9,6 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.errors import ExecutionError, InvalidArgumentError
+from sframe_spark.operators.functions.datetimes import raised
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -18,6 +20,9 @@ from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import INT
+
+# Nobody has more.
+MOST_ROWS = 2**62
 
 
 @register
@@ -51,7 +56,15 @@ class RowNumber(SequentialOperator):
         from pyspark.sql import functions as F
 
         relation = inputs[0].with_position()
-        return relation.with_columns([F.col(str(relation.position)) + self.start], (INT,))
+        position = F.col(str(relation.position))
+        numbers = position + self.start
+        if self.start > MOST_ROWS:
+            # Spark's sum of longs wraps around.
+            numbers = F.when(position >= 2**63 - self.start, raised(self._too_large())).otherwise(numbers)
+        return relation.with_columns([numbers], (INT,))
+
+    def _too_large(self) -> ExecutionError:
+        return ExecutionError(f"row numbers from {self.start} need more than 64 bits: choose a smaller start")
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
         """No row yet."""
@@ -69,9 +82,20 @@ class RowNumber(SequentialOperator):
         """Consecutive numbers."""
         rows = inputs[0].rows
         first = self.start + state
+        if first + rows - 1 >= 2**63:
+            raise self._too_large()
         return Chunk.of([pa.array(np.arange(first, first + rows, dtype=np.int64))]), state + rows
 
 
 def row_number(node: PlannerNode, start: int = 0) -> PlannerNode:
-    """A column of row numbers aligned with the node's rows."""
+    """A column of row numbers aligned with the node's rows.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If 64 bits do not hold them.
+    """
+    last = start if node.length.rows is None else start + node.length.rows - 1
+    if start < -(2**63) or max(start, last) >= 2**63:
+        raise InvalidArgumentError(f"row numbers from {start} need more than 64 bits: choose another start")
     return RowNumber(start).make_planner_node(node)

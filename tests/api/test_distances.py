@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, uniform_clock
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import ExecutionError, InvalidArgumentError, SFrameError
 from sframe_spark.testing.equivalence import EngineRunner
 from sframe_spark.testing.oracle.values import rows_equal
 
@@ -79,6 +79,21 @@ def test_numbers_of_rows_beyond_all_rows(count: int) -> None:
     assert [list(part) for part in (column.shift(count), column.shift(-count), column.diff(count))] == [[None] * 3] * 3
     assert list(column.rolling_sum(-count, 0, 1)) == [0, 1, 3]
     assert list(column.rolling_count(0, count)) == [3, 2, 1]
+
+
+@pytest.mark.behaviour
+@pytest.mark.spark
+def test_row_numbers_end_with_64_bits() -> None:
+    frame = SFrame({"n": [3, 1, 2]})
+    few = frame[frame["n"] > 1]
+    assert list(frame.add_row_number("id", 2**63 - 3)["id"]) == [2**63 - 3, 2**63 - 2, 2**63 - 1]
+    assert list(few.add_row_number("id", 2**63 - 2)["id"]) == [2**63 - 2, 2**63 - 1]
+    assert frame.add_row_number("id", -(2**63))["id"][0] == -(2**63)
+    for start in (2**63 - 2, 2**63, -(2**63) - 1):
+        with pytest.raises(InvalidArgumentError, match="need more than 64 bits"):
+            frame.add_row_number("id", start)
+    with pytest.raises(ExecutionError, match="need more than 64 bits"):
+        list(few.add_row_number("id", 2**63 - 1)["id"])
 
 
 def lengths(frame: SFrame, name: str, strange: Any) -> list[Callable[[], SFrame | Any]]:
