@@ -7,11 +7,12 @@ from functools import partial, reduce
 from typing import Any, TypeVar
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
 from sframe_spark.engine.measured import MeasuredCalls
-from sframe_spark.errors import ConversionError
+from sframe_spark.errors import ConversionError, TooLargeError
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.made_results import ResultsTooLongError
 from sframe_spark.operators.sources import Source
@@ -329,6 +330,9 @@ class PlanRunner:
             return operator.run_interval(inputs, facts, interval[0], interval[1], needed)
         except ConversionError as error:
             raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
+        except pa.ArrowCapacityError:
+            made = f"{operator.name} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array holds"
+            raise TooLargeError(f"{made}: set config.batch_rows to fewer rows, or make shorter values") from None
 
 
 def knows_bytes(operator: Operator) -> bool:
