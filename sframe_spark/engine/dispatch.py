@@ -84,8 +84,9 @@ def outcomes_of(works: Sequence[Work], numbers: Iterable[int], transport: ErrorT
 def set_modules_aside(modules: int) -> None:
     """Leave what a worker has imported out of its collections of garbage, of which one follows each task: it would take 50 ms.
 
-    Only when the number of modules is another one: what tasks bring is garbage when they end.
+    Only when the number of modules is another one: what tasks bring is garbage when they end. What is garbage already would stay for ever.
     """
+    gc.collect()
     gc.freeze()
 
 

@@ -137,15 +137,14 @@ class FillIntervals(SequentialOperator):
     def _gaps(self, table: Chunk, places: np.ndarray, schema: Schema) -> np.ndarray:
         """For each row the number of labels left out before it."""
         starts = run_starts(table.columns[1 : 1 + self.keys], schema[1 : 1 + self.keys], table.rows)
-        gaps, about = np.zeros(table.rows, dtype=np.int64), np.zeros(table.rows)
-        gaps[1:] = np.maximum(np.diff(places) - 1, 0)
-        # Distances between ints, and their sum, may need more than 64 bits; floats hold them nearly.
-        about[1:] = np.diff(places.astype(np.float64))
-        gaps[starts], about[starts] = 0, 0
-        total = max(int(about.sum()), int(gaps.sum()))
+        gaps = np.zeros(table.rows, dtype=np.uint64)
+        # Labels ascend, so 64 bits without a sign hold the distance between any two; of the sum floats tell enough.
+        gaps[1:] = np.maximum(np.diff(places.view(np.uint64)), 1) - 1
+        gaps[starts] = 0
+        total = int(gaps.sum(dtype=np.float64))
         if total > MOST_NEW_ROWS:
             raise ExecutionError(f"there are about {total} intervals of {self.every} without rows between two rows: choose longer intervals")
-        return gaps
+        return gaps.astype(np.int64)
 
     def places(self, column: pa.Array, column_type: ColumnType) -> np.ndarray:
         """Labels as multiples of the distance.

@@ -82,8 +82,9 @@ def interrupts_deferred(told: Callable[[], object] | None = None) -> Iterator[No
         yield
         return
     deferral = Deferral(before, told)
-    set_handler(signal.SIGINT, deferral)
     try:
+        # Inside: another signal's handler may raise as soon as it is set, and nobody would take it away.
+        set_handler(signal.SIGINT, deferral)
         yield
     finally:
         set_handler(signal.SIGINT, before)

@@ -84,21 +84,32 @@ def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
     """Return the result of one work, in a thread of its own: a pool and a future take twice as long to come and go, and small saves notice."""
     results: list[Result] = []
     errors: list[BaseException] = []
+    # Not a join: one that another signal's handler breaks off takes the thread for ended from then on.
+    done = threading.Event()
 
     def run() -> None:
         try:
             results.append(call_cancellable(ending.has_begun, work))
         except BaseException as error:
             errors.append(error)
+        finally:
+            done.set()
 
     thread = threading.Thread(target=run, name="sframe_spark_0")
     try:
-        thread.start()
-    except RuntimeError:
-        # Python ends, and waits for this thread: it starts no other.
-        return work()
-    while thread.is_alive() and not ending.is_late():
-        thread.join(POLL_SECONDS)
+        try:
+            thread.start()
+        except RuntimeError:
+            # Python ends, and waits for this thread: it starts no other.
+            done.set()
+            return work()
+        _wait_for(done, ending)
+    finally:
+        # Whatever ends the wait, an alarm of the user's too: the thread has ended, then, and writes nothing more.
+        ending.begin()
+        _wait_for(done, ending)
+    if done.is_set():
+        thread.join()
     try:
         if errors:
             raise errors[0]
@@ -108,6 +119,11 @@ def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
     finally:
         # The traceback leads here: what it holds would stay until the garbage collector comes.
         errors.clear()
+
+
+def _wait_for(done: threading.Event, ending: _Ending) -> None:
+    while not done.is_set() and not ending.is_late():
+        done.wait(POLL_SECONDS)
 
 
 def _result(future: Future[Result], ending: _Ending) -> Result:

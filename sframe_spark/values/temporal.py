@@ -17,6 +17,8 @@ from sframe_spark.errors import DateTimeRangeError
 SECOND = 1_000_000
 MINUTE = 60 * SECOND
 DAY = 86_400 * SECOND
+# Of the units of numpy that are no longer than a microsecond.
+_PER_MICROSECOND = {"us": 1, "ns": 10**3, "ps": 10**6, "fs": 10**9, "as": 10**12, "generic": 1}
 
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -63,11 +65,17 @@ def numpy_microseconds(values: Any) -> Any:
     kind = "datetime64" if values.dtype.kind == "M" else "timedelta64"
     found = values.astype(f"{kind}[us]")
     unit, step = np.datetime_data(values.dtype)
-    if unit in ("ns", "ps", "fs", "as", "us", "generic") and step == 1:
-        return found
-    wrong = (found.astype(values.dtype) != values) & ~np.isnat(values)
+    if unit in _PER_MICROSECOND:
+        if step == 1:
+            return found
+        # What lies between two microseconds is cut off, so there is no way back; what wraps around is far from what it should be.
+        wanted = values.astype(np.int64) * (step / _PER_MICROSECOND[unit])
+        wrong = np.abs(found.astype(np.int64) - wanted) > 1 + 1e-9 * np.abs(wanted)
+    else:
+        wrong = found.astype(values.dtype) != values
+    wrong &= ~np.isnat(values)
     if np.any(wrong):
-        first = values[np.argmax(wrong)] if values.ndim else values
+        first = values.ravel()[np.argmax(wrong)]
         raise DateTimeRangeError(f"{first!r} is no time of a column: its microseconds need more than 64 bits")
     return found
 

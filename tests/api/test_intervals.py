@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config, uniform_clock
 from sframe_spark.errors import ExecutionError
+from sframe_spark.operators import intervals_fill
 from sframe_spark.operators.intervals import Grid, clock_labels, grid_labels
 from sframe_spark.session import is_started
 from tests.examples import examples
@@ -282,3 +283,13 @@ def test_intervals_far_out_are_filled_exactly() -> None:
     """Beyond 2**53, where floats no longer tell neighbours apart."""
     sf = SFrame({"t": [2**62, 2**62 + 3], "v": [1, 2]})
     assert rows_of(sf.resample("t", 1, {"n": aggregate.SUM("v")})) == [(2**62, 1), (2**62 + 1, None), (2**62 + 2, None), (2**62 + 3, 2)]
+
+
+def test_rows_next_to_each_other_are_no_new_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only rows that are made count against what one batch may make."""
+    monkeypatch.setattr(intervals_fill, "MOST_NEW_ROWS", 50)
+    count = {"n": aggregate.COUNT}
+    assert len(SFrame({"t": range(100)}).resample("t", 1, count)) == 100
+    assert len(SFrame({"t": [0, 51]}).resample("t", 1, count)) == 52
+    with pytest.raises(ExecutionError, match="about 51 intervals"):
+        len(SFrame({"t": [0, 52]}).resample("t", 1, count))

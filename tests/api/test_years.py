@@ -195,3 +195,16 @@ def test_numpy_durations_beyond_64_bits_are_refused() -> None:
     frame = SFrame({"t": [datetime.datetime(2024, 1, 1)]})
     with pytest.raises(ValueError, match="longer than"):
         frame.shift_time("t", np.timedelta64(2**64 // (7 * 86_400 * 10**6) + 1, "W"))
+
+
+@pytest.mark.parametrize("unit", ["10ns", "1500ns", "7ps", "25us"])
+def test_numpy_times_in_steps_of_a_unit(unit: str) -> None:
+    """What is shorter than a microsecond is cut off, as for steps of 1, and not taken for a time that does not fit."""
+    moment = np.datetime64(15, unit)
+    known = moment.astype("datetime64[us]").item().replace(tzinfo=datetime.UTC)
+    assert list(SArray(np.array([moment, np.datetime64("NaT", unit)]))) == [known, None]
+
+
+def test_numpy_times_in_long_steps_beyond_64_bits_are_refused() -> None:
+    with pytest.raises(DateTimeRangeError, match="64 bits"):
+        SArray(np.array([2**61], dtype="datetime64[25us]"))

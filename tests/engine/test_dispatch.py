@@ -84,6 +84,30 @@ def test_workers_collect_garbage_among_what_tasks_brought(transport: Any) -> Non
     assert max(found) < 20_000
 
 
+def left_behind(number: int) -> int:
+    """Leave garbage in a worker that only a collection finds, import something, and count what earlier ones left."""
+    import gc
+    import sys
+    import types
+
+    class Left(list[Any]):
+        """Known by its name: each task has a class of its own."""
+
+    left = Left()
+    left.append(left)
+    name = f"sframe_spark_test_{number}"
+    sys.modules[name] = types.ModuleType(name)
+    gc.unfreeze()
+    return sum(type(found).__name__ == "Left" for found in gc.get_objects())
+
+
+def test_garbage_of_tasks_that_import_is_collected(transport: Any) -> None:
+    """It was set aside with the modules, for as long as the worker lives."""
+    cores = default_parallelism(get_session())
+    found = [max(run_tasks([partial(left_behind, round_ * cores + work) for work in range(cores)], "leaving")) for round_ in range(5)]
+    assert max(found) <= cores
+
+
 def test_our_own_session_runs_works_without_a_query(spark: Any) -> None:
     with recorded_plans() as plans:
         run_tasks([int, int], "counting")

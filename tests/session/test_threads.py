@@ -181,3 +181,29 @@ def test_a_thread_that_outlives_the_main_one_saves(tmp_path: Path) -> None:
     done = subprocess.run([sys.executable, "-c", program, place], capture_output=True, text=True, check=False, timeout=60)
     assert (done.returncode, done.stderr) == (0, "")
     assert len(load_sframe(place)) == 500
+
+
+@pytest.mark.parametrize("items", [1, 2])
+def test_an_error_of_another_signals_handler_waits_for_the_threads(items: int) -> None:
+    """An alarm of the user's, say; the thread of a single item went on to write, where its caller had begun to delete."""
+    wrote = []
+
+    def work(item: int) -> None:
+        for _ in range(40):
+            time.sleep(0.01)
+            raise_if_cancelled()
+        wrote.append(item)
+
+    def alarm(*_: Any) -> None:
+        raise TimeoutError
+
+    before, running = signal.signal(signal.SIGALRM, alarm), threading.active_count()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+        with pytest.raises(TimeoutError):
+            in_threads(work, range(items), 2)
+        assert threading.active_count() == running
+    finally:
+        signal.signal(signal.SIGALRM, before)
+    time.sleep(0.5)
+    assert not wrote

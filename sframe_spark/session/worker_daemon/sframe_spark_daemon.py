@@ -26,6 +26,8 @@ def worker(connection: socket.socket, authenticated: bool) -> int:
         return 1
     finally:
         if len(sys.modules) != modules:
+            # Before it, what is garbage, which would stay for ever: the cycles of the task's functions.
+            gc.collect()
             gc.freeze()
 
 
