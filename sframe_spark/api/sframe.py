@@ -38,9 +38,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     Parameters
     ----------
     data
-        A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, a Spark DataFrame, another SFrame, or the path
-        of a saved SFrame or CSV file. Python and numpy values are copied. An Arrow table shares its memory, as Arrow data never changes: one
-        that Arrow has made of a numpy array without a copy must not be changed through that array.
+        A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, whatever gives one as a stream (a polars frame, lazy or not,
+        a DuckDB relation, a reader of record batches), a Spark DataFrame, another SFrame, or the path of a saved SFrame or CSV file. Python and numpy
+        values are copied. An Arrow table shares its memory, as Arrow data never changes: one that Arrow has made of a numpy array without a copy must
+        not be changed through that array.
     format
         ``"auto"`` decides by what ``data`` is.
     verify
