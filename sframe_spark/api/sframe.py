@@ -329,7 +329,21 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     def print_rows(
         self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None
     ) -> None:
-        """Print the first rows as a table."""
+        """Print the first rows as a table.
+
+        Raises
+        ------
+        TypeError
+            If a number of rows, columns or characters is none.
+        """
+        for name, number in (
+            ("num_rows", num_rows),
+            ("num_columns", num_columns),
+            ("max_column_width", max_column_width),
+            ("max_row_width", max_row_width),
+        ):
+            if isinstance(number, bool) or not hasattr(number, "__index__"):
+                raise SchemaError(f"{name} is a whole number, got {number!r}")
         width = max(max_row_width, max_column_width + 1)
         text = display.frame_tables(self._node, self._names, num_rows, width, max_column_width, num_columns)
         print(f"{text}\n[{len(self)} rows x {len(self._names)} columns]\n", file=output_file)
