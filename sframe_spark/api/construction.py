@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.api.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify
@@ -46,6 +47,8 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_pairs(names, [data[name] for name in data.columns])
     if module == "pyspark":
         return frame_from_spark(data)
+    if gives_rows(data):
+        return frame_from_arrow(arrow_table(data))
     if isinstance(data, Mapping):
         return frame_from_columns(data)
     if isinstance(data, Iterable):

@@ -11,7 +11,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.persistence import path_text
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, travelling
+from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, listed, travelling
 from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.listing import data_files, require_file
@@ -205,6 +205,26 @@ class CsvRequest:
     nrows_to_infer: int = 100
     true_values: Any = ()
     false_values: Any = ()
+
+    @classmethod
+    def of(cls, url: Any, *dialect: Any, **options: Any) -> CsvRequest:
+        """A request by the arguments of a call; ``sep`` is another name of ``delimiter``, as in the reference.
+
+        Raises
+        ------
+        SchemaError
+            If there are more arguments than that, or others.
+        """
+        names = [field.name for field in attrs.fields(cls)][1:]
+        if len(dialect) > len(names):
+            raise SchemaError(f"reading CSV takes at most {len(names)} arguments after the path, got {len(dialect)}")
+        given = {**dict(zip(names, dialect, strict=False)), **options}
+        if "sep" in given:
+            given["delimiter"] = given.pop("sep")
+        unknown = [name for name in given if name not in names]
+        if unknown:
+            raise SchemaError(f"reading CSV takes no argument {listed(unknown)}: it takes {', '.join(names)}")
+        return cls(url, **given)
 
     def dialect(self) -> CsvOptions:
         """How the files are written."""

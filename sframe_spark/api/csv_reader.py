@@ -228,7 +228,7 @@ def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list
     RuntimeError
         If a hint or a chosen name does not fit the file, or a line is no row and ``error_bad_lines`` is set.
     """
-    node, files = _read(CsvRequest(url, *dialect, **options), keeps_bad_lines=False)
+    node, files = _read(CsvRequest.of(url, *dialect, **options), keeps_bad_lines=False)
     for path, left_out in files.bad_lines.items():
         LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", visible(path), left_out.number, left_out.lines[0])
     return node, files.wanted_names
@@ -236,7 +236,7 @@ def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list
 
 def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
     """Rows of CSV files as :func:`read_csv` gives them, and the lines that are no rows, by file: as many as the memory budget allows."""
-    node, files = _read(CsvRequest(url, *dialect, **options), keeps_bad_lines=True)
+    node, files = _read(CsvRequest.of(url, *dialect, **options), keeps_bad_lines=True)
     for path, left_out in files.bad_lines.items():
         if len(left_out.lines) < left_out.number:
             LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", visible(path), len(left_out.lines), left_out.number)

@@ -22,22 +22,25 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.values.broken_texts import broken_texts_told, words_for
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.plain import plain
 from sframe_spark.values.sources import simplify
+from sframe_spark.visible import is_unicode
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False) -> PlannerNode:
     """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type."""
     source = simplify(values)
-    if dtype is None:
-        empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
-        column_type = infer_type(values if empty_text else source)
-    else:
-        column_type = encoding_for(source, column_type_for(dtype))
-    return memory_source([encode(source, column_type, ignore_cast_failure)], [column_type])
+    with broken_texts_told(source):
+        if dtype is None:
+            empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
+            column_type = infer_type(values if empty_text else source)
+        else:
+            column_type = encoding_for(source, column_type_for(dtype))
+        return memory_source([encode(source, column_type, ignore_cast_failure)], [column_type])
 
 
 def row_count(node: PlannerNode) -> int:
@@ -183,7 +186,11 @@ def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
 
 def literal_of(value: Any) -> Literal:
     """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
-    return Literal(plain(value), infer_type([value]))
+    with broken_texts_told([value]):
+        found = Literal(plain(value), infer_type([value]))
+    if isinstance(found.value, str) and not is_unicode(found.value):
+        raise InvalidArgumentError(words_for(found.value))
+    return found
 
 
 def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:

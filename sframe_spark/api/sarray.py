@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import display, persistence
+from sframe_spark.api.arrow_streams import stream_of_values
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.api.indexing import (
     NegativeSizeError,
@@ -375,6 +376,20 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             If there is no room for them: it says how much they need.
         """
         return arrow_column(self._node)
+
+    def __arrow_c_schema__(self) -> Any:
+        """The Arrow type of the values, for other libraries; nothing is computed."""
+        return self._node.schema[0].physical.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All values in order for another library: ``polars.Series(sa)``, ``pyarrow.chunked_array(sa)``.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return stream_of_values(self._node).__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
         return display.column_text(self._node)

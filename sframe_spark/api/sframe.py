@@ -38,9 +38,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     Parameters
     ----------
     data
-        A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, a Spark DataFrame, another SFrame, or the path
-        of a saved SFrame or CSV file. Python and numpy values are copied. An Arrow table shares its memory, as Arrow data never changes: one
-        that Arrow has made of a numpy array without a copy must not be changed through that array.
+        A dict of columns, a list or other iterable, a pandas DataFrame, an Arrow table, whatever gives one as a stream (a polars frame, lazy or not,
+        a DuckDB relation, a reader of record batches), a Spark DataFrame, another SFrame, or the path of a saved SFrame or CSV file. Python and numpy
+        values are copied. An Arrow table shares its memory, as Arrow data never changes: one that Arrow has made of a numpy array without a copy must
+        not be changed through that array.
     format
         ``"auto"`` decides by what ``data`` is.
     verify
@@ -328,7 +329,21 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
     def print_rows(
         self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None
     ) -> None:
-        """Print the first rows as a table."""
+        """Print the first rows as a table.
+
+        Raises
+        ------
+        TypeError
+            If a number of rows, columns or characters is none.
+        """
+        for name, number in (
+            ("num_rows", num_rows),
+            ("num_columns", num_columns),
+            ("max_column_width", max_column_width),
+            ("max_row_width", max_row_width),
+        ):
+            if isinstance(number, bool) or not hasattr(number, "__index__"):
+                raise SchemaError(f"{name} is a whole number, got {number!r}")
         width = max(max_row_width, max_column_width + 1)
         text = display.frame_tables(self._node, self._names, num_rows, width, max_column_width, num_columns)
         print(f"{text}\n[{len(self)} rows x {len(self._names)} columns]\n", file=output_file)

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import construction
+from sframe_spark.api.arrow_streams import schema_of, stream_of_rows
 from sframe_spark.api.nodes import row_tuples, rows_in_numpy, rows_of, whole_cells
 from sframe_spark.api.sframe_columns import Columns
 from sframe_spark.engine.collecting import require_room_in_numpy
@@ -33,6 +34,23 @@ class Conversions(Columns):
         if not self._names:
             return pa.table({})
         return rows_of(self._node).to_table().rename_columns(self._names)
+
+    def __arrow_c_schema__(self) -> Any:
+        """Names and Arrow types of the columns, for other libraries; nothing is computed."""
+        return schema_of(self._node, self._names).__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All rows in order for another library, a batch at a time: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
+
+        The types are those of :meth:`to_arrow`.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> pa.table(SFrame({"a": [1, None]})).to_pydict()
+        {'a': [1, None]}
+        """
+        return stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
 
     def to_pandas(self) -> Any:
         """All rows as a pandas DataFrame.

@@ -29,6 +29,8 @@ def simplify(values: Any) -> Source:
     """
     if isinstance(values, list):
         return values
+    if _is_arrow_column(values):
+        values = pa.chunked_array(values)
     if isinstance(values, pa.ChunkedArray):
         return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if isinstance(values, pa.Array):
@@ -47,6 +49,12 @@ def simplify(values: Any) -> Source:
         raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
     # What gives its values one by one may change the one it gave and give it again.
     return list(values) if isinstance(values, tuple) else taken_each(values)
+
+
+def _is_arrow_column(values: Any) -> bool:
+    """True for a column of another library that gives it to Arrow, of polars for one; what is missing in one of pandas, pandas knows best."""
+    gives = hasattr(values, "__arrow_c_stream__") and hasattr(values, "dtype") and not hasattr(values, "column_names")
+    return gives and type(values).__module__.split(".")[0] != "pandas"
 
 
 def _from_pandas(values: Any) -> Any:

@@ -1,0 +1,54 @@
+"""Texts that are no Unicode: bytes that do not decode, and Python's texts with half of a character."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.visible import is_unicode
+
+
+@contextlib.contextmanager
+def broken_texts_told(values: Any) -> Iterator[None]:
+    """Name the row of the first text in a list that has no place in a column, where Python names a codec.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a text that is stored inside the block is none.
+
+    Examples
+    --------
+    >>> with broken_texts_told([b"\\xff"]):
+    ...     b"\\xff".decode()
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.InvalidArgumentError: row 0: b'\\xff' is not UTF-8: decode it first, with the encoding that it has
+    """
+    try:
+        yield
+    except UnicodeError:
+        rows = enumerate(values) if isinstance(values, list) else iter(())
+        place, value = next(((f"row {row}: ", value) for row, value in rows if is_broken(value)), ("", None))
+        raise InvalidArgumentError(place + words_for(value)) from None
+
+
+def is_broken(value: Any) -> bool:
+    """True for a text, or bytes, that no column holds."""
+    if not isinstance(value, bytes):
+        return isinstance(value, str) and not is_unicode(value)
+    try:
+        value.decode()
+    except UnicodeDecodeError:
+        return True
+    return False
+
+
+def words_for(value: Any) -> str:
+    """What is wrong with a text, and what to do."""
+    if isinstance(value, bytes):
+        return f"{value[:40]!r} is not UTF-8: decode it first, with the encoding that it has"
+    named = f"the text {value[:40]!r}" if isinstance(value, str) else "a text in it"
+    return f"{named} is not Unicode, it has half of a character: replace that first, as text.encode('utf-8', 'replace').decode() does"
