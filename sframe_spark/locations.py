@@ -51,6 +51,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
         absolute = os.path.abspath(path)
     except FileNotFoundError:
         raise StorageError(f"{text} is below the working directory, which was deleted: name an absolute path, or os.chdir() elsewhere") from None
+    _check_no_metadata_directory(absolute)
     # POSIX lets two slashes at the start stay two; nothing here knows them for anything but one.
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
 
@@ -68,6 +69,12 @@ def _path_of_file_uri(text: str) -> str:
     if "?" in path or "#" in path or _NOT_AN_ESCAPE.search(path):
         raise StorageError(f"{text} is not a file: URI: '?', '#' and '%' in names are written %3F, %23 and %25; or name the path alone")
     return os.fsdecode(urllib.parse.unquote_to_bytes(os.fsencode(path)))
+
+
+def _check_no_metadata_directory(path: str) -> None:
+    # Spark takes it for the log of a streaming query and reads no file below it, without an error.
+    if "_spark_metadata" in path.split(os.sep):
+        raise StorageError(f"{path} is in a directory named _spark_metadata, below which Spark reads nothing: choose another name")
 
 
 def _check_characters(path: str) -> None:
