@@ -16,6 +16,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import SessionClosedError
+from sframe_spark.session.import_locks import ImportLocks
 from sframe_spark.session.interrupted_forks import InterruptsAtFork
 
 if TYPE_CHECKING:
@@ -33,7 +34,8 @@ _PROCESS = os.getpid()
 # By which process, kept for ever: what is collected says so to its JVM.
 _INHERITED: list[tuple[int, Any]] = []
 
-_LOCKS: list[Any] = []
+# The last to be taken is the first: who holds another one may import.
+_LOCKS: list[Any] = [ImportLocks()]
 _IN_CHILD: list[Callable[[], object]] = []
 _INTERRUPTS = InterruptsAtFork()
 

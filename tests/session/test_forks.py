@@ -260,3 +260,39 @@ thread.join()
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", program]
     done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=100)
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.attack
+@pytest.mark.parametrize("module", ["sframe_spark.api.csv_writer", "json.tool"])
+def test_a_child_forked_while_a_thread_imports(module: str) -> None:
+    """The child had the import's lock, and no thread that would free it."""
+    run(f"""
+import importlib.machinery
+assert {module!r} not in sys.modules
+imports, begun = importlib.machinery.SourceFileLoader.exec_module, threading.Event()
+
+def slowly(loader, found):
+    if found.__name__ == {module!r}:
+        begun.set()
+        time.sleep(0.5)
+    return imports(loader, found)
+
+importlib.machinery.SourceFileLoader.exec_module = slowly
+thread = threading.Thread(target=lambda: __import__({module!r}))
+thread.start()
+begun.wait()
+assert in_child(lambda: __import__({module!r})) == 0
+thread.join()
+
+# A module that forks while it is imported waits for nobody but others.
+def forks(loader, found):
+    result = imports(loader, found)
+    if found.__name__ == "wave":
+        assert in_child(lambda: __import__("colorsys")) == 0
+    return result
+
+importlib.machinery.SourceFileLoader.exec_module = forks
+before = time.monotonic()
+import wave
+assert time.monotonic() - before < 4
+""")
