@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.api.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
-from sframe_spark.api.persistence import load_frame, nothing_to_verify
+from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
@@ -35,7 +35,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     if isinstance(data, SFrame):
         return data._node, list(data._names)
     if isinstance(data, (str, os.PathLike)):
-        return frame_from_path(os.fspath(data), format, verify)
+        return frame_from_path(path_text(data), format, verify)
     if isinstance(data, SArray):
         return data._node, ["X1"]
     if isinstance(data, (pa.Table, pa.RecordBatch)):
@@ -150,12 +150,12 @@ def frame_from_arrow(table: pa.Table) -> Frame:
     return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
 
 
-def frame_from_parquet(path: str) -> Frame:
+def frame_from_parquet(path: str | os.PathLike[str]) -> Frame:
     """Parquet files as read-only segments, in file-name order."""
     from sframe_spark.operators.sources import segment_source
     from sframe_spark.storage.parquet_source import foreign_manifest
 
-    manifest = foreign_manifest([path])
+    manifest = foreign_manifest([path_text(path)])
     return segment_source(manifest), list(manifest.names or ())
 
 

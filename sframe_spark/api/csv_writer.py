@@ -9,6 +9,7 @@ import gzip
 import io
 import json
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
@@ -19,7 +20,7 @@ from sframe_spark.api.csv_fields import ESCAPES as READ_ESCAPES
 from sframe_spark.api.csv_fields import SPACE, closing_bracket
 from sframe_spark.api.csv_options import NEWLINES, CsvOptions, escape_by_doubling, line_ends
 from sframe_spark.api.nodes import python_columns
-from sframe_spark.api.persistence import path_text, require_unicode
+from sframe_spark.api.persistence import file_path_text, require_unicode
 from sframe_spark.engine.materialize import iterate
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 from sframe_spark.locations import normalised
@@ -36,6 +37,9 @@ UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
 ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
 # What numbers are written with, nan and inf among them.
 NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
+# Where a process finds its open files, such as its standard output, by number.
+DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
+MOST_LINKS = 40
 
 
 @attrs.frozen
@@ -266,10 +270,11 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     chosen = form or CsvFormat()
     require_unicode(names)
     chosen.require_readable(len(names))
-    target = normalised(path_text(path))
+    target = normalised(file_path_text(path))
     # A link stays; the file that it names is replaced.
     place = os.path.realpath(target)
     rights, holder = _rights_of_replaced(target), Holder()
+    _require_no_descriptor(target)
     with telling("write", target):
         remove_leftovers(os.path.dirname(place))
         staging = own_file_beside(os.path.dirname(place), holder)
@@ -303,6 +308,26 @@ def _rights_of_replaced(target: str) -> int | None:
     if not stat.S_ISREG(mode):
         raise StorageError(f"{target} is not a regular file but a pipe, a socket or a device: choose the name of a file")
     return stat.S_IMODE(mode)
+
+
+def _require_no_descriptor(target: str) -> None:
+    """Make sure that a path does not stand for a file that a process has open: what it writes there after the file was replaced would be lost.
+
+    Raises
+    ------
+    StorageError
+        If it does, or is a link to such a path.
+    """
+    link = target
+    for _ in range(MOST_LINKS):
+        directory, name = os.path.split(link)
+        # The system says of such a link that it leads to the file, so only the directory tells.
+        directory = os.path.realpath(directory)
+        if DESCRIPTORS.fullmatch(directory):
+            raise StorageError(f"{target} is what a process has open, which would be replaced and not written to: choose the name of a file")
+        if not os.path.islink(place := os.path.join(directory, name)):
+            return
+        link = os.path.join(directory, os.readlink(place))
 
 
 def _write_lines(staging: str, target: str, lines: Iterator[str]) -> None:

@@ -38,9 +38,24 @@ def path_text(path: str | os.PathLike[str]) -> str:
     """
     if not isinstance(path, (str, os.PathLike)):
         raise SchemaError(f"a path is a str, got {type(path).__name__}")
-    text = os.fspath(path)
+    # What os.fspath gives may be bytes.
+    text = os.fsdecode(path)
     if not text:
         raise InvalidArgumentError("the path is empty: give the place to save to or to load from")
+    return text
+
+
+def file_path_text(path: str | os.PathLike[str]) -> str:
+    """A path that names a file to write, as text; see :func:`path_text`.
+
+    Raises
+    ------
+    StorageError
+        If it names a directory: the file would be a hidden one in it, ``.csv``, or one beside it.
+    """
+    text = path_text(path)
+    if os.path.basename(text) in ("", os.curdir, os.pardir):
+        raise StorageError(f"{text} names a directory, not a file: add the name of a file")
     return text
 
 
@@ -91,7 +106,7 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
     is_named_csv = text.endswith((".csv", ".csv.gz"))
     chosen = format or ("csv" if is_named_csv else "binary")
     if chosen == "csv":
-        write_csv(node, names, text if is_named_csv else f"{text}.csv")
+        write_csv(node, names, text if is_named_csv else f"{file_path_text(text)}.csv")
     elif chosen == "binary":
         save_node(node, path, names)
     else:

@@ -2,19 +2,45 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import stat
+from collections import deque
 
 from sframe_spark.errors import StorageError
 from sframe_spark.session.trees import entries_below
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import FileState
 
+# As much as one look at what is below a directory sees: of all, of each directory, and so many levels down.
+MOST_SEEN, MOST_SEEN_IN_EACH, DEEPEST_SEEN = 1000, 200, 4
+
 
 def files_below(directory: str) -> list[str]:
     """Return what is below a directory and no directory itself, relative to it, sorted by name; nothing when there is no directory."""
     with telling("list", directory):
         return sorted(name for name, _ in entries_below(directory))
+
+
+def some_below(directory: str) -> dict[str, list[str]]:
+    """Return some directories, one and those nearest below it, with the names of some files in each: enough to say what it may be of any disk.
+
+    What cannot be listed below it is left out.
+    """
+    seen: dict[str, list[str]] = {}
+    waiting, left = deque([(directory, 0)]), MOST_SEEN
+    while waiting:
+        path, depth = waiting.popleft()
+        names = seen[path] = []
+        with contextlib.suppress(OSError) if depth else telling("list", path), os.scandir(path) as scan:
+            for entry in itertools.islice(scan, min(left, MOST_SEEN_IN_EACH)):
+                left -= 1
+                if not entry.is_dir(follow_symlinks=False):
+                    names.append(entry.name)
+                elif depth < DEEPEST_SEEN:
+                    waiting.append((entry.path, depth + 1))
+    return seen
 
 
 def names_in(directory: str) -> list[str]:
@@ -69,4 +95,4 @@ def require_file(path: str) -> None:
         raise StorageError(f"{path} is a link to {os.readlink(path)}, where nothing is: mount or fetch what it leads to, or remove it")
     if os.path.isdir(path):
         raise StorageError(f"{path} is a directory among files: its rows would be left out; read it by itself, or move it")
-    raise StorageError(f"{path} is no file that can be read twice: remove it")
+    raise StorageError(f"{path} is a pipe, a socket or a device, which cannot be read twice: copy what it gives into a file, or leave it out")

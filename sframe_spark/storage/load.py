@@ -15,7 +15,7 @@ from sframe_spark.storage.content import damage_in
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import FileState, Seen
 from sframe_spark.storage.footers import footer_of
-from sframe_spark.storage.listing import files_below, states_below
+from sframe_spark.storage.listing import some_below, states_below
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest, SegmentEntry
 from sframe_spark.storage.manifest_length import check_length, read_text
 from sframe_spark.storage.manifest_text import is_sealed
@@ -121,10 +121,11 @@ def _read_whole(file: str) -> bytes | None:
 def _reason_for_no_manifest(location: str) -> str:
     if not os.path.lexists(location):
         return f"there is no directory {location}; check the path"
-    files = files_below(location)
-    if any(os.path.basename(file) == MANIFEST_FILE for file in files):
+    seen = some_below(location)
+    if any(os.path.lexists(join(directory, MANIFEST_FILE)) for directory in seen):
         return f"{location} holds saved frames, but is none itself: give the path of one of them"
-    if any(os.path.basename(file).startswith("segment-") for file in files):
+    files = [name for names in seen.values() for name in names]
+    if any(file.startswith("segment-") for file in files):
         return f"{location} holds segments but no {MANIFEST_FILE}: saving did not come to its end; save the frame again"
     if any(file.endswith(".parquet") for file in files):
         return f"{location} holds Parquet files but no {MANIFEST_FILE}: it is not a saved frame; read it as Parquet"

@@ -14,7 +14,7 @@ from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import Seen, wait_for_tick
 from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
-from sframe_spark.storage.listing import data_files
+from sframe_spark.storage.listing import data_files, require_file
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.from_arrow import arrow_column_type
@@ -68,6 +68,8 @@ def parquet_files(location: str) -> list[str]:
         if os.path.isfile(location):
             return [location]
         if not os.path.isdir(location):
+            if os.path.lexists(location):
+                require_file(location)
             raise StorageError(f"there is nothing at {location}; check the path")
     return sorted(data_files(location), key=lambda path: natural(os.path.basename(path)))
 
