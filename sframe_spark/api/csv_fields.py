@@ -96,6 +96,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
     ((['1', '2\\n3'], 8), None)
     """
     fields: list[str] = []
+    closing: dict[int, int] = {}
     blank = True
     patterns, position, delimiter = patterns_of(options), start, options.delimiter
     # White space at the start of a header belongs to no name.
@@ -109,7 +110,7 @@ def read_line(text: str, start: int, options: CsvOptions, is_last: bool, is_head
                 continue
         elif plain[:1] == options.quote_char != "" and not is_last and not _is_too_long(text[match.start(3) :]):
             return None
-        whole = _bracketed(text, match.start(3), options) if plain and plain[0] in "[{" else None
+        whole = _bracketed(text, match.start(3), options, closing) if plain and plain[0] in "[{" else None
         if whole is None:
             fields.append(_value(match, options, keeps_space=is_header))
         else:
@@ -128,32 +129,51 @@ def _is_too_long(text: str) -> bool:
     return len(text) > LONGEST_RECORD_BYTES or (len(text) > LONGEST_RECORD_BYTES // 4 and len(text.encode()) > LONGEST_RECORD_BYTES)
 
 
-def _bracketed(text: str, start: int, options: CsvOptions) -> tuple[str, str, int] | None:
-    """A field that is a list or a dict and nothing more, what ends it, and where the next one starts."""
-    line_end = -1 if options.usual_lines else text.find(options.line_terminator, start)
-    closing = closing_bracket(text, start, None if line_end < 0 else line_end)
+def _bracketed(text: str, start: int, options: CsvOptions, known: dict[int, int]) -> tuple[str, str, int] | None:
+    """A field that is a list or a dict and nothing more, what ends it, and where the next one starts; ``known`` as for :func:`closing_bracket`."""
+    line_end = -1 if options.usual_lines or start in known else text.find(options.line_terminator, start)
+    closing = closing_bracket(text, start, None if line_end < 0 else line_end, known)
     end = patterns_of(options).end.match(text, closing) if closing else None
     return None if end is None else (text[start:closing], end.group(1), end.end())
 
 
-def closing_bracket(text: str, start: int, end: int | None = None) -> int:
+def closing_bracket(text: str, start: int, end: int | None = None, known: dict[int, int] | None = None) -> int:
     """Where the list or dict that starts at a place ends; 0 if it does not end on its line.
+
+    Parameters
+    ----------
+    text, start, end
+        Where to look; there is an opening bracket at the start.
+    known
+        What was found for brackets of the same line, and is added to: they are opened in many fields, and whoever looked for the end of each
+        would look from each to the end of the line. What follows a bracket means the same wherever the look at it began.
 
     Examples
     --------
     >>> closing_bracket('[1, {"a]": 2}] more', 0), closing_bracket("[1", 0)
     (14, 0)
     """
-    depth = 0
-    for token in _BRACKET_TOKENS.finditer(text, start, len(text) if end is None else end):
-        if token.group() in "[{":
-            depth += 1
-        elif token.group() in "]}":
-            depth -= 1
-        elif token.group() in "\r\n":
-            return 0
-        if not depth:
-            return token.end()
+    known = {} if known is None else known
+    if start in known:
+        return known[start]
+    opened: list[int] = []
+    position, limit = start, len(text) if end is None else end
+    while (token := _BRACKET_TOKENS.search(text, position, limit)) is not None:
+        position, character = token.end(), token.group()
+        if character in "[{":
+            opening = token.start()
+            position = known.get(opening, position)
+            if not position:
+                break
+            if opening not in known:
+                opened.append(opening)
+        elif character in "]}":
+            known[opened.pop()] = position
+        elif character in "\r\n":
+            break
+        if not opened:
+            return position
+    known.update(dict.fromkeys(opened, 0))
     return 0
 
 

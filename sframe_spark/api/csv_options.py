@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import glob
 import itertools
 import os
@@ -278,12 +279,14 @@ def chosen_columns(names: list[str], wanted: Any) -> list[int]:
         If a name is not there, or is given twice.
     """
     asked = list(texts(wanted, "usecols"))
+    # A look through a list for each name is work by the square of their number.
+    places, numbers = {name: place for place, name in enumerate(names)}, collections.Counter(asked)
     for name in asked:
-        if name not in names:
+        if name not in places:
             raise CsvHintError(f"usecols: the file has no column {name!r}, its columns are {', '.join(map(repr, names))}")
-        if asked.count(name) > 1:
+        if numbers[name] > 1:
             raise CsvHintError(f"usecols names {name!r} twice")
-    return [names.index(name) for name in asked] if asked else list(range(len(names)))
+    return [places[name] for name in asked] if asked else list(range(len(names)))
 
 
 def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:

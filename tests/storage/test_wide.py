@@ -13,6 +13,17 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 
+
+class Asked(str):
+    """A name whose comparisons are calls, so that a search through a list of names shows in their number."""
+
+    __slots__ = ()
+    __hash__ = str.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return str.__eq__(self, other)
+
+
 STEPS: dict[str, Callable[[SFrame, Path], Any]] = {
     "save": lambda frame, place: frame.save(str(place / "again")),
     "save derived": lambda frame, place: frame[frame["c0"] > 1].save(str(place / "derived")),
@@ -22,6 +33,11 @@ STEPS: dict[str, Callable[[SFrame, Path], Any]] = {
     "print": lambda frame, place: str(frame),
     "csv out": lambda frame, place: frame.export_csv(str(place / "again.csv")),
     "csv in": lambda frame, place: SFrame.read_csv(str(place / "frame.csv"), verbose=False),
+    "csv columns": lambda frame, place: SFrame.read_csv(
+        str(place / "frame.csv"), usecols=[Asked(name) for name in frame.column_names()], verbose=False
+    ),
+    "csv lists": lambda frame, place: SFrame.read_csv(str(place / "lists.csv"), verbose=False),
+    "csv lists in lists": lambda frame, place: SFrame.read_csv(str(place / "nested.csv"), verbose=False),
     "parquet": lambda frame, place: SFrame.read_parquet(next(str(file) for file in (place / "frame").glob("*.parquet"))),
 }
 
@@ -30,6 +46,10 @@ def frame_of(width: int, place: Path) -> SFrame:
     frame = SFrame({f"c{number}": [number, 1, 2] for number in range(width)})
     frame.save(str(place / "frame"))
     frame.export_csv(str(place / "frame.csv"))
+    names = ",".join(frame.column_names())
+    # Lists that no bracket closes, and lists within what ends with more than a bracket: neither is one field.
+    (place / "lists.csv").write_text(f"[{names.replace(',', ',[')}\n{','.join(['[1'] * width)}\n")
+    (place / "nested.csv").write_text(f"{names}\n{','.join(['[1'] * width)}{']' * width}x\n")
     return frame
 
 
