@@ -280,7 +280,7 @@ def chosen_columns(names: list[str], wanted: Any) -> list[int]:
     """
     asked = list(texts(wanted, "usecols"))
     # A look through a list for each name is work by the square of their number.
-    places, numbers = {name: place for place, name in enumerate(names)}, collections.Counter(asked)
+    places, numbers = dict(zip(reversed(names), range(len(names))[::-1], strict=True)), collections.Counter(asked)
     for name in asked:
         if name not in places:
             raise CsvHintError(f"usecols: the file has no column {name!r}, its columns are {', '.join(map(repr, names))}")
