@@ -20,7 +20,10 @@ SPACE = " \t"
 # A quote that is never closed would make the rest of a file one field: a field of more bytes is not in quotes.
 LONGEST_RECORD_BYTES = 64 * 1024 * 1024
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "f": "\f", "0": "\0"}
-_BRACKET_TOKENS = re.compile(r"""'(?:\\.|[^'\\\r\n])*'|"(?:\\.|[^"\\\r\n])*"|[\[\]{}\r\n]""")
+_BRACKETS = r"[\[\]{}\r\n]"
+_TEXTS = {"'": r"""'(?:\\.|[^'\\\r\n])*'|'""", '"': r'''"(?:\\.|[^"\\\r\n])*"|"'''}
+# By the quotes that may still be closed on the line, what matters there: texts in quotes, quotes that nothing closes, brackets, ends of lines.
+_BRACKET_TOKENS = {quotes: re.compile("|".join([*map(_TEXTS.__getitem__, quotes), _BRACKETS])) for quotes in ("'\"", "'", '"', "")}
 
 
 @attrs.frozen(eq=False)
@@ -157,9 +160,13 @@ def closing_bracket(text: str, start: int, end: int | None = None, known: dict[i
     if start in known:
         return known[start]
     opened: list[int] = []
-    position, limit = start, len(text) if end is None else end
-    while (token := _BRACKET_TOKENS.search(text, position, limit)) is not None:
+    position, limit, quotes = start, len(text) if end is None else end, "'\""
+    while (token := _BRACKET_TOKENS[quotes].search(text, position, limit)) is not None:
         position, character = token.end(), token.group()
+        if character in quotes:
+            # Nothing closes it, and so no other of its kind after it: each would be looked for to the end of the line.
+            quotes = quotes.replace(character, "")
+            continue
         if character in "[{":
             opening = token.start()
             position = known.get(opening, position)

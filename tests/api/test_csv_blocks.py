@@ -182,3 +182,12 @@ def test_a_quote_that_is_never_closed_keeps_memory_bounded(tmp_path: Path, monke
     sizes = [len(file.pending) for _ in file.blocks(2, [0, 1])]
     assert max(sizes) <= 400
     assert SFrame.read_csv(str(path)).shape == (501, 2)
+
+
+@pytest.mark.parametrize("quotes", ["\\'", '\\"', "\\'\\\""])
+def test_quotes_that_nothing_closes_are_looked_for_once(quotes: str, tmp_path: Path) -> None:
+    """From each of them to the end of the line takes hours."""
+    cell = f"['\"{quotes * 100_000}"
+    (tmp_path / "a.csv").write_text(f"a;b\n1;{cell}\n2;x\n")
+    found = SFrame.read_csv(str(tmp_path / "a.csv"), delimiter=";")
+    assert list(found["a"]) == [1, 2] and len(found["b"][0]) > 100_000
