@@ -103,6 +103,15 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         index += 1
 
 
+def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
+    for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
+        starts = segment_footer(manifest, entry).starts
+        found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
+        return found if found > start else stop
+    return stop
+
+
 def _segment_batches(
     manifest: Manifest,
     entry: SegmentEntry,
