@@ -18,8 +18,11 @@ def is_column(value: Any) -> bool:
     """
     if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return True
+    # The shape of a column of ours would have to be computed.
+    if not hasattr(value, "__array__") or not hasattr(value, "dtype"):
+        return False
     shape = getattr(value, "shape", None)
-    return hasattr(value, "__array__") and hasattr(value, "dtype") and isinstance(shape, tuple) and len(shape) > 0
+    return isinstance(shape, tuple) and len(shape) > 0
 
 
 def is_mask(value: Any) -> bool:
