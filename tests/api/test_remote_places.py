@@ -50,6 +50,8 @@ DOORS: dict[str, Callable[[str], Any]] = {
     "save csv.gz": lambda place: derived().save(place + ".csv.gz"),
     "save format csv": lambda place: derived().save(place, format="csv"),
     "export csv": lambda place: derived().export_csv(place),
+    "write parquet": lambda place: derived().write_parquet(place),
+    "write orc": lambda place: derived().write_orc(place),
     "column": lambda place: derived()["a"].save(place),
     "column text": lambda place: derived()["a"].save(place, format="text"),
     "load": load_sframe,
