@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import collections
-import glob
 import itertools
-import os
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.persistence import path_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, listed, travelling
-from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.listing import data_files, require_file
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
@@ -169,7 +164,7 @@ class CsvRequest:
     Parameters
     ----------
     url
-        A path, a directory, or a pattern; files are read in name order, compressed ones too.
+        A path, a directory, a pattern, a URL, or a list of these; files of a directory are read in name order, compressed ones too.
     delimiter, header, comment_char, escape_char, double_quote, quote_char, skip_initial_space, line_terminator, nrows, skiprows
         See :class:`CsvOptions`; no number of rows means all. A line break as delimiter makes every line one field.
     error_bad_lines
@@ -313,31 +308,6 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     # The encodings that hold any value of their kind: later rows need not look like the first.
     general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
     return {name: general.get(kind.kind, kind) for name, kind in types.items()}
-
-
-def files_of(url: Any) -> list[str]:
-    """The files that a path, a directory or a pattern stands for, in name order.
-
-    Raises
-    ------
-    StorageError
-        If there is none, or something among them is no file.
-    """
-    text = normalised(path_text(url))
-    if os.path.isdir(text):
-        found = sorted(data_files(text))
-        if not found:
-            raise StorageError(f"there is no file in {text}")
-        return found
-    directory, name = os.path.split(text)
-    # A directory that is there as it is named is no pattern.
-    pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else text
-    found = [text] if os.path.exists(text) else sorted(path for path in glob.glob(pattern) if not os.path.isdir(path))
-    for path in found:
-        require_file(path)
-    if not found:
-        raise StorageError(f"there is no file {text}: check the path")
-    return found
 
 
 def opened_file(path: str) -> Any:

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.csv_lines import TextBlock, opened_text
-from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
+from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.csv_types import Form, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
@@ -23,6 +23,7 @@ from sframe_spark.operators.sources import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import FileState, file_state
+from sframe_spark.storage.places import resolve
 from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.visible import visible
@@ -244,11 +245,13 @@ def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[Plann
 
 
 def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
-    files = CsvFiles(files_of(request.url), request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
-    files.read_names(request.usecols)
-    hints = hinted_types(request.column_type_hints, files.wanted_names)
-    files.hinted = [hints.get(name) for name in files.wanted_names]
-    node = _Reader(files).read()
+    found = resolve(request.url, str)
+    files = CsvFiles(found.paths, request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
+    with found.named_in_errors():
+        files.read_names(request.usecols)
+        hints = hinted_types(request.column_type_hints, files.wanted_names)
+        files.hinted = [hints.get(name) for name in files.wanted_names]
+        node = _Reader(files).read()
     if request.verbose:
         LOG.info("read %s rows of %d columns from %s", node.length, len(files.wanted), visible(str(request.url)))
     return node, files

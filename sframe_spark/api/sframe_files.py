@@ -93,7 +93,7 @@ class Files(Columns):
         write_directory(self._node, self._names, path, ORC)
 
     @staticmethod
-    def read_csv(url: str, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> SFrame:
+    def read_csv(url: Any, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> SFrame:
         """A frame of the rows of a CSV file, or of all files in a directory or that match a pattern, in name order.
 
         Parameters
@@ -106,7 +106,7 @@ class Files(Columns):
         return _frame(read_csv(url, delimiter, header, *dialect, **options))
 
     @staticmethod
-    def read_csv_with_errors(url: str, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
+    def read_csv_with_errors(url: Any, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
         """What :meth:`read_csv` reads, and the lines of each file that fit no row."""
         from sframe_spark.api.csv_reader import read_csv_with_errors
 
@@ -114,6 +114,6 @@ class Files(Columns):
         return _frame((node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}
 
     @staticmethod
-    def read_parquet(path: str) -> SFrame:
+    def read_parquet(path: Any) -> SFrame:
         """A frame of the rows of Parquet files, in file-name order."""
         return _frame(construction.frame_from_parquet(path))

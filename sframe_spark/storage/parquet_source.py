@@ -10,12 +10,11 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import Seen, wait_for_tick
 from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
-from sframe_spark.storage.listing import data_files, require_file
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.places import DataFiles, resolve
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.from_arrow import arrow_column_type
 
@@ -23,24 +22,30 @@ from sframe_spark.values.from_arrow import arrow_column_type
 def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
     """Return a manifest of all rows of Parquet files: file after file, in natural order of names within a directory.
 
-    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
-    orders; the names of the columns must be the same.
+    See :func:`manifest_of_files`.
 
     Parameters
     ----------
     paths
-        Files, or directories whose files are meant; names starting with a dot or an underscore are left out.
+        Whatever :func:`~sframe_spark.storage.places.resolve` takes.
+    """
+    return manifest_of_files(resolve(list(paths), natural, "Parquet file"))
+
+
+def manifest_of_files(found: DataFiles) -> Manifest:
+    """Return a manifest of all rows of Parquet files, one after the other.
+
+    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
+    orders; the names of the columns must be the same.
 
     Raises
     ------
     StorageError
-        If there is no file, or the files do not fit together.
+        If the files do not fit together, or one is no Parquet file.
     SchemaError
         If a column is of a type that no column can have.
     """
-    files = [file for path in paths for file in parquet_files(normalised(path))]
-    if not files:
-        raise StorageError(f"there is no Parquet file at {', '.join(str(path) for path in paths)}")
+    files = found.paths
     with telling("read", files[0]):
         wait_for_tick(files)
     footers = [footer_of(file) for file in files]
@@ -60,18 +65,6 @@ def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
         if footer.rows
     )
     return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
-
-
-def parquet_files(location: str) -> list[str]:
-    """Return a file itself, or the data files of a directory in natural order of their names."""
-    with telling("read", location):
-        if os.path.isfile(location):
-            return [location]
-        if not os.path.isdir(location):
-            if os.path.lexists(location):
-                require_file(location)
-            raise StorageError(f"there is nothing at {location}; check the path")
-    return sorted(data_files(location), key=lambda path: natural(os.path.basename(path)))
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:

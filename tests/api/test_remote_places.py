@@ -1,4 +1,7 @@
-"""Object stores cannot hold data yet: every way in says so before anything is written, read or asked of a network."""
+"""Object stores cannot hold frames yet: every way in says so before anything is written, read or asked of a network.
+
+Files of other programs are read from there: see tests/storage/test_places.py.
+"""
 
 from __future__ import annotations
 
@@ -56,12 +59,7 @@ DOORS: dict[str, Callable[[str], Any]] = {
     "column text": lambda place: derived()["a"].save(place, format="text"),
     "load": load_sframe,
     "frame": SFrame,
-    "frame csv": lambda place: SFrame(place + ".csv"),
-    "frame parquet": lambda place: SFrame(place + ".parquet"),
     "array": SArray,
-    "read csv": SFrame.read_csv,
-    "read csv with errors": SFrame.read_csv_with_errors,
-    "read parquet": SFrame.read_parquet,
     "option": lambda place: setattr(config, "temporary_directory", place),
     "option for a while": lambda place: config.using(temporary_directory=place).__enter__(),
     "path": lambda place: derived().save(pathlib.Path(place)),
