@@ -47,6 +47,22 @@ class TextBlock:
     rows: int
 
 
+@attrs.define(eq=False)
+class LeftOut:
+    """Lines of a file that are no rows.
+
+    Parameters
+    ----------
+    number
+        How many there are.
+    lines
+        The first ones: as many as are kept.
+    """
+
+    number: int = 0
+    lines: list[str] = attrs.Factory(list)
+
+
 @travelling
 class CsvEncodingError(StorageError, ValueError):
     """The file is not text in UTF-8; an OSError and, as in the reference, a ValueError."""
