@@ -7,10 +7,9 @@ import itertools
 from typing import Any
 
 import attrs
-import pyarrow as pa
 
+from sframe_spark.api.csv_encoding import text_encoding
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, listed, travelling
-from sframe_spark.storage.failures import telling
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
@@ -67,6 +66,8 @@ class CsvOptions:
     skip_initial_space
         Whether white space before a field is as if it were not there. Otherwise it belongs to column names, a field that starts with it
         is not in quotes or brackets, and where the delimiter is a space each one ends a field.
+    encoding
+        How characters are written as bytes.
     """
 
     delimiter: str = ","
@@ -79,6 +80,7 @@ class CsvOptions:
     skiprows: int = 0
     nrows: int | None = None
     skip_initial_space: bool = True
+    encoding: str = "utf-8"
 
     def __attrs_post_init__(self) -> None:
         for name in ("delimiter", "line_terminator"):
@@ -180,6 +182,8 @@ class CsvRequest:
         Names of the columns to read; empty: all.
     verbose
         Log at level INFO what was read.
+    encoding
+        How the files' characters are written as bytes: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
     """
 
     url: Any
@@ -201,6 +205,7 @@ class CsvRequest:
     nrows_to_infer: int = 100
     true_values: Any = ()
     false_values: Any = ()
+    encoding: str = "utf-8"
 
     @classmethod
     def of(cls, url: Any, *dialect: Any, **options: Any) -> CsvRequest:
@@ -229,7 +234,7 @@ class CsvRequest:
         return CsvOptions(
             delimiter, bool(self.header), self.comment_char or "", self.escape_char or "", bool(self.double_quote),
             self.quote_char or "", self.line_terminator, count(self.skiprows, "skiprows"), rows,
-            bool(self.skip_initial_space),
+            bool(self.skip_initial_space), text_encoding(self.encoding),
         )  # fmt: skip
 
     def values(self) -> CsvValues:
@@ -308,9 +313,3 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     # The encodings that hold any value of their kind: later rows need not look like the first.
     general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
     return {name: general.get(kind.kind, kind) for name, kind in types.items()}
-
-
-def opened_file(path: str) -> Any:
-    """A stream of a file's bytes, decompressed if its name says that it is compressed."""
-    with telling("read", path):
-        return pa.input_stream(path, compression="detect")

@@ -13,6 +13,7 @@ from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import Seen, wait_for_tick
 from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
+from sframe_spark.storage.magic import PARQUET, refuse_other_kind
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.partitions import facts_of, partition_columns
 from sframe_spark.storage.places import DataFiles, resolve
@@ -50,7 +51,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     _require_named_once(files)
     with telling("read", files[0]):
         wait_for_tick(files)
-    footers = [footer_of(file) for file in files]
+    footers = list(map(_footer, files))
     partitions = partition_columns(found.files)
     # What the directories say of a column counts, as for Spark, though files may have it too.
     in_files = tuple(name for name in _common_names(files, footers) if name not in {column.name for column in partitions})
@@ -75,6 +76,15 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     names = (*in_files, *(column.name for column in partitions))
     types = (*types, *(column.type for column in partitions))
     return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
+
+
+def _footer(file: str) -> Footer:
+    """The footer of a file; an error says what a file is that is no Parquet file."""
+    try:
+        return footer_of(file)
+    except StorageError:
+        refuse_other_kind(file, PARQUET, "a readable Parquet file")
+        raise
 
 
 def _require_named_once(files: Sequence[str]) -> None:
