@@ -142,13 +142,16 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
     return node_from_values(items), ["X1"]
 
 
-def frame_from_parquet(path: str | os.PathLike[str]) -> Frame:
+def frame_from_parquet(path: Any) -> Frame:
     """Parquet files as read-only segments, in file-name order."""
     from sframe_spark.operators.sources import segment_source
-    from sframe_spark.storage.parquet_source import foreign_manifest
+    from sframe_spark.storage.parquet_source import manifest_of_files, natural
+    from sframe_spark.storage.places import resolve
 
-    manifest = foreign_manifest([path_text(path)])
-    return segment_source(manifest), list(manifest.names or ())
+    files = resolve(path, natural, "Parquet file")
+    with files.named_in_errors():
+        manifest = manifest_of_files(files)
+    return segment_source(manifest, files.holder), list(manifest.names or ())
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:

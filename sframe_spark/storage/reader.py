@@ -13,6 +13,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import Footer, check_pages, opened, segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.partitions import repeated
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
 
@@ -128,9 +129,12 @@ def _segment_batches(
     convert = conform if manifest.column_names_in_files is None else convert_foreign
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
-    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in columns], low, high, size):
+    constants = dict(entry.constants)
+    stored = [column for column in columns if column not in constants]
+    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size):
         with telling("read", location):
-            arrays = [convert(batch.column(index), manifest.types[column]) for index, column in enumerate(columns)]
+            found = {column: convert(batch.column(index), manifest.types[column]) for index, column in enumerate(stored)}
+        arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
         position += batch.num_rows
