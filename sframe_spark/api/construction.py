@@ -9,7 +9,9 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.arrow_streams import arrow_table, gives_rows
+from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
+from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.api.sframe_columns import require_distinct
@@ -18,6 +20,7 @@ from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -42,9 +45,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
     module = type(data).__module__.split(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
-        names = [str(name) for name in data.columns]
-        require_distinct(names)
-        return frame_from_pairs(names, [data[name] for name in data.columns])
+        return frame_from_pandas(data)
     if module == "pyspark":
         return frame_from_spark(data)
     if gives_rows(data):
@@ -81,7 +82,8 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
         values = columns[name]
         single = not hasattr(values, "__iter__")
         given = [values] if single else list(values) if isinstance(values, str) else values
-        nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
+        with column_named(name):
+            nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
     if not nodes:
         return memory_source([], [], 0), []
     for node, name in zip(nodes[1:], names[1:], strict=True):
@@ -146,7 +148,11 @@ def frame_from_arrow(table: pa.Table) -> Frame:
     """The columns of an Arrow table in our physical types."""
     names = [str(name) for name in table.column_names]
     require_distinct(names)
-    pairs = [normalize(column) for column in table.columns]
+    pairs = []
+    for name, column in zip(names, table.columns, strict=True):
+        with column_named(name):
+            require_sound(column)
+            pairs.append(normalize(column))
     return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
 
 

@@ -23,13 +23,12 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.broken_texts import broken_texts_told, words_for
+from sframe_spark.values.broken_texts import broken_texts_told, require_unicode_values
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.plain import plain
 from sframe_spark.values.sources import simplify
-from sframe_spark.visible import is_unicode
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False) -> PlannerNode:
@@ -151,6 +150,19 @@ def _loses_its_end(value: Any) -> bool:
     return isinstance(value, str) and value.endswith("\0")
 
 
+def numbers_table(node: PlannerNode) -> np.ndarray:
+    """All rows of columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
+    columns = rows_of(node).columns
+    if not columns or not len(columns[0]):
+        return np.empty((0, len(node.schema)))
+    whole = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
+    table = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if whole else np.float64, order="F")
+    for place, column in enumerate(columns):
+        values = column if whole else column.cast(pa.float64(), safe=False)
+        table[:, place] = values.to_numpy(zero_copy_only=False)
+    return table
+
+
 def numpy_column(node: PlannerNode) -> np.ndarray:
     """All values of a one-column node as a numpy array: numbers as they are, others as objects.
 
@@ -206,8 +218,7 @@ def literal_of(value: Any) -> Literal:
     """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
     with broken_texts_told([value]):
         found = Literal(plain(value), infer_type([value]))
-    if isinstance(found.value, str) and not is_unicode(found.value):
-        raise InvalidArgumentError(words_for(found.value))
+    require_unicode_values([found.value])
     return found
 
 

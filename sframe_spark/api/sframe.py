@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api import construction, display, persistence
+from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
 from sframe_spark.api.indexing import ColumnsOfRowsError, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, first_tuples, iterate_tuples, row_count, row_tuples
@@ -17,6 +18,7 @@ from sframe_spark.api.sframe_conversions import Conversions
 from sframe_spark.api.sframe_intervals import Intervals
 from sframe_spark.api.sframe_order import Orders
 from sframe_spark.api.sframe_ordered import Ordered
+from sframe_spark.api.sframe_origins import Origins
 from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
@@ -32,7 +34,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type
 
 
-class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
+class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters
@@ -96,7 +98,9 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions):
         return (dict(zip(names, row, strict=True)) for row in iterate_tuples(self._node, names))
 
     def __getitem__(self, key: Any) -> Any:
-        """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray is true."""
+        """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray or a boolean array is true."""
+        if is_mask(key):
+            key = SArray(key)
         if isinstance(key, SArray):
             if not equal_length(self._node, key._node):
                 raise mask_error(row_count(key._node), len(self), "SFrame")

@@ -9,9 +9,12 @@ import pyarrow as pa
 
 from sframe_spark.api import construction
 from sframe_spark.api.arrow_streams import schema_of, stream_of_rows
-from sframe_spark.api.nodes import row_tuples, rows_in_numpy, rows_of, whole_cells
+from sframe_spark.api.columns_of_others import interface_of
+from sframe_spark.api.indexing import NoAttributeError
+from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, rows_of, whole_cells
 from sframe_spark.api.sframe_columns import Columns
 from sframe_spark.engine.collecting import require_room_in_numpy
+from sframe_spark.errors import listed
 from sframe_spark.types import STR_KIND
 
 # Kinds whose values hold values.
@@ -96,6 +99,21 @@ class Conversions(Columns):
         if any(column_type.kind == STR_KIND for column_type in self._node.schema):
             require_room_in_numpy(rows)
         return rows_in_numpy(rows, width)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """All rows of columns of numbers for ``numpy.asarray`` and scikit-learn, a missing number as NaN; of other columns numpy takes rows as dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> np.asarray(SFrame({"a": [1, 2], "b": [0.5, None]})).tolist()
+        [[1.0, 0.5], [2.0, nan]]
+        """
+        others = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
+        if others or not self._names:
+            raise NoAttributeError(f"columns {listed(others)} hold no numbers: use to_numpy()")
+        return interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame, in row order, with this frame's column names.

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
 
@@ -17,6 +18,12 @@ from sframe_spark.values.temporal import numpy_microseconds
 Source = Any
 
 _INTEGER_DTYPES = "biu"
+
+# What to do about columns of pandas that have no counterpart.
+_INSTEAD = {
+    "PeriodDtype": "series.dt.to_timestamp() gives the start of each",
+    "IntervalDtype": "make columns of .array.left and .array.right",
+}
 
 
 def simplify(values: Any) -> Source:
@@ -31,6 +38,8 @@ def simplify(values: Any) -> Source:
         return values
     if _is_arrow_column(values):
         values = pa.chunked_array(values)
+    if isinstance(values, (pa.Array, pa.ChunkedArray)):
+        require_sound(values)
     if isinstance(values, pa.ChunkedArray):
         return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if isinstance(values, pa.Array):
@@ -61,11 +70,15 @@ def _from_pandas(values: Any) -> Any:
     """Use pandas' numpy values; extension types go through Arrow, which knows their missing values."""
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
-        return values.to_numpy()
+        return values.to_numpy() if dtype.kind != "m" else pa.array(values.copy(), from_pandas=True)
     if dtype is None:
         raise SchemaError(f"the values of a column come as a sequence, not as pandas {type(values).__name__}")
+    if hasattr(values, "sparse"):
+        return values.sparse.to_dense().to_numpy()
     # Arrow shares the memory of masked values and of date-times with a zone, which pandas changes in place.
     converted = pa.array(values.copy(), from_pandas=True)
+    if isinstance(converted.type, pa.BaseExtensionType):
+        raise SchemaError(f"a column cannot hold pandas {dtype} values: {_INSTEAD.get(type(dtype).__name__, 'convert them to another type first')}")
     return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
 
 
