@@ -18,7 +18,8 @@ def is_column(value: Any) -> bool:
     """
     if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return True
-    shape = getattr(value, "shape", None)
+    # Not to be asked of a column of ours: telling its shape counts its rows, which may copy a Spark DataFrame.
+    shape = getattr(value, "shape", None) if type(value).__module__.split(".")[0] != __name__.split(".")[0] else None
     return hasattr(value, "__array__") and hasattr(value, "dtype") and isinstance(shape, tuple) and len(shape) > 0
 
 

@@ -19,6 +19,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.taken import taken
@@ -153,6 +154,7 @@ def frame_from_arrow(table: pa.Table) -> Frame:
         with column_named(name):
             require_sound(column)
             pairs.append(normalize(column))
+    tell_of_values(zip(names, table.columns, strict=True))
     return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
 
 

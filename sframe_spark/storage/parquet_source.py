@@ -17,6 +17,7 @@ from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.listing import data_files, require_file
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
+from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
 
 
@@ -46,6 +47,7 @@ def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
     footers = [footer_of(file) for file in files]
     names = _common_names(files, footers)
     types = tuple(_common_type(name, files, footers) for name in names)
+    tell_of_types((name, footers[0].schema.field(name).type) for name in names)
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(

@@ -23,6 +23,7 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
+from sframe_spark.values.decimals import floats_of_decimals, is_whole_decimal
 from sframe_spark.values.plain import plain, plain_dict, plain_list
 from sframe_spark.values.temporal import MINUTE, SECOND
 from sframe_spark.values.text import encode_value
@@ -60,7 +61,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     """Find the column type for an Arrow type, without looking at values.
 
     Lists of floats become arrays, other lists stay lists; structs and maps become dicts. Time stamps with a zone become
-    date-times with an offset.
+    date-times with an offset. Decimals without a fraction that fit 64 bits become ints, others floats.
 
     Raises
     ------
@@ -72,7 +73,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
         return ZONED_DATETIME
     if types.is_dictionary(data_type):
         return arrow_column_type(data_type.value_type)
-    if types.is_boolean(data_type) or types.is_integer(data_type):
+    if types.is_boolean(data_type) or types.is_integer(data_type) or is_whole_decimal(data_type):
         return INT
     if types.is_null(data_type) or types.is_floating(data_type) or types.is_decimal(data_type):
         return FLOAT
@@ -138,7 +139,7 @@ def _float_values(values: pa.Array) -> pa.Array:
         ticks = values.cast(pa.int32() if data_type.bit_width == 32 else pa.int64()).cast(pa.int64())
         seconds = ticks.cast(pa.float64(), safe=False)
         return pc.divide(seconds, float(_TICKS_PER_SECOND[data_type.unit]))
-    return values.cast(pa.float64(), safe=False)
+    return floats_of_decimals(values) if pa.types.is_decimal(data_type) else values.cast(pa.float64(), safe=False)
 
 
 def _text_values(values: pa.Array) -> pa.Array:
@@ -242,6 +243,8 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if _is_list(data_type):
         element = _reader(data_type.value_type)
         return lambda cell: [None if v is None else element(v) for v in cell]
+    if is_whole_decimal(data_type):
+        return int
     if pa.types.is_time(data_type):
         return lambda cell: cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond / SECOND
     return plain
