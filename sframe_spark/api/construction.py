@@ -9,19 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.arrow_streams import arrow_table, gives_rows
+from sframe_spark.api.from_arrow import frame_from_arrow
 from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
-from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.decimals import tell_of_values
-from sframe_spark.values.from_arrow import normalize
-from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -143,19 +140,6 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
         names = [f"X{i + 1}" for i in range(len(items))]
         return frame_from_pairs(names, items)
     return node_from_values(items), ["X1"]
-
-
-def frame_from_arrow(table: pa.Table) -> Frame:
-    """The columns of an Arrow table in our physical types."""
-    names = [str(name) for name in table.column_names]
-    require_distinct(names)
-    pairs = []
-    for name, column in zip(names, table.columns, strict=True):
-        with column_named(name):
-            require_sound(column)
-            pairs.append(normalize(column))
-    tell_of_values(zip(names, table.columns, strict=True))
-    return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
 
 
 def frame_from_parquet(path: str | os.PathLike[str]) -> Frame:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.api.from_arrow import column_from_arrow
 from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.nodes import node_from_values
 from sframe_spark.api.sframe_columns import require_distinct
@@ -44,6 +45,9 @@ def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list
 
 def _column(series: Any, name: str, naive: bool) -> PlannerNode:
     with column_named(name):
+        if hasattr(series.dtype, "pyarrow_dtype"):
+            array, column_type = column_from_arrow(pa.field(name, series.dtype.pyarrow_dtype), pa.chunked_array(series.array.__arrow_array__()))
+            return memory_source([array], [column_type])
         if naive and series.dtype.kind == "M" and getattr(series.dtype, "tz", None) is None:
             return node_from_values(pa.array(series.copy(), from_pandas=True))
         return node_from_values(series)

@@ -230,8 +230,3 @@ def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:
 def single_value(node: PlannerNode, index: int) -> Any:
     """The value of one row of a one-column node."""
     return column_values(node, index, index + 1)[0]
-
-
-def arrow_column(node: PlannerNode) -> pa.Array:
-    """All values of a one-column node as one Arrow array."""
-    return rows_of(node).columns[0]

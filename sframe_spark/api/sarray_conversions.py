@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api.arrow_streams import stream_of_values
+from sframe_spark.api.arrow_streams import array_of_values, forms_of, stream_of_values
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
-from sframe_spark.api.nodes import arrow_column, numbers_table, numpy_column
+from sframe_spark.api.nodes import numbers_table, numpy_column
 from sframe_spark.planner.node import PlannerNode
 
 
@@ -47,11 +47,11 @@ class ValuesElsewhere:
         TooLargeError
             If there is no room for them: it says how much they need.
         """
-        return arrow_column(self._node)
+        return array_of_values(self._node)
 
     def __arrow_c_schema__(self) -> Any:
-        """The Arrow type of the values, for other libraries; nothing is computed."""
-        return self._node.schema[0].physical.__arrow_c_schema__()
+        """The Arrow type of the values, for other libraries; of date-times with an offset and of mixed lists and dicts the values tell it."""
+        return forms_of(self._node)[0].field("").type.__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """All values in order for another library: ``polars.Series(sa)``, ``pyarrow.chunked_array(sa)``.

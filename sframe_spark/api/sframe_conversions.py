@@ -8,10 +8,10 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import construction
-from sframe_spark.api.arrow_streams import schema_of, stream_of_rows
+from sframe_spark.api.arrow_streams import forms_of, schema_of, stream_of_rows, table_of_rows
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
-from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, rows_of, whole_cells
+from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
 from sframe_spark.api.sframe_columns import Columns
 from sframe_spark.engine.collecting import require_room_in_numpy
 from sframe_spark.errors import listed
@@ -27,7 +27,10 @@ class Conversions(Columns):
     """All rows in a form of another library."""
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table.
+        """All rows as an Arrow table, of types that other libraries know; ``SFrame(table)`` has the same columns again.
+
+        Date-times with one offset from UTC are time stamps in UTC or its zone, with several ``arrow.timestamp_with_offset``; lists and dicts whose
+        values share no type are ``arrow.json``.
 
         Raises
         ------
@@ -36,11 +39,11 @@ class Conversions(Columns):
         """
         if not self._names:
             return pa.table({})
-        return rows_of(self._node).to_table().rename_columns(self._names)
+        return table_of_rows(self._node, self._names)
 
     def __arrow_c_schema__(self) -> Any:
-        """Names and Arrow types of the columns, for other libraries; nothing is computed."""
-        return schema_of(self._node, self._names).__arrow_c_schema__()
+        """Names and Arrow types of the columns, for other libraries; of date-times with an offset, mixed lists and dicts the values tell them."""
+        return schema_of(forms_of(self._node), self._names).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """All rows in order for another library, a batch at a time: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
@@ -55,16 +58,30 @@ class Conversions(Columns):
         """
         return stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, arrow: bool = False) -> Any:
         """All rows as a pandas DataFrame.
+
+        Parameters
+        ----------
+        arrow
+            Whether the columns have the Arrow types of :meth:`to_arrow`: ints with missing values stay ints then, and ``SFrame`` of it has the same
+            columns again.
 
         Raises
         ------
         TooLargeError
             If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> str(SFrame({"n": [2**53 + 1, None]}).to_pandas(arrow=True)["n"].dtype)
+        'int64[pyarrow]'
         """
         import pandas
 
+        if arrow:
+            return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
         rows = row_tuples(self._node, names=self._names) if self._names else []
         columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
         kinds = [column_type.kind for column_type in self._node.schema]

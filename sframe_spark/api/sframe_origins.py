@@ -8,6 +8,7 @@ import pyarrow as pa
 
 from sframe_spark.api import construction
 from sframe_spark.api.arrow_streams import arrow_table, gives_rows
+from sframe_spark.api.from_arrow import frame_from_arrow
 from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.errors import SchemaError
@@ -74,7 +75,7 @@ class Origins:
             If it is something else, or no column holds the values of one.
         """
         _require(_library(data) == "polars" and gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
-        return _made(construction.frame_from_arrow(arrow_table(data)))
+        return _made(frame_from_arrow(arrow_table(data)))
 
     @classmethod
     def from_spark(cls, data: Any) -> SFrame:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,8 @@ from sframe_spark.values.decimals import floats_of_decimals, is_whole_decimal
 from sframe_spark.values.plain import plain, plain_dict, plain_list
 from sframe_spark.values.temporal import MINUTE, SECOND
 from sframe_spark.values.text import encode_value
+from sframe_spark.values.zones import WITH_OFFSET, is_with_offset
+from sframe_spark.visible import visible
 
 _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -51,6 +54,8 @@ def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if pa.types.is_dictionary(values.type):
         return normalize(values.dictionary_decode())
+    if isinstance(values.type, pa.BaseExtensionType):
+        return normalize_extension(values)
     column_type = arrow_column_type(values.type)
     if values.type == column_type.physical:
         return values, column_type
@@ -69,8 +74,10 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
         If no column can hold the Arrow type.
     """
     types = pa.types
-    if data_type == ZONED_PHYSICAL:
+    if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
+    if isinstance(data_type, pa.BaseExtensionType):
+        return extension_column_type(data_type)
     if types.is_dictionary(data_type):
         return arrow_column_type(data_type.value_type)
     if types.is_boolean(data_type) or types.is_integer(data_type) or is_whole_decimal(data_type):
@@ -86,6 +93,35 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     if types.is_timestamp(data_type):
         return DATETIME if data_type.tz is None else ZONED_DATETIME
     return _nested_column_type(data_type)
+
+
+# Arrow's own extensions that have a counterpart: the rest would be a guess.
+_EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, WITH_OFFSET: ZONED_DATETIME}
+
+
+def extension_column_type(data_type: pa.DataType) -> ColumnType:
+    """Find the column type for an extension of Arrow's types: JSON stays text.
+
+    Raises
+    ------
+    SchemaError
+        If it is not one of Arrow's own, or has no counterpart.
+    """
+    name = data_type.extension_name
+    if name not in _EXTENSIONS:
+        raise SchemaError(
+            f"a column cannot hold values of the Arrow extension {visible(name)!r}: give what it is stored as, {data_type.storage_type}"
+        )
+    return _EXTENSIONS[name]
+
+
+def normalize_extension(values: pa.Array) -> tuple[pa.Array, ColumnType]:
+    """The values of one of Arrow's own extensions in our physical form, and their column type."""
+    column_type = extension_column_type(values.type)
+    if values.type.extension_name == "arrow.uuid":
+        texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in values.storage.to_pylist()]
+        return pa.array(texts, pa.string()), column_type
+    return normalize(values.storage)[0], column_type
 
 
 def _is_text(data_type: pa.DataType) -> bool:
@@ -183,7 +219,12 @@ def _check_microseconds(values: pa.Array) -> None:
 
 
 def _zoned_values(values: pa.Array) -> pa.Array:
-    """Give each time stamp the offset its zone had at that moment."""
+    """Give each time stamp the offset its zone had at that moment, or the one beside it."""
+    if is_with_offset(values.type):
+        _check_microseconds(values.field(0))
+        return zoned_array(
+            values.field(0).cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()), values.field(1).cast(pa.int32()), values.is_valid()
+        )
     _check_microseconds(values)
     instant = values.cast(pa.timestamp("us", values.type.tz), safe=False)
     wall = pc.local_timestamp(instant).cast(pa.int64())

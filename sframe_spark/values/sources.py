@@ -77,8 +77,8 @@ def _from_pandas(values: Any) -> Any:
         return values.sparse.to_dense().to_numpy()
     # Arrow shares the memory of masked values and of date-times with a zone, which pandas changes in place.
     converted = pa.array(values.copy(), from_pandas=True)
-    if isinstance(converted.type, pa.BaseExtensionType):
-        raise SchemaError(f"a column cannot hold pandas {dtype} values: {_INSTEAD.get(type(dtype).__name__, 'convert them to another type first')}")
+    if type(dtype).__name__ in _INSTEAD:
+        raise SchemaError(f"a column cannot hold pandas {dtype} values: {_INSTEAD[type(dtype).__name__]}")
     return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
 
 
