@@ -14,8 +14,8 @@ from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIS
 from sframe_spark.values.arrow_forms import JSON, KIND, TAGGED, TEXT
 from sframe_spark.values.arrow_json import kind_of_json, values_of_texts
 from sframe_spark.values.broken_texts import broken_texts_told
-from sframe_spark.values.encode import encode
 from sframe_spark.values.decimals import tell_of_values
+from sframe_spark.values.encode import encode
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.sound_arrow import require_sound
 

@@ -46,7 +46,8 @@ def native_column(column: Column, data_type: DataType, column_type: ColumnType) 
     if isinstance(data_type, kinds.ArrayType) and _is_cast(data_type.elementType):
         cells = column.cast(target)
         return F.transform(cells, lambda item: F.coalesce(item, F.lit(float("nan")))) if column_type == ARRAY else cells
-    if isinstance(data_type, kinds.MapType) and _is_cast(data_type.keyType) and _is_cast(data_type.valueType):
+    # Spark casts no key that might be cast to nothing, as it thinks a decimal might.
+    if isinstance(data_type, kinds.MapType) and _is_cast(data_type.valueType) and data_type.keyType.typeName() in set(CAST) - {"decimal"}:
         return column.cast(target)
     if isinstance(data_type, kinds.StructType):
         return _dict_of_fields(column, data_type, column_type)

@@ -43,7 +43,7 @@ def tell_of_values(columns: Iterable[tuple[str, pa.Array | pa.ChunkedArray]]) ->
     told = []
     for name, values in columns:
         kind = _long_decimal(values.type)
-        if kind is not None and (not pa.types.is_decimal(values.type) or _most_digits(values) > DIGITS_OF_FLOAT):
+        if kind is not None and (not pa.types.is_decimal(values.type) or _has_long_ones(values)):
             told.append(f"{name!r} ({kind.precision} digits)")
     _warn(told)
 
@@ -56,10 +56,11 @@ def _long_decimal(data_type: pa.DataType) -> pa.DataType | None:
     return next((found for found in map(_long_decimal, within) if found is not None), None)
 
 
-def _most_digits(values: pa.Array | pa.ChunkedArray) -> int:
-    """Digits of the longest decimal, zeros at both ends left out."""
+def _has_long_ones(values: pa.Array | pa.ChunkedArray) -> bool:
+    """True when a decimal has too many digits, zeros at both ends left out."""
     digits = pc.replace_substring_regex(pc.replace_substring_regex(values.cast(pa.string()), "E.*$", ""), "[-.]", "")
-    return pc.max(pc.utf8_length(pc.utf8_trim(digits, "0"))).as_py() or 0
+    longest = pc.max(pc.utf8_length(pc.utf8_trim(digits, "0"))).as_py()
+    return longest is not None and longest > DIGITS_OF_FLOAT
 
 
 def _warn(told: list[str]) -> None:

@@ -266,6 +266,8 @@ def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array:
         raise DateTimeRangeError(
             f"in a list or dict, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}"
         ) from None
+    except UnicodeDecodeError:
+        raise SchemaError("in a list or dict, texts are UTF-8: some binary values are not UTF-8") from None
     if not column_type.is_encoded:
         items = [None if cell is None else list(plain_dict(cell).items()) for cell in cells]
         return pa.array(items, column_type.physical)
