@@ -334,3 +334,20 @@ class NotSharedError(StorageError):
     Raised before anything is written on a cluster or a Spark Connect server. The message names the machine, the
     directory and the option to set: ``config.temporary_directory``, or the environment variable ``SFRAME_SPARK_TMP``.
     """
+
+
+class InexactDecimalWarning(UserWarning):
+    """Decimals of a table have more digits than a float holds, so that some of them are rounded.
+
+    Warned of once, when a frame is made of the table; of tables that are read later, such as Spark DataFrames and Parquet files, by their types.
+    Cast the column to a string first to keep all digits.
+
+    Examples
+    --------
+    >>> print(InexactDecimalWarning("longer values of 'price\x1b' are rounded"))
+    longer values of 'price\\x1b' are rounded
+    """
+
+    def __str__(self) -> str:
+        # It quotes names of others.
+        return visible(super().__str__(), lines=True)

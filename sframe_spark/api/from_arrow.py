@@ -14,6 +14,7 @@ from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIS
 from sframe_spark.values.arrow_forms import JSON, KIND, TAGGED, TEXT
 from sframe_spark.values.arrow_json import kind_of_json, values_of_texts
 from sframe_spark.values.broken_texts import broken_texts_told
+from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.encode import encode
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.sound_arrow import require_sound
@@ -38,6 +39,7 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
     for name, field, column in zip(names, table.schema, table.columns, strict=True):
         with column_named(name):
             pairs.append(column_from_arrow(field, column))
+    tell_of_values(zip(names, table.columns, strict=True))
     return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
 
 

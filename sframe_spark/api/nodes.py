@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.collecting import require_room, require_room_in_numpy
 from sframe_spark.engine.materialize import compute, count_rows, iterate, materialize
+from sframe_spark.engine.peeks import peek
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.operators.elementwise import apply_function
@@ -96,6 +97,23 @@ def python_columns(chunk: Chunk, schema: Schema, first_row: int, names: Sequence
 def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names: Sequence[str] | None = None) -> list[tuple[Any, ...]]:
     """Rows as tuples of Python values; errors name columns by ``names``."""
     return list(zip(*python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, names), strict=True))
+
+
+def first_tuples(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
+    """At most ``count`` rows to look at, and whether they are the first ones for good.
+
+    Those of a Spark DataFrame whose order is not fixed are not: a look must not copy it. Errors name columns by ``names``.
+    """
+    chunk = peek(node, count)
+    if chunk is None:
+        return row_tuples(node, 0, count, names), True
+    return list(zip(*python_columns(chunk, node.schema, 0, names), strict=True)), False
+
+
+def first_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
+    """At most ``count`` values of a one-column node to look at, and whether they are the first ones for good."""
+    rows, fixed = first_tuples(node, count)
+    return [value for (value,) in rows], fixed
 
 
 def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:

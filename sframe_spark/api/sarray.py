@@ -28,6 +28,7 @@ from sframe_spark.api.indexing import (
 from sframe_spark.api.nodes import (
     column_values,
     equal_length,
+    first_values,
     iterate_tuples,
     literal_of,
     node_from_values,
@@ -264,7 +265,7 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Shifts):
             If the function fails; the message shows its own traceback and the value.
         """
         fn = function_as_now(fn, "apply")
-        result, first = infer_result_type(fn, lambda: column_values(self._node, 0, SAMPLE_VALUES), dtype, skip_na)
+        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:

@@ -24,6 +24,7 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
+from sframe_spark.values.decimals import floats_of_decimals, is_whole_decimal
 from sframe_spark.values.plain import plain, plain_dict, plain_list
 from sframe_spark.values.temporal import MINUTE, SECOND
 from sframe_spark.values.text import encode_value
@@ -65,7 +66,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     """Find the column type for an Arrow type, without looking at values.
 
     Lists of floats become arrays, other lists stay lists; structs and maps become dicts. Time stamps with a zone become
-    date-times with an offset.
+    date-times with an offset. Decimals without a fraction that fit 64 bits become ints, others floats.
 
     Raises
     ------
@@ -79,7 +80,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
         return extension_column_type(data_type)
     if types.is_dictionary(data_type):
         return arrow_column_type(data_type.value_type)
-    if types.is_boolean(data_type) or types.is_integer(data_type):
+    if types.is_boolean(data_type) or types.is_integer(data_type) or is_whole_decimal(data_type):
         return INT
     if types.is_null(data_type) or types.is_floating(data_type) or types.is_decimal(data_type):
         return FLOAT
@@ -174,7 +175,7 @@ def _float_values(values: pa.Array) -> pa.Array:
         ticks = values.cast(pa.int32() if data_type.bit_width == 32 else pa.int64()).cast(pa.int64())
         seconds = ticks.cast(pa.float64(), safe=False)
         return pc.divide(seconds, float(_TICKS_PER_SECOND[data_type.unit]))
-    return values.cast(pa.float64(), safe=False)
+    return floats_of_decimals(values) if pa.types.is_decimal(data_type) else values.cast(pa.float64(), safe=False)
 
 
 def _text_values(values: pa.Array) -> pa.Array:
@@ -265,6 +266,8 @@ def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array:
         raise DateTimeRangeError(
             f"in a list or dict, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}"
         ) from None
+    except UnicodeDecodeError:
+        raise SchemaError("in a list or dict, texts are UTF-8: some binary values are not UTF-8") from None
     if not column_type.is_encoded:
         items = [None if cell is None else list(plain_dict(cell).items()) for cell in cells]
         return pa.array(items, column_type.physical)
@@ -283,6 +286,8 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if _is_list(data_type):
         element = _reader(data_type.value_type)
         return lambda cell: [None if v is None else element(v) for v in cell]
+    if is_whole_decimal(data_type):
+        return int
     if pa.types.is_time(data_type):
         return lambda cell: cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond / SECOND
     return plain
