@@ -19,6 +19,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.manifest import Manifest
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -152,6 +153,13 @@ def frame_from_parquet(path: Any) -> Frame:
     with files.named_in_errors():
         manifest = manifest_of_files(files)
     return segment_source(manifest, files.holder), list(manifest.names or ())
+
+
+def frame_from_manifest(manifest: Manifest) -> Frame:
+    """All rows of files of others."""
+    from sframe_spark.operators.sources import segment_source
+
+    return segment_source(manifest), list(manifest.names or ())
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:

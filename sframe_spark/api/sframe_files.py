@@ -117,3 +117,75 @@ class Files(Columns):
     def read_parquet(path: Any) -> SFrame:
         """A frame of the rows of Parquet files, in file-name order."""
         return _frame(construction.frame_from_parquet(path))
+
+    @staticmethod
+    def read_delta(path: str | os.PathLike[str], version: int | None = None) -> SFrame:
+        """A frame of the rows of a Delta table, file after file: in the order in which its log says that they were written, then by name.
+
+        Nothing is read but the log and the ends of the files; filters leave out files by their statistics. It takes the library ``deltalake``, and
+        no Java. Time stamps that files have as INT96 (older Spark) are without a zone, in UTC, as :meth:`read_parquet` has them.
+
+        Parameters
+        ----------
+        path
+            The directory of the table, on this machine.
+        version
+            Which version of it; None for the newest.
+
+        Raises
+        ------
+        StorageError
+            If there is no such table or version, or its files are not as its log says: missing, of other sizes, outside its directory.
+        UnsupportedOperationError
+            If the library is missing, or the table has rows that are not those of its files: deletion vectors, columns mapped to other names.
+        SchemaError
+            If a column is of a type that no column can have.
+
+        Examples
+        --------
+        >>> import tempfile, deltalake, pyarrow
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     deltalake.write_deltalake(directory, pyarrow.table({"a": [1, 2]}))
+        ...     deltalake.write_deltalake(directory, pyarrow.table({"a": [3]}), mode="append")
+        ...     list(SFrame.read_delta(directory)["a"]), list(SFrame.read_delta(directory, version=0)["a"])
+        ([1, 2, 3], [1, 2])
+        """
+        from sframe_spark.storage.delta import delta_manifest
+
+        return _frame(construction.frame_from_manifest(delta_manifest(path, version)))
+
+    @staticmethod
+    def read_iceberg(table: Any, snapshot_id: int | None = None) -> SFrame:
+        """A frame of the rows of an Iceberg table, file after file: in the order in which they were added, then by name.
+
+        Nothing is read but metadata and the ends of the files; filters leave out files by their statistics. It takes the library ``pyiceberg``,
+        and no Java. Columns are those of the snapshot's schema, found in files by their field numbers.
+
+        Parameters
+        ----------
+        table
+            A table of pyiceberg, or the path of its metadata file (``.../metadata/00001-....metadata.json``), with files on this machine.
+        snapshot_id
+            Which snapshot; None for the current one.
+
+        Raises
+        ------
+        StorageError
+            If there is no such table or snapshot, or its files are not as its metadata says: missing, of other sizes, outside its directory.
+        UnsupportedOperationError
+            If the library is missing, or the table has rows that are not those of its files: delete files, files of other formats.
+        SchemaError
+            If it is neither, or a column is of a type that no column can have.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame.read_iceberg("/no/such/metadata/v1.metadata.json")
+        Traceback (most recent call last):
+            ...
+        sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path
+        """
+        from sframe_spark.storage.iceberg import iceberg_manifest
+
+        return _frame(construction.frame_from_manifest(iceberg_manifest(table, snapshot_id)))

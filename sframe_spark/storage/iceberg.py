@@ -1,0 +1,148 @@
+"""Iceberg tables with files of this machine, without a JVM: metadata is read by the library `pyiceberg`, the files by us."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
+from sframe_spark.locations import normalised, scheme_of
+from sframe_spark.storage.lake_files import LakeFile, manifest_of_lake, path_inside
+from sframe_spark.storage.listing import require_file
+from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.parquet_source import natural
+from sframe_spark.storage.places import text_of
+from sframe_spark.visible import visible
+
+INSTALL = "pip install 'sframe_spark[iceberg]'"
+WITH_SPARK = "read it with Spark, SFrame(spark.read.format('iceberg').load(...)), or have its files rewritten"
+
+
+def iceberg_manifest(table: Any, snapshot_id: int | None = None) -> Manifest:
+    """Return a manifest of the rows of a snapshot of an Iceberg table: files by when they were added, then by name.
+
+    Raises
+    ------
+    StorageError
+        If there is no such table or snapshot, or its files are not as its metadata says.
+    UnsupportedOperationError
+        If the library is missing, or the table has rows that are not those of its files.
+    SchemaError
+        If it is no table.
+    """
+    try:
+        from pyiceberg.io.pyarrow import schema_to_pyarrow
+    except ImportError:
+        raise UnsupportedOperationError(f"Iceberg tables are read by the library pyiceberg, which is missing: {INSTALL}") from None
+    if snapshot_id is not None and (isinstance(snapshot_id, bool) or not isinstance(snapshot_id, int)):
+        raise InvalidArgumentError(f"snapshot_id is the number of a snapshot, got {snapshot_id!r:.80}")
+    found = _table_of(table)
+    root = _root_of(found)
+    with _telling(root):
+        snapshot = found.current_snapshot() if snapshot_id is None else found.snapshot_by_id(snapshot_id)
+        if snapshot_id is not None and snapshot is None:
+            known = ", ".join(str(one.snapshot_id) for one in found.snapshots()[-5:]) or "it has none"
+            raise StorageError(f"the Iceberg table {visible(root)} has no snapshot {snapshot_id}: the last ones are {known}")
+        if snapshot is not None:
+            _require_metadata_inside(root, found, snapshot)
+        # A snapshot is read with the columns of its time.
+        scan = found.scan(snapshot_id=snapshot_id)
+        current = scan.projection()
+        schema = schema_to_pyarrow(current)
+        files = [] if snapshot is None else _files(root, found, current, snapshot, list(scan.plan_files()))
+    return manifest_of_lake(root, schema, files, f"snapshot {snapshot.snapshot_id}" if snapshot else "the table", by_id=True)
+
+
+def _table_of(table: Any) -> Any:
+    from pyiceberg.table import StaticTable, Table
+
+    if isinstance(table, Table):
+        return table
+    if not isinstance(table, (str, os.PathLike)):
+        raise SchemaError(f"a table of pyiceberg, or the path of its metadata file, is needed, got {type(table).__name__}")
+    text = text_of(table)
+    location = normalised(text) if scheme_of(text) is None else _local(text)
+    if not os.path.lexists(location):
+        raise StorageError(f"there is no file {visible(location)}: check the path")
+    require_file(location)
+    with _telling(location):
+        return StaticTable.from_metadata(location)
+
+
+def _root_of(table: Any) -> str:
+    """Return the directory above that of the metadata file, which the user named: what metadata says of it is not believed."""
+    return os.path.dirname(os.path.dirname(_local(table.metadata_location)))
+
+
+def _local(location: str) -> str:
+    if scheme_of(location) not in (None, "file"):
+        raise UnsupportedOperationError(f"{visible(location)} is not on this machine, where Iceberg tables are read without Spark: {WITH_SPARK}")
+    # What metadata calls a file is a path with `file://` before it, in which per cent signs are per cent signs.
+    return normalised(location.removeprefix("file://") if location.startswith("file:///") else location)
+
+
+@contextlib.contextmanager
+def _telling(root: str) -> Iterator[None]:
+    """Turn what the library raises into an error of ours; it has no class of its own for much of it."""
+    try:
+        yield
+    except (MemoryError, SFrameError):
+        raise
+    except Exception as error:
+        raise StorageError(f"the metadata of the Iceberg table {visible(root)} cannot be read: {visible(str(error))[:400]}") from error
+
+
+def _require_metadata_inside(root: str, table: Any, snapshot: Any) -> None:
+    """Let the library open no file that is elsewhere, on another machine perhaps, because metadata names it."""
+    _inside(root, snapshot.manifest_list)
+    for manifest in snapshot.manifests(table.io):
+        _inside(root, manifest.manifest_path)
+
+
+def _files(root: str, table: Any, schema: Any, snapshot: Any, tasks: list[Any]) -> list[LakeFile]:
+    numbers = {
+        entry.data_file.file_path: entry.sequence_number
+        for manifest in snapshot.manifests(table.io)
+        for entry in manifest.fetch_manifest_entry(table.io)
+    }
+    never_missing = {spec_id: _never_missing(spec, schema) for spec_id, spec in table.specs().items()}
+    found = []
+    for task in sorted(tasks, key=lambda task: (_age(numbers.get(task.file.file_path)), natural(task.file.file_path))):
+        file = task.file
+        if task.delete_files:
+            raise UnsupportedOperationError(
+                f"the Iceberg table {visible(root)} has delete files: its files have rows that were deleted; {WITH_SPARK}"
+            )
+        if file.file_format.name != "PARQUET":
+            raise UnsupportedOperationError(f"the Iceberg table {visible(root)} has files of format {file.file_format.name}: {WITH_SPARK}")
+        found.append(LakeFile(_inside(root, file.file_path), file.file_size_in_bytes, file.record_count, {}, never_missing[file.spec_id]))
+    return found
+
+
+def _age(sequence_number: int | None) -> int:
+    """Put files of format 1, which numbers nothing, before those of format 2."""
+    return -1 if sequence_number is None else sequence_number
+
+
+def _never_missing(spec: Any, schema: Any) -> dict[str, str]:
+    """Columns that have other values than missing ones where a file lacks them."""
+    found = {
+        field.name: "it has a default value for rows of before" for field in schema.fields if getattr(field, "initial_default", None) is not None
+    }
+    partitioned = {field.source_id for field in spec.fields if str(field.transform) == "identity"}
+    return found | {field.name: "its value is in the partition alone" for field in schema.fields if field.field_id in partitioned}
+
+
+def _inside(root: str, location: str) -> str:
+    """Return the path of a file below the table's directory."""
+    path = location.removeprefix("file://") if location.startswith("file:///") else location.removeprefix("file:")
+    if not path.startswith(os.path.join(root, "")):
+        raise StorageError(
+            f"the Iceberg table {visible(root)} names a file {visible(location)!r} that is not inside its directory: only such files are read, "
+            f"so moved tables and files added from elsewhere are not; {WITH_SPARK}"
+        )
+    inside = path[len(os.path.join(root, "")) :]
+    path_inside(root, inside)
+    return inside

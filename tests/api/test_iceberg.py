@@ -1,0 +1,232 @@
+"""Iceberg tables without Java: the rows that the library `pyiceberg` reads, and what of metadata is not believed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from sframe_spark import SFrame
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
+from sframe_spark.storage import reader
+
+STAMP = datetime.datetime(2024, 2, 29, 1, 2, 3, 4)
+
+
+@pytest.fixture
+def catalog(tmp_path: Path) -> Any:
+    from pyiceberg.catalog.sql import SqlCatalog
+
+    found = SqlCatalog("test", uri="sqlite:///:memory:", warehouse=f"file://{tmp_path}/w")
+    found.create_namespace("n")
+    yield found
+    found.engine.dispose()
+
+
+def made(catalog: Any, *tables: Any, name: str = "t", partition: str | None = None, **properties: str) -> Any:
+    first = pa.table(tables[0])
+    table = catalog.create_table(f"n.{name}", schema=first.schema, properties=properties)
+    if partition is not None:
+        with table.update_spec() as update:
+            update.add_identity(partition)
+    for rows in tables:
+        table.append(pa.table(rows))
+    return table
+
+
+def same(table: Any, snapshot_id: int | None = None) -> SFrame:
+    ours, theirs = SFrame.read_iceberg(table, snapshot_id), SFrame(table.scan(snapshot_id=snapshot_id).to_arrow())
+    assert ours.column_names() == theirs.column_names() and ours.column_types() == theirs.column_types()
+    assert sorted(map(repr, ours)) == sorted(map(repr, theirs))
+    return ours
+
+
+def message(table: Any, error: type[SFrameError] = StorageError, **options: Any) -> str:
+    with pytest.raises(error) as caught:
+        SFrame.read_iceberg(table, **options)
+    return str(caught.value)
+
+
+def data_files(table: Any) -> list[Path]:
+    return [Path(task.file.file_path.removeprefix("file://")) for task in table.scan().plan_files()]
+
+
+def test_every_snapshot_has_the_rows_of_its_time(catalog: Any) -> None:
+    table = made(catalog, {"a": [1, 2]}, {"a": [3]})
+    table.delete("a == 2")
+    table.overwrite(pa.table({"a": [7, 8]}))
+    snapshots = [snapshot.snapshot_id for snapshot in table.snapshots()]
+    assert [list(same(table, one)["a"]) for one in snapshots[:2]] == [[1, 2], [1, 2, 3]]
+    for one in [*snapshots, None]:
+        same(table, one)
+    assert list(SFrame.read_iceberg(table)["a"]) == [7, 8]
+    path = table.metadata_location.removeprefix("file://")
+    assert (
+        list(SFrame.read_iceberg(path)["a"])
+        == list(SFrame.read_iceberg(Path(path))["a"])
+        == list(SFrame.read_iceberg(f"file://{path}")["a"])
+        == [7, 8]
+    )
+    assert "no snapshot 99" in message(table, snapshot_id=99) and str(snapshots[-1]) in message(table, snapshot_id=99)
+
+
+def test_odd_names_of_directories(catalog: Any, tmp_path: Path) -> None:
+    table = catalog.create_table("n.t", schema=pa.schema({"a": pa.int64()}), location=f"file://{tmp_path}/a b%20é[*]{{}}")
+    table.append(pa.table({"a": [1]}))
+    assert list(same(table)["a"]) == [1]
+    assert list(SFrame.read_iceberg(table.metadata_location.removeprefix("file://"))["a"]) == [1]
+
+
+def test_values_of_all_types(catalog: Any) -> None:
+    rows = {
+        "i": pa.array([1, None], pa.int32()), "f": pa.array([float("nan"), -0.0], pa.float32()), "s": ["", "ä\n"],
+        "d": [datetime.date(1, 1, 1), None],
+        "z": pa.array([STAMP, None], pa.timestamp("us", "UTC")), "n": pa.array([STAMP, None], pa.timestamp("us")), "b": [True, None],
+        "m": pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64())), "l": [[1, None], []], "t": [{"u": 1, "v": "w"}, None],
+        "a name, `odd` {}": [1.5, 2.5], "x": [b"ab", None],
+    }  # fmt: skip
+    same(made(catalog, rows))
+
+
+def test_a_table_without_rows_has_its_columns(catalog: Any) -> None:
+    table = catalog.create_table("n.t", schema=pa.schema({"a": pa.int64(), "s": pa.string()}))
+    frame = SFrame.read_iceberg(table)
+    assert (frame.column_names(), frame.column_types(), len(frame)) == (["a", "s"], [int, str], 0)
+
+
+def test_partitions_are_no_columns(catalog: Any, tmp_path: Path) -> None:
+    table = made(catalog, {"a": [1, 2, 3], "s": ["x y%2F", None, "ä/é"]}, partition="s")
+    assert same(table).column_names() == ["a", "s"]
+    other = catalog.create_table("n.u", schema=pa.schema({"a": pa.int64()}))
+    from pyiceberg.transforms import VoidTransform
+
+    with other.update_spec() as update:
+        update.add_field("a", VoidTransform(), "hidden")
+    other.append(pa.table({"a": [1]}))
+    assert same(other).column_names() == ["a"]
+
+
+def test_columns_that_came_later_or_went_or_are_wider(catalog: Any) -> None:
+    from pyiceberg.types import LongType, StringType
+
+    table = made(catalog, {"a": pa.array([1, 2], pa.int32()), "b": ["x", "y"]})
+    with table.update_schema() as update:
+        update.update_column("a", LongType())
+        update.add_column("c", StringType())
+        update.move_first("c")
+    table.append(pa.table({"c": ["z"], "a": [3], "b": ["w"]}))
+    assert list(same(table)["c"]) == [None, None, "z"]
+    assert same(table, table.snapshots()[0].snapshot_id).column_names() == ["a", "b"]
+    with table.update_schema(allow_incompatible_changes=True) as update:
+        update.delete_column("b")
+    with table.update_schema() as update:
+        update.add_column("b", StringType())
+    # The column of that name in the files is another one.
+    assert list(same(table)["b"]) == [None, None, None]
+
+
+def test_renamed_columns_are_found_by_their_numbers(catalog: Any) -> None:
+    table = made(catalog, {"a": [1, 2], "b": [10, 20]})
+    for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
+        with table.update_schema() as update:
+            update.rename_column(old, new)
+    frame = same(table)
+    assert list(frame["a"]) == [10, 20] and list(frame[frame["b"] == 2]["a"]) == [20]
+    table.append(pa.table({"b": [3], "a": [30]}))
+    assert "under several names" in message(table)
+
+
+def test_structs_with_other_parts_are_refused(catalog: Any) -> None:
+    table = made(catalog, {"t": [{"u": 1, "v": 2}]})
+    for old, new in (("u", "w"), ("v", "u"), ("w", "v")):
+        with table.update_schema() as update:
+            update.rename_column(("t", old), new)
+    assert "column 't' is struct" in message(table)
+
+
+def test_filters_open_only_files_that_can_match(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(catalog, *({"a": list(range(10 * k, 10 * k + 10))} for k in range(3)))
+    opened: list[str] = []
+    inner = reader._file_batches
+
+    def counted(location: str, *arguments: Any) -> Any:
+        opened.append(location)
+        return inner(location, *arguments)
+
+    monkeypatch.setattr(reader, "_file_batches", counted)
+    frame = SFrame.read_iceberg(table)
+    assert list(frame[frame["a"] == 14]["a"]) == [14] and len(set(opened)) == 1
+    opened.clear()
+    assert frame["a"].max() == 29 and len(frame) == 30 and opened == []
+
+
+def test_files_are_not_as_metadata_says(catalog: Any) -> None:
+    table = made(catalog, {"a": [1, 2]})
+    (file,) = data_files(table)
+    content = file.read_bytes()
+    pq.write_table(pq.read_table(file).slice(0, 1), file)
+    assert str(file) in message(table) and "the log of the table says" in message(table)
+    file.unlink()
+    assert str(file) in message(table) and f"snapshot {table.current_snapshot().snapshot_id}" in message(table)
+    file.write_bytes(content)
+    assert list(SFrame.read_iceberg(table)["a"]) == [1, 2]
+
+
+def test_files_without_numbers_of_columns_and_elsewhere(catalog: Any, tmp_path: Path) -> None:
+    table = made(catalog, {"a": [1]})
+    pq.write_table(pa.table({"a": [2]}), tmp_path / "x.parquet")
+    table.add_files([f"file://{tmp_path}/x.parquet"])
+    assert "x.parquet' that is not inside its directory" in message(table)
+    other = made(catalog, {"a": [1]}, name="u")
+    inside = data_files(other)[0].with_name("y.parquet")
+    pq.write_table(pa.table({"a": [2]}), inside)
+    other.add_files([f"file://{inside}"])
+    assert "without field numbers" in message(other)
+
+
+def test_delete_files_are_refused(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The library reads such files and writes none.
+    table = made(catalog, {"a": [1, 2]})
+    plan = type(table.scan()).plan_files
+
+    def with_deletes(scan: Any) -> Any:
+        for task in plan(scan):
+            task.delete_files = {"d"}
+            yield task
+
+    monkeypatch.setattr(type(table.scan()), "plan_files", with_deletes)
+    assert "delete files" in message(table, UnsupportedOperationError)
+
+
+def test_metadata_that_names_other_places(catalog: Any, tmp_path: Path) -> None:
+    table = made(catalog, {"a": [1]})
+    path = Path(table.metadata_location.removeprefix("file://"))
+    content = json.loads(path.read_text())
+    for elsewhere in ("/etc/passwd", "http://127.0.0.1:1/x.avro", f"file://{path.parent}/../../x.avro"):
+        content["snapshots"][-1]["manifest-list"] = elsewhere
+        path.write_text(json.dumps(content))
+        assert "not inside its directory" in message(path)
+    moved = tmp_path / "moved" / "metadata"
+    moved.mkdir(parents=True)
+    (moved / path.name).write_text(json.dumps(content))
+    assert "not inside its directory" in message(moved / path.name)
+
+
+def test_wrong_calls(catalog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(catalog, {"a": [1]})
+    for number in (True, "1", 1.0):
+        assert "snapshot_id is the number" in message(table, InvalidArgumentError, snapshot_id=number)
+    assert "no snapshot -1" in message(table, snapshot_id=-1)
+    assert "table of pyiceberg" in message(7, SchemaError) and "there is no file" in message(tmp_path / "none.json")
+    assert "Spark" in message("s3://b/metadata/x.json", UnsupportedOperationError)
+    (tmp_path / "x.json").write_text("{not json\x1b[2J")
+    assert "cannot be read" in message(tmp_path / "x.json") and "\x1b" not in message(tmp_path / "x.json")
+    message(tmp_path)
+    monkeypatch.setitem(sys.modules, "pyiceberg.io.pyarrow", None)
+    assert "pip install 'sframe_spark[iceberg]'" in message(table, UnsupportedOperationError)
