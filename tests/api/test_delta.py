@@ -101,17 +101,14 @@ def test_a_directory_with_per_cent_signs(tmp_path: Path) -> None:
     write(tmp_path / "a b", {"a": [1]})
     write(tmp_path / "t", {"a": [2]}).rename(tmp_path / "a%20b")
     (tmp_path / "link").symlink_to(tmp_path / "a%20b")
-    assert "per cent" in message(tmp_path / "a%20b", UnsupportedOperationError)
-    assert "per cent" in message(tmp_path / "link", UnsupportedOperationError)
+    for name in ("a%20b", "link", "a\\b"):
+        assert "per cent" in message(tmp_path / name, UnsupportedOperationError)
 
 
-@pytest.mark.parametrize("name", ["100%", "{}", "a?b", "*", "[a]", "a#b", "a\\b", "ä 日本", "a:b", "x=1"])
+@pytest.mark.parametrize("name", ["100%", "{}", "a?b", "*", "[a]", "a#b", "ä 日本", "a:b", "x=1"])
 def test_directories_with_odd_names(name: str, tmp_path: Path) -> None:
     write(tmp_path / "t", {"a": [3]}).rename(tmp_path / name)
-    try:
-        assert list(SFrame.read_delta(tmp_path / name)["a"]) == [3]
-    except StorageError as error:
-        print(name, error)
+    assert list(SFrame.read_delta(tmp_path / name)["a"]) == [3]
 
 
 def test_values_of_all_types(tmp_path: Path) -> None:
@@ -282,3 +279,17 @@ def test_wrong_calls(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "\x1b" not in message(place) and str(place) in message(place)
     monkeypatch.setitem(sys.modules, "deltalake", None)
     assert "pip install 'sframe_spark[delta]'" in message(place, UnsupportedOperationError)
+
+
+@pytest.mark.spark
+def test_spark_has_the_same_rows(everything_on_spark: None, tmp_path: Path) -> None:
+    import deltalake
+
+    place = write(tmp_path / "t", {"a": [3, 1, 2], "p": ["x", "y z", None]}, partition_by=["p"])
+    deltalake.write_deltalake(str(place), pa.table({"a": [4], "p": ["x"], "b": [1.5]}), mode="append", schema_mode="merge")
+    frame = SFrame.read_delta(place)
+    expected = theirs(place)
+    assert sorted_rows(frame) == sorted_rows(expected)
+    assert list(frame.sort("a")["b"]) == [None, None, None, 1.5] and list(frame.sort("a")["p"]) == ["y z", None, "x", "x"]
+    assert list(frame[frame["p"] == "x"].sort("a")["a"]) == [3, 4]
+    assert sorted(map(tuple, frame.to_spark().collect()), key=repr) == sorted((tuple(row.values()) for row in expected), key=repr)

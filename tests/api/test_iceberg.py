@@ -230,3 +230,14 @@ def test_wrong_calls(catalog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPat
     message(tmp_path)
     monkeypatch.setitem(sys.modules, "pyiceberg.io.pyarrow", None)
     assert "pip install 'sframe_spark[iceberg]'" in message(table, UnsupportedOperationError)
+
+
+@pytest.mark.spark
+def test_spark_has_the_same_rows(everything_on_spark: None, catalog: Any) -> None:
+    table = made(catalog, {"a": [1, 2, 3], "b": [10, 20, 30], "s": ["x", "y", "x"]}, partition="s")
+    for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
+        with table.update_schema() as update:
+            update.rename_column(old, new)
+    frame = same(table)
+    assert list(frame.sort("b")["a"]) == [10, 20, 30] and list(frame[frame["s"] == "y"]["a"]) == [20]
+    assert sorted(map(tuple, frame.to_spark().collect())) == sorted(tuple(row.values()) for row in frame)
