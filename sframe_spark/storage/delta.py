@@ -93,7 +93,7 @@ def _telling(root: str) -> Iterator[None]:
         # What the library did not expect is no Exception, so that nobody catches it.
         if not isinstance(error, Exception) and type(error).__name__ != "PanicException":
             raise
-        raise StorageError(f"the log of the Delta table {visible(root)} cannot be read: {visible(str(error))[:400]}") from error
+        raise StorageError(f"the log of the Delta table {visible(root)} cannot be read: {_first_line(error)}") from error
 
 
 def _refuse_features(root: str, table: Any) -> None:
@@ -108,18 +108,24 @@ def _refuse_features(root: str, table: Any) -> None:
         reason = f"the feature {visible(unknown[0])!r}, which is not known here"
     elif configuration.get("delta.columnMapping.mode", "none") != "none":
         reason = "columnMapping: its files have other names of columns"
-    elif _has_deletion_vectors(table):
-        reason = "deletion vectors: its files have rows that were deleted"
+    else:
+        reason = _deletion_vectors(table)
     if reason is not None:
         raise UnsupportedOperationError(f"the Delta table {visible(root)} uses {reason}; {WITH_SPARK}")
 
 
-def _has_deletion_vectors(table: Any) -> bool:
+def _deletion_vectors(table: Any) -> str | None:
     """Ask the library, which looks at every file of the snapshot; what it cannot tell counts as one."""
     try:
-        return any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
-    except Exception:
-        return True
+        found = any(pa.record_batch(batch).num_rows for batch in table.deletion_vectors())
+    except Exception as error:
+        return f"deletion vectors, or what it says of files cannot be read ({_first_line(error)})"
+    return "deletion vectors: its files have rows that were deleted" if found else None
+
+
+def _first_line(error: BaseException) -> str:
+    """What the library says, without the calls inside it."""
+    return visible(str(error).partition("\n")[0])[:400]
 
 
 def _files(root: str, found: pa.Table, partitions: list[str]) -> list[LakeFile]:

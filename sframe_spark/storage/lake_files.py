@@ -117,7 +117,9 @@ def constants_of(name: str, values: pa.Array) -> list[Scalar]:
     column_type = arrow_column_type(values.type)
     if values.null_count == len(values):
         return [None] * len(values)
-    if column_type.is_zoned or column_type.is_encoded or pa.types.is_nested(column_type.physical):
+    # Logs have bytes as escaped texts, of which nobody says how.
+    is_bytes = pa.types.is_binary(values.type) or pa.types.is_large_binary(values.type) or pa.types.is_binary_view(values.type)
+    if is_bytes or column_type.is_zoned or column_type.is_encoded or pa.types.is_nested(column_type.physical):
         raise SchemaError(f"the table is partitioned by column {visible(name)!r}, of Arrow {values.type}: read it with Spark, SFrame(spark.read...)")
     try:
         plain = normalize(values)[0]
@@ -179,6 +181,7 @@ def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
         in_file.setdefault(_identity(field, by_id), []).append(field)
     if by_id and None in in_file:
         raise StorageError(f"{visible(path)} has columns without field numbers, so which of the table's they are is unknown: read it with Spark")
+    folded = {str(name).casefold() for name in in_file}
     fields = {}
     for field in schema:
         found_fields = in_file.get(_identity(field, by_id), [])
@@ -190,6 +193,8 @@ def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
             fields[field.name] = found_fields[0]
         elif field.name in file.never_missing:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}: {file.never_missing[field.name]}; read the table with Spark")
+        elif not by_id and field.name.casefold() in folded:
+            raise StorageError(f"{visible(path)} has column {visible(field.name)!r} with other capitals than the table: read it with Spark")
         elif not field.nullable:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}, which misses no value in the table: one of them is damaged")
     return _Read(file, path, footer, fields)

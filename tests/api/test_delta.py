@@ -145,6 +145,22 @@ def test_partitions_by_instants_are_refused_by_name(tmp_path: Path) -> None:
     assert "partitioned by column 'when'" in message(write(tmp_path / "t", {"a": [1], "when": [DAY]}, partition_by=["when"]), SchemaError)
 
 
+def test_partitions_by_bytes_are_refused_and_texts_that_are_no_values_told(tmp_path: Path) -> None:
+    assert "partitioned by column 'p'" in message(write(tmp_path / "t", {"a": [1], "p": [b"\xff"]}, partition_by=["p"]), SchemaError)
+    place = edit(write(tmp_path / "u", {"a": [1], "p": [5]}, partition_by=["p"]), of_add(partitionValues={"p": "abc\x1b"}))
+    assert "abc" in message(place) and "\x1b" not in message(place)
+    frame = SFrame.read_delta(write(tmp_path / "v", {"a": [1, 2], "p": [float("nan"), 0.5]}, partition_by=["p"]))
+    assert list(frame[frame["p"] > 0]["a"]) == [2] and sorted(map(repr, frame["p"])) == ["0.5", "nan"]
+
+
+def test_other_capitals_are_no_missing_values(tmp_path: Path) -> None:
+    def change(kind: str, content: dict[str, Any]) -> None:
+        if kind == "metaData":
+            content["schemaString"] = content["schemaString"].replace('"a"', '"A"')
+
+    assert "'A' with other capitals" in message(edit(write(tmp_path / "t", {"a": [1]}), change))
+
+
 def test_columns_that_came_later_and_wider_types(tmp_path: Path) -> None:
     import deltalake
 
