@@ -10,7 +10,6 @@ import datetime
 import decimal
 import json
 import math
-import re
 import sys
 import tempfile
 import uuid
@@ -310,8 +309,11 @@ def write_page() -> None:
     known = table_of_page(OUT_CORNER) if f"| {OUT_CORNER} |" in text else {}
     outs = {door: column_out(door) for door in [*DOORS, "Spark"]}
     outs["Connect"] = known.get("Connect", outs["Spark"])
-    for corner, columns in ((OUT_CORNER, outs), (IN_CORNER, {door: column_in(door) for door in DOORS_IN})):
-        text = re.sub(rf"\| {corner} \|(?:.*\n\|)*.*", lambda _, t=table_text(corner, columns): t, text, count=1)
+    ins = {door: column_in(door) for door in DOORS_IN}
+    for corner, table in ((OUT_CORNER, table_text(OUT_CORNER, outs)), (IN_CORNER, table_text(IN_CORNER, ins))):
+        start = text.index(f"| {corner} |")
+        end = text.find("\n\n", start)
+        text = text[:start] + table + (text[end:] if end >= 0 else "\n")
     PAGE.write_text(text, encoding="utf-8")
 
 
