@@ -88,7 +88,9 @@ def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm)
 class Rows(Protocol):
     """How rows are written as text."""
 
-    between: bytes
+    @property
+    def between(self) -> bytes:
+        """What stands between two rows."""
 
     @property
     def before(self) -> bytes:
