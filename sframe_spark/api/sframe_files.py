@@ -184,5 +184,57 @@ class Files(Columns):
 
     @staticmethod
     def read_parquet(path: Any) -> SFrame:
-        """A frame of the rows of Parquet files, in file-name order."""
+        """A frame of the rows of Parquet files, in file-name order, of which only what is needed is read.
+
+        Columns that the directories of a partitioned table name (``year=2024/part-0.parquet``) come last; filters by them leave files out.
+
+        Parameters
+        ----------
+        path
+            A path, a directory, a pattern, a URL, or a list of these.
+
+        Raises
+        ------
+        StorageError
+            If there is no such file, one is something else, or the files do not fit together.
+        SchemaError
+            If a column is of a type that no column of a frame can have.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     for year in (2023, 2024):
+        ...         SFrame({"n": [year % 10]}).write_parquet(f"{directory}/year={year}")
+        ...     list(SFrame.read_parquet(directory))
+        [{'n': 3, 'year': 2023}, {'n': 4, 'year': 2024}]
+        """
         return _frame(construction.frame_from_parquet(path))
+
+    @staticmethod
+    def read_orc(path: Any) -> SFrame:
+        """A frame of the rows of ORC files, in file-name order; all are read once and kept in our own form.
+
+        Parameters
+        ----------
+        path
+            A path, a directory, a pattern, a URL, or a list of these; see :meth:`read_parquet`.
+
+        Raises
+        ------
+        StorageError
+            If there is no such file, one is something else or damaged, or the files do not fit together.
+        SchemaError
+            If a column is of a type that no column of a frame can have.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     SFrame({"a": [1, None]}).write_orc(directory + "/rows")
+        ...     list(SFrame.read_orc(directory + "/rows")["a"])
+        [1, None]
+        """
+        return _frame(construction.frame_from_orc(path))
