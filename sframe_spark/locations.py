@@ -56,6 +56,19 @@ def normalised(location: str | os.PathLike[str]) -> str:
     return "/" + absolute.lstrip("/") if absolute.startswith("//") else absolute
 
 
+def scheme_of(location: str) -> str | None:
+    """Return the scheme of what names a place elsewhere; None for paths and ``file:`` URIs.
+
+    Examples
+    --------
+    >>> scheme_of("s3://bucket/a.csv"), scheme_of("https://host/a.csv"), scheme_of("/data/a.csv"), scheme_of("file:///data/a.csv")
+    ('s3', 'https', None, None)
+    """
+    text = location.lstrip().removeprefix("\ufeff").lstrip()
+    found = None if _FILE_URI.match(text) else _URI.match(text)
+    return None if found is None else found.group(1)
+
+
 def _path_of_file_uri(text: str) -> str:
     rest = text[len("file:") :]
     host, path = "", rest

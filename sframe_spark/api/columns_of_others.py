@@ -18,9 +18,11 @@ def is_column(value: Any) -> bool:
     """
     if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return True
-    # Not to be asked of a column of ours: telling its shape counts its rows, which may copy a Spark DataFrame.
-    shape = getattr(value, "shape", None) if type(value).__module__.split(".")[0] != __name__.split(".")[0] else None
-    return hasattr(value, "__array__") and hasattr(value, "dtype") and isinstance(shape, tuple) and len(shape) > 0
+    # The shape of a column of ours would have to be computed.
+    if not hasattr(value, "__array__") or not hasattr(value, "dtype"):
+        return False
+    shape = getattr(value, "shape", None)
+    return isinstance(shape, tuple) and len(shape) > 0
 
 
 def is_mask(value: Any) -> bool:

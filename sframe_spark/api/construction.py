@@ -12,13 +12,13 @@ from sframe_spark.api.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.from_arrow import frame_from_arrow
 from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -142,13 +142,16 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
     return node_from_values(items), ["X1"]
 
 
-def frame_from_parquet(path: str | os.PathLike[str]) -> Frame:
+def frame_from_parquet(path: Any) -> Frame:
     """Parquet files as read-only segments, in file-name order."""
     from sframe_spark.operators.sources import segment_source
-    from sframe_spark.storage.parquet_source import foreign_manifest
+    from sframe_spark.storage.parquet_source import manifest_of_files, natural
+    from sframe_spark.storage.places import resolve
 
-    manifest = foreign_manifest([path_text(path)])
-    return segment_source(manifest), list(manifest.names or ())
+    files = resolve(path, natural, "Parquet file")
+    with files.named_in_errors():
+        manifest = manifest_of_files(files)
+    return segment_source(manifest, files.holder), list(manifest.names or ())
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:

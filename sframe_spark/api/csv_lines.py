@@ -17,10 +17,11 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.csv_arrow import BYTE_ORDER_MARK, read_by_arrow, sure_end, without_escapes
+from sframe_spark.api.csv_encoding import UTF_8, CsvEncodingError, opened_file, wrong_bytes
 from sframe_spark.api.csv_fields import read_line
-from sframe_spark.api.csv_options import CsvOptions, opened_file
-from sframe_spark.errors import StorageError, travelling
+from sframe_spark.api.csv_options import CsvOptions
 from sframe_spark.storage.failures import telling
+from sframe_spark.storage.magic import TEXT, kind_of
 
 BLOCK_BYTES = 8 * 1024 * 1024
 
@@ -47,9 +48,20 @@ class TextBlock:
     rows: int
 
 
-@travelling
-class CsvEncodingError(StorageError, ValueError):
-    """The file is not text in UTF-8; an OSError and, as in the reference, a ValueError."""
+@attrs.define(eq=False)
+class LeftOut:
+    """Lines of a file that are no rows.
+
+    Parameters
+    ----------
+    number
+        How many there are.
+    lines
+        The first ones: as many as are kept.
+    """
+
+    number: int = 0
+    lines: list[str] = attrs.Factory(list)
 
 
 @attrs.define(eq=False)
@@ -96,6 +108,9 @@ class CsvText:
             self.fill()
         if not self.pending:
             return False
+        kind = kind_of(self.pending)
+        if kind is not None and kind != TEXT and self.options.encoding in UTF_8:
+            raise CsvEncodingError(f"{self.path} is not text: it is {kind.name}; {kind.advice}")
         ends = re.compile(rb"\r\n|\n|\r" if self.options.usual_lines else re.escape(self.options.line_terminator.encode()))
         left = self.options.skiprows
         while left:
@@ -188,9 +203,8 @@ class CsvText:
         """
         try:
             return codecs.utf_8_decode(self.pending, "strict", self.is_last)[0]
-        except UnicodeDecodeError as error:
-            near = self.pending[max(0, error.start - 20) : error.start + 20]
-            raise CsvEncodingError(f"{self.path} is not text in UTF-8 (near {near!r}): convert it first, for example with iconv") from None
+        except UnicodeDecodeError:
+            raise wrong_bytes(self.path, self.options.encoding) from None
 
     def _use(self, text: str, position: int) -> None:
         self.pending = self.pending[len(text[:position].encode()) :]
@@ -199,5 +213,5 @@ class CsvText:
 @contextlib.contextmanager
 def opened_text(path: str, options: CsvOptions) -> Iterator[CsvText]:
     """A file to be read from its start."""
-    with opened_file(path) as stream:
+    with opened_file(path, options.encoding) as stream:
         yield CsvText(path, options, stream, BLOCK_BYTES)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 import collections
-import glob
 import itertools
-import os
 from typing import Any
 
 import attrs
-import pyarrow as pa
 
-from sframe_spark.api.persistence import path_text
+from sframe_spark.api.csv_encoding import text_encoding
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, listed, travelling
-from sframe_spark.locations import normalised
-from sframe_spark.storage.failures import telling
-from sframe_spark.storage.listing import data_files, require_file
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 
 NEWLINES = ("\n", "\r\n", "\r")
@@ -72,6 +66,8 @@ class CsvOptions:
     skip_initial_space
         Whether white space before a field is as if it were not there. Otherwise it belongs to column names, a field that starts with it
         is not in quotes or brackets, and where the delimiter is a space each one ends a field.
+    encoding
+        How characters are written as bytes.
     """
 
     delimiter: str = ","
@@ -84,6 +80,7 @@ class CsvOptions:
     skiprows: int = 0
     nrows: int | None = None
     skip_initial_space: bool = True
+    encoding: str = "utf-8"
 
     def __attrs_post_init__(self) -> None:
         for name in ("delimiter", "line_terminator"):
@@ -169,7 +166,7 @@ class CsvRequest:
     Parameters
     ----------
     url
-        A path, a directory, or a pattern; files are read in name order, compressed ones too.
+        A path, a directory, a pattern, a URL, or a list of these; files of a directory are read in name order, compressed ones too.
     delimiter, header, comment_char, escape_char, double_quote, quote_char, skip_initial_space, line_terminator, nrows, skiprows
         See :class:`CsvOptions`; no number of rows means all. A line break as delimiter makes every line one field.
     error_bad_lines
@@ -185,6 +182,8 @@ class CsvRequest:
         Names of the columns to read; empty: all.
     verbose
         Log at level INFO what was read.
+    encoding
+        How the files' characters are written as bytes: ``utf-8``, ``latin-1``, ``utf-16`` or any other that Python knows.
     """
 
     url: Any
@@ -206,6 +205,7 @@ class CsvRequest:
     nrows_to_infer: int = 100
     true_values: Any = ()
     false_values: Any = ()
+    encoding: str = "utf-8"
 
     @classmethod
     def of(cls, url: Any, *dialect: Any, **options: Any) -> CsvRequest:
@@ -234,7 +234,7 @@ class CsvRequest:
         return CsvOptions(
             delimiter, bool(self.header), self.comment_char or "", self.escape_char or "", bool(self.double_quote),
             self.quote_char or "", self.line_terminator, count(self.skiprows, "skiprows"), rows,
-            bool(self.skip_initial_space),
+            bool(self.skip_initial_space), text_encoding(self.encoding),
         )  # fmt: skip
 
     def values(self) -> CsvValues:
@@ -313,34 +313,3 @@ def hinted_types(hints: Any, names: list[str]) -> dict[str, ColumnType]:
     # The encodings that hold any value of their kind: later rows need not look like the first.
     general = {"datetime": ZONED_DATETIME, "list": ENCODED_LIST, "dict": ENCODED_DICT}
     return {name: general.get(kind.kind, kind) for name, kind in types.items()}
-
-
-def files_of(url: Any) -> list[str]:
-    """The files that a path, a directory or a pattern stands for, in name order.
-
-    Raises
-    ------
-    StorageError
-        If there is none, or something among them is no file.
-    """
-    text = normalised(path_text(url))
-    if os.path.isdir(text):
-        found = sorted(data_files(text))
-        if not found:
-            raise StorageError(f"there is no file in {text}")
-        return found
-    directory, name = os.path.split(text)
-    # A directory that is there as it is named is no pattern.
-    pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else text
-    found = [text] if os.path.exists(text) else sorted(path for path in glob.glob(pattern) if not os.path.isdir(path))
-    for path in found:
-        require_file(path)
-    if not found:
-        raise StorageError(f"there is no file {text}: check the path")
-    return found
-
-
-def opened_file(path: str) -> Any:
-    """A stream of a file's bytes, decompressed if its name says that it is compressed."""
-    with telling("read", path):
-        return pa.input_stream(path, compression="detect")

@@ -11,18 +11,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.csv_lines import TextBlock, opened_text
-from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, files_of, hinted_types
+from sframe_spark.api.csv_lines import LeftOut, TextBlock, opened_text
+from sframe_spark.api.csv_options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.csv_types import Form, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import StorageError
+from sframe_spark.operators.columns import project
 from sframe_spark.operators.sources import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import FileState, file_state
+from sframe_spark.storage.partitions import PartitionColumn, partition_columns, repeated
+from sframe_spark.storage.places import resolve
 from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.visible import visible
@@ -35,22 +38,6 @@ LOG = logging.getLogger("sframe_spark")
 
 class MisfitError(Exception):
     """A value further on in the file is not of the type that the first rows suggested."""
-
-
-@attrs.define(eq=False)
-class LeftOut:
-    """Lines of a file that are no rows.
-
-    Parameters
-    ----------
-    number
-        How many there are.
-    lines
-        The first ones: as many as are kept.
-    """
-
-    number: int = 0
-    lines: list[str] = attrs.Factory(list)
 
 
 @attrs.define(eq=False)
@@ -79,6 +66,10 @@ class CsvFiles:
         Bytes that are left for keeping such lines; the first of each file is kept in any case.
     states
         The files as they were when they were opened first.
+    partitions
+        Columns that the directories of the files name; of those the wanted ones once names were read.
+    order
+        Places, in what is asked for, of the columns read: those of the files, then those of directories.
     """
 
     paths: Sequence[str]
@@ -92,6 +83,8 @@ class CsvFiles:
     keeps_bad_lines: bool = False
     room: int = 0
     states: dict[str, FileState] = attrs.Factory(dict)
+    partitions: Sequence[PartitionColumn] = ()
+    order: list[int] = attrs.Factory(list)
 
     def read_names(self, usecols: Any) -> None:
         """Take column names from the first file that has a line, and choose among them.
@@ -111,12 +104,35 @@ class CsvFiles:
                 break
         if not self.names and not is_empty:
             raise CsvNoLineError(f"{self.paths[0]} has no line after those left out: look at skiprows and comment_char")
-        self.wanted = chosen_columns(self.names, usecols)
+        self._choose(usecols)
+
+    def _choose(self, usecols: Any) -> None:
+        """Choose among the columns of the files and those of directories, which count where both have a name."""
+        named = {column.name: column for column in self.partitions}
+        places = [place for place, name in enumerate(self.names) if name not in named]
+        names = [*(self.names[place] for place in places), *named] if self.names else []
+        chosen = chosen_columns(names, usecols)
+        # Rows are counted by a column of theirs.
+        self.wanted = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
+        self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
+        read = [*(self.names[place] for place in self.wanted), *(column.name for column in self.partitions)]
+        self.order = [read.index(names[place], 0 if place < len(places) else len(self.wanted)) for place in chosen]
 
     @property
     def wanted_names(self) -> list[str]:
-        """Names of the columns to read."""
+        """Names of the columns to read from files."""
         return [self.names[place] for place in self.wanted]
+
+    @property
+    def chosen_names(self) -> list[str]:
+        """Names of the columns asked for."""
+        read = [*self.wanted_names, *(column.name for column in self.partitions)]
+        return [read[place] for place in self.order]
+
+    def of_directories(self, path: str, rows: int) -> list[pa.Array]:
+        """The columns that directories name, for so many rows of a file."""
+        number = self.paths.index(path)
+        return [repeated(column.values[number], column.type, rows) for column in self.partitions]
 
     def _names(self, fields: list[str]) -> list[str]:
         """Column names for the fields of the first line."""
@@ -231,7 +247,7 @@ def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list
     node, files = _read(CsvRequest.of(url, *dialect, **options), keeps_bad_lines=False)
     for path, left_out in files.bad_lines.items():
         LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", visible(path), left_out.number, left_out.lines[0])
-    return node, files.wanted_names
+    return node, files.chosen_names
 
 
 def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
@@ -240,15 +256,20 @@ def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[Plann
     for path, left_out in files.bad_lines.items():
         if len(left_out.lines) < left_out.number:
             LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", visible(path), len(left_out.lines), left_out.number)
-    return node, files.wanted_names, {path: left_out.lines for path, left_out in files.bad_lines.items()}
+    return node, files.chosen_names, {path: left_out.lines for path, left_out in files.bad_lines.items()}
 
 
 def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvFiles]:
-    files = CsvFiles(files_of(request.url), request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
-    files.read_names(request.usecols)
-    hints = hinted_types(request.column_type_hints, files.wanted_names)
-    files.hinted = [hints.get(name) for name in files.wanted_names]
-    node = _Reader(files).read()
+    found = resolve(request.url, str)
+    files = CsvFiles(found.paths, request.dialect(), request.values(), request.error_bad_lines, keeps_bad_lines=keeps_bad_lines)
+    files.partitions = partition_columns(found.files)
+    with found.named_in_errors():
+        files.read_names(request.usecols)
+        hints = hinted_types(request.column_type_hints, files.wanted_names)
+        files.hinted = [hints.get(name) for name in files.wanted_names]
+        node = _Reader(files).read()
+        if files.order != list(range(len(node.schema))):
+            node = project(node, files.order)
     if request.verbose:
         LOG.info("read %s rows of %d columns from %s", node.length, len(files.wanted), visible(str(request.url)))
     return node, files
@@ -270,8 +291,9 @@ class _Reader:
         types = _types(forms, hinted)
         if rest is None:
             chunks = [self._values(block, types, hinted) for block in first]
-            columns = [pa.chunked_array([chunk[i] for chunk in chunks], kind.physical).combine_chunks() for i, kind in enumerate(types)]
-            return memory_source(columns, types, len(columns[0]) if columns else 0)
+            whole = [*types, *self._types_of_directories]
+            columns = [pa.chunked_array([chunk[i] for chunk in chunks], kind.physical).combine_chunks() for i, kind in enumerate(whole)]
+            return memory_source(columns, whole, len(columns[0]) if columns else 0)
         try:
             return self._to_segments(_chained(first, self._fitting(rest, forms, types, hinted)), types, hinted)
         except MisfitError:
@@ -315,25 +337,31 @@ class _Reader:
             yield block
 
     def _values(self, block: TextBlock, types: Sequence[ColumnType], hinted: Sequence[ColumnType | None]) -> list[pa.Array]:
-        """The rows of a block as values; rows with a value that is not of the type asked for are left out."""
+        """The rows of a block as values, with those of directories; rows with a value that is not of the type asked for are left out."""
         cells = [converted(text, kind, self.files.values, asked is not None) for text, kind, asked in zip(block.columns, types, hinted, strict=True)]
         arrays, bad = [cell.values for cell in cells], failed_rows(cells)
         if bad is None:
-            return arrays
+            return [*arrays, *self.files.of_directories(block.path, block.rows)]
         lines = zip(*(column.filter(bad).to_pylist() for column in block.columns), strict=True)
         self.files.left_out(block.path, [self.files.options.delimiter.join(line) for line in lines], "holds a value of another type")
-        return [array.filter(pc.invert(bad)) for array in arrays]
+        arrays = [array.filter(pc.invert(bad)) for array in arrays]
+        return [*arrays, *self.files.of_directories(block.path, len(arrays[0]))]
+
+    @property
+    def _types_of_directories(self) -> list[ColumnType]:
+        return [column.type for column in self.files.partitions]
 
     def _to_segments(self, blocks: Iterator[TextBlock], types: list[ColumnType], hinted: Sequence[ColumnType | None]) -> PlannerNode:
         """Write blocks as segments of a temporary dataset."""
-        with new_dataset(tuple(types), MaterializeOptions()) as dataset:
+        whole = [*types, *self._types_of_directories]
+        with new_dataset(tuple(whole), MaterializeOptions()) as dataset:
             entries: list[Any] = []
             writer: SegmentWriter | None = None
             rows = 0
             try:
                 for block in blocks:
                     if writer is None:
-                        writer, rows = SegmentWriter(dataset.directory, len(entries), types), 0
+                        writer, rows = SegmentWriter(dataset.directory, len(entries), whole), 0
                     writer.write(self._values(block, types, hinted))
                     rows += block.rows
                     if rows >= config.segment_rows:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.api.spark_types import arrow_type_of
 from sframe_spark.api.spark_values import physical_column
@@ -18,6 +17,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.named_columns import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -15,6 +15,7 @@ from sframe_spark.api.nodes import equal_length, first_tuples, iterate_tuples, r
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_conversions import Conversions
+from sframe_spark.api.sframe_files import Files
 from sframe_spark.api.sframe_intervals import Intervals
 from sframe_spark.api.sframe_order import Orders
 from sframe_spark.api.sframe_ordered import Ordered
@@ -34,7 +35,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type
 
 
-class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins):
+class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, Files):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters
@@ -280,57 +281,6 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins):
 
     def __deepcopy__(self, memo: Any) -> SFrame:
         return self.copy()
-
-    def save(self, filename: str, format: str | None = None) -> None:
-        """Save as a directory that ``load_sframe`` opens again, or as CSV, whole or not at all."""
-        persistence.save_frame(self._node, self._names, filename, format)
-
-    def export_csv(self, filename: str, *form: Any, **options: Any) -> None:
-        """Write all rows as a CSV file, a link to one filled, its rights kept.
-
-        ``read_csv`` with the same delimiter, line terminator, quotes and escapes gives the rows back: the text ``NA`` as missing unless
-        ``na_values=[]`` is given, and a column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says
-        ``str``. A missing text comes back as an empty one. Missing values of an only column are blank lines, which are no rows to ``read_csv``:
-        give an ``na_rep``. Other programs take a backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
-
-        Parameters
-        ----------
-        filename
-            The file; compressed if the name ends in ``.gz``.
-        form, options
-            See :class:`~sframe_spark.api.csv_writer.CsvFormat`.
-        """
-        from sframe_spark.api.csv_writer import CsvFormat, write_csv
-
-        write_csv(self._node, self._names, filename, CsvFormat(*form, **options))
-
-    @staticmethod
-    def read_csv(url: str, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> SFrame:
-        """A frame of the rows of a CSV file, or of all files in a directory or that match a pattern, in name order.
-
-        Parameters
-        ----------
-        url, delimiter, header, dialect, options
-            See :class:`~sframe_spark.api.csv_options.CsvRequest`.
-        """
-        from sframe_spark.api.csv_reader import read_csv
-
-        node, names = read_csv(url, delimiter, header, *dialect, **options)
-        return SFrame(_node=node, _names=names)
-
-    @staticmethod
-    def read_csv_with_errors(url: str, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
-        """What :meth:`read_csv` reads, and the lines of each file that fit no row."""
-        from sframe_spark.api.csv_reader import read_csv_with_errors
-
-        node, names, left_out = read_csv_with_errors(url, delimiter, header, False, *dialect, **options)
-        return SFrame(_node=node, _names=names), {path: SArray(lines, str) for path, lines in left_out.items()}
-
-    @staticmethod
-    def read_parquet(path: str) -> SFrame:
-        """A frame of the rows of Parquet files, in file-name order."""
-        node, names = construction.frame_from_parquet(path)
-        return SFrame(_node=node, _names=names)
 
     def print_rows(
         self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None

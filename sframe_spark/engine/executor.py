@@ -89,7 +89,7 @@ class Executor:
 
     def execute(self, root: PlannerNode) -> PlannerNode:
         """A source node that holds the rows of ``root``."""
-        return self._with_full_sorts_if_needed(self._execute, root)
+        return self.with_full_sorts_if_needed(self._execute, root)
 
     def _execute(self, root: PlannerNode) -> PlannerNode:
         if self.options.naive:
@@ -99,7 +99,7 @@ class Executor:
 
     def save(self, root: PlannerNode) -> PlannerNode:
         """A source over the dataset in ``options.directory``: rows that are only in memory or in other datasets are written too."""
-        return self._with_full_sorts_if_needed(self._save, root)
+        return self.with_full_sorts_if_needed(self._save, root)
 
     def _save(self, root: PlannerNode) -> PlannerNode:
         section, placement = self.section(root)
@@ -111,15 +111,15 @@ class Executor:
 
     def counted(self, root: PlannerNode) -> PlannerNode:
         """The plan as one section that is not run: where joins decide how many rows there are, their matches are counted."""
-        return self._with_full_sorts_if_needed(lambda plan: self.section(plan)[0], root)
+        return self.with_full_sorts_if_needed(lambda plan: self.section(plan)[0], root)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one Spark query, with what cannot be part of it already executed."""
-        node, placement = self._with_full_sorts_if_needed(lambda plan: self._fit_for_query(*self.section(plan)), root)
+        node, placement = self.with_full_sorts_if_needed(lambda plan: self._fit_for_query(*self.section(plan)), root)
         require_owned(node, self.owned)
         return with_stored_tables(node), placement
 
-    def _with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
+    def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
         with GRAPH_LOCK:
             # Nodes of users' graphs that no law has changed are part of the plan, and others may splice them meanwhile.
@@ -240,7 +240,7 @@ class Executor:
         below, placement = child
         if not placement.segment or not operator.decomposes([below.facts]) or not parts_are_small(operator, below):
             return None
-        tasks = self._range_tasks(with_stored_tables(below), placement)
+        tasks = self.range_tasks(with_stored_tables(below), placement)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
         works = [partial(part_of_range, task, operator, [below.facts]) for task in tasks]
         part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts])
@@ -315,7 +315,7 @@ class Executor:
         return few_groups(node.inputs[0], node.operator.keys)
 
     def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
-        tasks = self._range_tasks(with_stored_tables(node), placement)
+        tasks = self.range_tasks(with_stored_tables(node), placement)
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
@@ -327,7 +327,7 @@ class Executor:
             manifest = dataset.publish(entries)
         return segment_source(manifest, dataset.handle)
 
-    def _range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
+    def range_tasks(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
         require_owned(node, self.owned)
         require_readable(node)
         plan, rows = FlatPlan.of(node), placement.rows_to_run

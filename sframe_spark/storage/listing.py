@@ -66,19 +66,15 @@ def states_below(directory: str) -> dict[str, FileState]:
         return {name: FileState.of(status) for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
 
-def data_files(directory: str) -> list[str]:
-    """Return the paths of the files of a directory that others wrote, in no order; those that start with a dot or an underscore are no data.
+def is_hidden(name: str) -> bool:
+    """Say whether a name is that of no data: notes of whoever wrote the files, or what he has not finished.
 
-    Raises
-    ------
-    StorageError
-        If there is anything else in it: what cannot be read is not left out.
+    Examples
+    --------
+    >>> is_hidden("_SUCCESS"), is_hidden(".part-0.crc"), is_hidden("_day=1")
+    (True, True, False)
     """
-    with telling("list", directory), os.scandir(directory) as scan:
-        found = [entry for entry in scan if not entry.name.startswith((".", "_"))]
-        for entry in found:
-            require_file(entry.path)
-        return [entry.path for entry in found]
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def require_file(path: str) -> None:

@@ -114,6 +114,8 @@ class SegmentEntry:
         Check sum of the page headers of each column and of the key; pages carry check sums of their own. None when not computed.
     seen
         The file as it was when its statistics were taken, if it is not one of ours with check sums: no manifest file and no plan's text says it.
+    constants
+        Columns, by position, that have one value in all rows and are not in the file, which is one of others: the names of its directories tell.
     """
 
     file: str
@@ -127,11 +129,14 @@ class SegmentEntry:
     tail: tuple[int, int] | None = attrs.field(default=None, eq=False)
     pages: tuple[int, ...] | None = attrs.field(default=None, eq=False)
     seen: Seen | None = attrs.field(default=None, eq=False)
+    constants: tuple[tuple[int, Scalar], ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         fields = {name: getattr(self, name) for name in _IN_FILES}
         fields["columns"] = [statistics.to_json() for statistics in self.columns]
+        if self.constants:
+            fields["constants"] = [[position, _scalar_to_json(value)] for position, value in self.constants]
         return fields
 
     @classmethod
@@ -148,10 +153,11 @@ class SegmentEntry:
             first_position=value.get("first_position", 0),
             tail=_optional_tuple(value.get("tail")),
             pages=_optional_tuple(value.get("pages")),
+            constants=tuple((position, _scalar_from_json(constant)) for position, constant in value.get("constants", ())),
         )
 
 
-_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name != "seen")
+_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants"))
 
 
 @attrs.frozen

@@ -88,6 +88,10 @@ def _check_segments(manifest: Manifest) -> None:
             raise _Wrong(f"check sums of {len(entry.pages)} columns of {width}")
         for facts, kind in zip(entry.columns, classes, strict=False):
             _check_facts(facts, kind)
+        for position, value in entry.constants:
+            if manifest.has_key or not _is_number(position, width):
+                raise _Wrong(f"column {position!r:.30} is said to be in no file")
+            _check_scalars([value], classes[position])
 
 
 def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:

@@ -10,12 +10,13 @@ from collections.abc import Sequence
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.locations import normalised
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import Seen, wait_for_tick
 from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
-from sframe_spark.storage.listing import data_files, require_file
+from sframe_spark.storage.magic import PARQUET, refuse_other_kind
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.partitions import facts_of, partition_columns
+from sframe_spark.storage.places import DataFiles, resolve
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
@@ -24,56 +25,81 @@ from sframe_spark.values.from_arrow import arrow_column_type
 def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
     """Return a manifest of all rows of Parquet files: file after file, in natural order of names within a directory.
 
-    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
-    orders; the names of the columns must be the same.
+    See :func:`manifest_of_files`.
 
     Parameters
     ----------
     paths
-        Files, or directories whose files are meant; names starting with a dot or an underscore are left out.
+        Whatever :func:`~sframe_spark.storage.places.resolve` takes.
+    """
+    return manifest_of_files(resolve(list(paths), natural, "Parquet file"))
+
+
+def manifest_of_files(found: DataFiles) -> Manifest:
+    """Return a manifest of all rows of Parquet files, one after the other.
+
+    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
+    orders; the names of the columns must be the same. Columns of a partitioned table that its directories name come last.
 
     Raises
     ------
     StorageError
-        If there is no file, or the files do not fit together.
+        If the files do not fit together, or one is no Parquet file.
     SchemaError
         If a column is of a type that no column can have.
     """
-    files = [file for path in paths for file in parquet_files(normalised(path))]
-    if not files:
-        raise StorageError(f"there is no Parquet file at {', '.join(str(path) for path in paths)}")
+    files = found.paths
+    _require_named_once(files)
     with telling("read", files[0]):
         wait_for_tick(files)
-    footers = [footer_of(file) for file in files]
-    names = _common_names(files, footers)
-    types = tuple(_common_type(name, files, footers) for name in names)
-    tell_of_types((name, footers[0].schema.field(name).type) for name in names)
+    footers = list(map(_footer, files))
+    partitions = partition_columns(found.files)
+    # What the directories say of a column counts, as for Spark, though files may have it too.
+    in_files = tuple(name for name in _common_names(files, footers) if name not in {column.name for column in partitions})
+    types = tuple(_common_type(name, files, footers) for name in in_files)
+    tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(
             os.path.relpath(file, directory),
             number,
             footer.rows,
-            tuple(statistics_in_footer(footer, name, kind) for name, kind in zip(names, types, strict=True)),
+            (
+                *(statistics_in_footer(footer, name, kind) for name, kind in zip(in_files, types, strict=True)),
+                *(facts_of(column.values[number], footer.rows) for column in partitions),
+            ),
             size=footer.size,
             seen=Seen(footer.identity[1], footer.tail),
+            constants=tuple((len(types) + place, column.values[number]) for place, column in enumerate(partitions)),
         )
         for number, (file, footer) in enumerate(zip(files, footers, strict=True))
         if footer.rows
     )
+    names = (*in_files, *(column.name for column in partitions))
+    types = (*types, *(column.type for column in partitions))
     return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
 
 
-def parquet_files(location: str) -> list[str]:
-    """Return a file itself, or the data files of a directory in natural order of their names."""
-    with telling("read", location):
-        if os.path.isfile(location):
-            return [location]
-        if not os.path.isdir(location):
-            if os.path.lexists(location):
-                require_file(location)
-            raise StorageError(f"there is nothing at {location}; check the path")
-    return sorted(data_files(location), key=lambda path: natural(os.path.basename(path)))
+def _footer(file: str) -> Footer:
+    """The footer of a file; an error says what a file is that is no Parquet file."""
+    try:
+        return footer_of(file)
+    except StorageError:
+        refuse_other_kind(file, PARQUET, "a readable Parquet file")
+        raise
+
+
+def _require_named_once(files: Sequence[str]) -> None:
+    """Rows are told apart by their file.
+
+    Raises
+    ------
+    StorageError
+        If a file is there twice.
+    """
+    twice = [file for file, count in Counter(files).items() if count > 1]
+    if twice:
+        raise StorageError(f"{twice[0]} is named twice: read it once, and append the frame to itself")
 
 
 def natural(name: str) -> tuple[tuple[int, int, str], ...]:

@@ -13,8 +13,10 @@ from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.footers import Footer, check_pages, opened, segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.partitions import repeated
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
+from sframe_spark.values.named_columns import column_named
 
 # With more rows than this, decoding the columns of a batch in parallel pays.
 FEW_ROWS = 16_384
@@ -103,6 +105,15 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         index += 1
 
 
+def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
+    for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
+        starts = segment_footer(manifest, entry).starts
+        found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
+        return found if found > start else stop
+    return stop
+
+
 def _segment_batches(
     manifest: Manifest,
     entry: SegmentEntry,
@@ -119,9 +130,15 @@ def _segment_batches(
     convert = conform if manifest.column_names_in_files is None else convert_foreign
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
-    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in columns], low, high, size):
+    constants = dict(entry.constants)
+    stored = [column for column in columns if column not in constants]
+    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size):
         with telling("read", location):
-            arrays = [convert(batch.column(index), manifest.types[column]) for index, column in enumerate(columns)]
+            found = {}
+            for index, column in enumerate(stored):
+                with column_named(manifest.file_name(column)):
+                    found[column] = convert(batch.column(index), manifest.types[column])
+        arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
         position += batch.num_rows

@@ -26,22 +26,35 @@ def check_replaceable(location: str) -> None:
     StorageError
         If there is anything else at the location or in it; the message names it.
     """
-    with telling("save to", location):
-        try:
-            # What stands in the way of the directory, such as a file in the place of one above it, is told here.
-            os.lstat(location)
-        except FileNotFoundError:
-            return
-    if os.path.islink(location) and not os.path.exists(location):
-        raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is: remove the link, or choose another path")
-    if os.path.lexists(location) and not os.path.isdir(location):
-        raise StorageError(f"{location} is a file, not a directory: choose another path, or remove it first")
+    if not refuse_what_no_directory_replaces(location, "save to"):
+        return
     names = names_in(location)
     if names and MANIFEST_FILE not in names:
         raise StorageError(f"{location} exists and is not a saved frame: choose another path, or remove it first")
     # The manifest is asked only where names do not tell: it may be long.
     if any(not _OURS.fullmatch(name) for name in names) and (strange := _strange(location, names)):
         raise StorageError(f"{location} holds {strange}, which saving would delete: move it away, or choose another path")
+
+
+def refuse_what_no_directory_replaces(location: str, action: str) -> bool:
+    """Make sure that a directory can have a name: nothing has it, or a directory; say which, True for a directory.
+
+    Raises
+    ------
+    StorageError
+        If there is something else.
+    """
+    with telling(action, location):
+        try:
+            # What stands in the way of the directory, such as a file in the place of one above it, is told here.
+            os.lstat(location)
+        except FileNotFoundError:
+            return False
+    if os.path.islink(location) and not os.path.exists(location):
+        raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is: remove the link, or choose another path")
+    if os.path.lexists(location) and not os.path.isdir(location):
+        raise StorageError(f"{location} is a file, not a directory: choose another path, or remove it first")
+    return True
 
 
 def _strange(location: str, names: list[str]) -> str | None:

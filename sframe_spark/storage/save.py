@@ -8,7 +8,7 @@ import errno
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
@@ -86,10 +86,10 @@ def save_dataset(
 
 
 @contextlib.contextmanager
-def staged(target: str) -> Iterator[str]:
+def staged(target: str, swap: Callable[[str, str], None] | None = None) -> Iterator[str]:
     """A new directory beside a local target, which takes its name at the end of the block, or is deleted if an error ends it.
 
-    What interrupted saves left beside the target is removed first.
+    What interrupted saves left beside the target is removed first. ``swap`` puts it in place; a saved frame's is the usual one.
     """
     # What a link leads to is replaced, not the link.
     target = os.path.realpath(target) if os.path.islink(target) else target
@@ -103,7 +103,7 @@ def staged(target: str) -> Iterator[str]:
                 staging = own_directory_beside(parent, holder)
             _take_over_rights(target, staging)
         yield staging
-        swap_into_place(staging, target)
+        (swap or swap_into_place)(staging, target)
     finally:
         # The old frame, unless it is in use, or the new one where something kept it from its place.
         if staging is not None:
@@ -192,11 +192,15 @@ def swap_into_place(staging: str, target: str) -> None:
         flush_directory(os.path.dirname(target))
 
 
-def put_in_place(staging: str, target: str) -> None:
-    """Let a directory take the place of what is at the target, and hold that afterwards if there was anything."""
+def put_in_place(staging: str, target: str, switch: Callable[[str, str], None] | None = None) -> None:
+    """Let a directory take the place of what is at the target, and hold that afterwards if there was anything.
+
+    ``switch`` moves the files instead where the directories cannot change places; by the manifest, unless another is given.
+    """
+    switch = switch or switch_by_manifest
     if _is_worked_in(target):
         # It would be taken from under the process, and with it every relative path.
-        switch_by_manifest(staging, target)
+        switch(staging, target)
         return
     while True:
         try:
@@ -213,7 +217,7 @@ def put_in_place(staging: str, target: str) -> None:
             # It has gone meanwhile.
             continue
         if number in NO_EXCHANGE:
-            switch_by_manifest(staging, target)
+            switch(staging, target)
             return
         raise OSError(number, os.strerror(number), target)
 
@@ -244,18 +248,19 @@ def switch_by_manifest(staging: str, target: str) -> None:
     old, new = files_below(target), files_below(staging)
     for file in new:
         if file != MANIFEST_FILE:
-            _move(file, staging, target)
+            move(file, staging, target)
     flush_directory(target)
     os.replace(join(staging, MANIFEST_FILE), join(target, MANIFEST_FILE))
     flush_directory(target)
     for file in old:
         if file != MANIFEST_FILE:
-            _move(file, target, staging)
+            move(file, target, staging)
             with contextlib.suppress(OSError):
                 # What is left of a directory that it was in: the next save would take that for somebody's.
                 os.removedirs(os.path.dirname(join(target, file)))
 
 
-def _move(file: str, origin: str, place: str) -> None:
+def move(file: str, origin: str, place: str) -> None:
+    """Move a file between directories, to the same name."""
     os.makedirs(os.path.dirname(join(place, file)), exist_ok=True)
     os.rename(join(origin, file), join(place, file))

@@ -222,7 +222,7 @@ def test_files_that_cannot_be_read(tmp_path: Path) -> None:
     with pytest.raises(StorageError, match="there is no file in"):
         SFrame.read_csv(str(tmp_path))
     latin = write(tmp_path, "a,b\nf\xfcr,1\n".encode("latin-1"))
-    with pytest.raises(ValueError, match=r"file.csv is not text in UTF-8 \(near .*f.xfcr.*iconv") as caught:
+    with pytest.raises(ValueError, match=r"file.csv, line 2, column 2: the byte 0xfc is no text in UTF-8") as caught:
         SFrame.read_csv(latin)
     assert isinstance(caught.value, StorageError)
 

@@ -92,6 +92,16 @@ def test_boolean_arrays_choose_rows(place: int) -> None:
         SArray([1, 2])[mask]
 
 
+def test_nothing_is_computed_to_tell_columns_from_arrays() -> None:
+    calls: list[int] = []
+    numbers = SArray([1, 2, 3])
+    column = numbers[numbers.apply(lambda value: calls.append(value) or value, dtype=int)]
+    frame = SFrame({"a": column})
+    calls.clear()
+    _ = frame[frame["a"] > 1], column[column > 1], column + column, column == column
+    assert not calls
+
+
 def test_missing_booleans_choose_no_row() -> None:
     for mask in (pd.Series([True, None, False], dtype="boolean"), pa.array([True, None, False]), pd.Series([True, False, False])):
         assert list(SArray([1, 2, 3])[mask]) == [1]

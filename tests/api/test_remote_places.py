@@ -1,4 +1,7 @@
-"""Object stores cannot hold data yet: every way in says so before anything is written, read or asked of a network."""
+"""Object stores cannot hold frames yet: every way in says so before anything is written, read or asked of a network.
+
+Files of other programs are read from there: see tests/storage/test_places.py.
+"""
 
 from __future__ import annotations
 
@@ -50,16 +53,13 @@ DOORS: dict[str, Callable[[str], Any]] = {
     "save csv.gz": lambda place: derived().save(place + ".csv.gz"),
     "save format csv": lambda place: derived().save(place, format="csv"),
     "export csv": lambda place: derived().export_csv(place),
+    "write parquet": lambda place: derived().write_parquet(place),
+    "write orc": lambda place: derived().write_orc(place),
     "column": lambda place: derived()["a"].save(place),
     "column text": lambda place: derived()["a"].save(place, format="text"),
     "load": load_sframe,
     "frame": SFrame,
-    "frame csv": lambda place: SFrame(place + ".csv"),
-    "frame parquet": lambda place: SFrame(place + ".parquet"),
     "array": SArray,
-    "read csv": SFrame.read_csv,
-    "read csv with errors": SFrame.read_csv_with_errors,
-    "read parquet": SFrame.read_parquet,
     "option": lambda place: setattr(config, "temporary_directory", place),
     "option for a while": lambda place: config.using(temporary_directory=place).__enter__(),
     "path": lambda place: derived().save(pathlib.Path(place)),

@@ -87,7 +87,7 @@ def test_lists_that_differ_are_read_in_the_common_encoding(tmp_path: Any) -> Non
 
 
 def test_files_that_do_not_fit_are_refused(tmp_path: Any) -> None:
-    with pytest.raises(StorageError, match="there is nothing at"):
+    with pytest.raises(StorageError, match=r"there is no file .*no: check the path"):
         foreign_manifest([tmp_path / "no"])
     with pytest.raises(StorageError, match="there is no Parquet file"):
         foreign_manifest([tmp_path])

@@ -1,0 +1,82 @@
+"""Rows that leave by ranges: each range of a section is worked on where its rows are, in Spark tasks or, where these are few or in memory, here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from itertools import pairwise
+from typing import TypeVar
+
+from sframe_spark.config import config
+from sframe_spark.engine.executor import Executor, run_range_works
+from sframe_spark.engine.looks import Look, look
+from sframe_spark.engine.materialize import materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.placement import Placement, is_small, streams_sooner
+from sframe_spark.engine.probe import require_writable
+from sframe_spark.engine.runner import FlatPlan
+from sframe_spark.engine.stored_tables import with_stored_tables
+from sframe_spark.engine.tasks import RangeTask, chunks_of
+from sframe_spark.operators.sources import MemorySource
+from sframe_spark.planner.infer import known_rows
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.part_files import PartForm, write_part
+from sframe_spark.storage.writer import ROWS_PER_GROUP
+
+Result = TypeVar("Result")
+RangeWork = Callable[[RangeTask, int], Result]
+
+
+def by_ranges(node: PlannerNode, work: RangeWork[Result], directory: str, description: str) -> list[Result]:
+    """What some work makes of each range of a node's rows, in row order.
+
+    Parameters
+    ----------
+    node
+        The node, which is not changed.
+    work
+        Gets the rows of a range and its number; runs in Spark tasks, so it can be pickled, perhaps more than once for one range.
+    directory
+        Where it writes.
+    description
+        What is being done, for Spark's list of jobs.
+    """
+
+    def run(found: Look) -> list[Result]:
+        executor = Executor(MaterializeOptions(), owned=found.owned)
+        return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, directory, description), found.plan)
+
+    return look(node, run, materialize)
+
+
+def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], directory: str, description: str) -> list[Result]:
+    section, placement = executor.section(plan)
+    if not placement.segment or (is_small(section) and not section.operator.is_source):
+        section = executor.run_section(section, placement)
+        placement = Placement(True, base_rows=known_rows(section))
+    if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
+        return _run_here(section, placement, work)
+    tasks = executor.range_tasks(with_stored_tables(section), placement)
+    require_writable(directory)
+    return run_range_works([partial(work, task, number) for number, task in enumerate(tasks)], description)
+
+
+def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result]) -> list[Result]:
+    """Rows in memory by one thread for each core; others by one, since a running value may be among them."""
+    plan, rows = FlatPlan.of(section), placement.rows_to_run
+    count = max(1, min(available_cores(), rows // ROWS_PER_GROUP)) if section.operator.is_source else 1
+    ranges = list(enumerate(pairwise(rows * part // count for part in range(count + 1))))
+    return in_threads(lambda item: work(RangeTask(plan, *item[1], config.batch_rows), item[0]), ranges, count)
+
+
+def write_parts(node: PlannerNode, directory: str, form: PartForm) -> list[str]:
+    """Write the rows of a node as files of a directory; return their names, in row order. Of no rows there is one file."""
+    written: list[tuple[str, int]] = by_ranges(node, partial(write_range_as, directory=directory, form=form), directory, f"writing {form.ending}")
+    return [file for file, rows in written if rows] or [file for file, _ in written[:1]]
+
+
+def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm) -> tuple[str, int]:
+    """Write the rows of a task as one file, whose name and number of rows are returned."""
+    return write_part(directory, form, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
