@@ -168,15 +168,19 @@ def frame_from_orc(path: Any) -> Frame:
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
-    """A Spark DataFrame of the rows in order, under the frame's names."""
+    """A Spark DataFrame of the rows in order, under the frame's names; of a user's DataFrame whose order is not fixed, as they come."""
     from sframe_spark.engine.executor import Executor
     from sframe_spark.engine.looks import look
     from sframe_spark.engine.materialize import materialize
     from sframe_spark.engine.options import MaterializeOptions
+    from sframe_spark.engine.peeks import open_relation
     from sframe_spark.engine.query import lower
     from sframe_spark.planner.graph import postorder
     from sframe_spark.storage.temporary import temporary_store
 
+    given = open_relation(node)
+    if given is not None:
+        return given.visible().toDF(*names)
     section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
     # The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark.
     temporary_store().keep([node.operator for node in postorder([section]) if isinstance(node.operator, SegmentSource)])
