@@ -123,7 +123,7 @@ from sframe_spark import SFrame, load_sframe
 def peak():
     return next(int(line.split()[1]) * 1024 for line in open('/proc/self/status') if line.startswith('VmHWM'))
 place = sys.argv[1]
-duckdb.sql('select 1').fetchall(); list(SFrame({'a': [1]}))
+duckdb.sql('select 1').fetchall(); pa.table(load_sframe(place)[:1000])
 before = peak()
 {action}
 print(peak() - before, size)

@@ -52,7 +52,7 @@ def require_told(message: str, table: pa.Table) -> None:
     named = [name for name in table.column_names if repr(name) in message or name in message]
     assert named, message
     assert "\x1b" not in message and "\u202e" not in message, message
-    assert not any(f"'{name}'" in message for name in ENGINE_NAMES if name not in table.column_names), message
+    assert not any(f"column '{name}'" in message for name in ENGINE_NAMES if name not in table.column_names), message
 
 
 def require_same(frame: SFrame, rows: list[dict[str, Any]], table: pa.Table) -> None:
