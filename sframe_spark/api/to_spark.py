@@ -1,0 +1,77 @@
+"""Frames as Spark DataFrames of the user's own session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.looks import look
+from sframe_spark.engine.materialize import materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.peeks import open_plan
+from sframe_spark.engine.query import lower
+from sframe_spark.engine.read_by_users import source_for_users
+from sframe_spark.operators.columns import Project
+from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.spark_types_out import with_json_texts, with_native_types
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import is_remote
+from sframe_spark.session.active import keeping_active
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.user import in_session, is_same, starts_our_python, user_session
+from sframe_spark.storage.temporary import temporary_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def to_spark(node: PlannerNode, names: list[str]) -> Any:
+    """A Spark DataFrame of the rows in order, under the frame's names, in the session that the user works in."""
+    user = user_session()
+    going = with_json_texts(node)
+    df = _unfixed_rows(going, user)
+    if df is None:
+        df = _rows_in_plan(going, user) if starts_our_python(user) else _stored_rows(going, user)
+    with interrupts_deferred(), keeping_active(user):
+        return with_native_types(df, node.schema).toDF(*names)
+
+
+def _unfixed_rows(node: PlannerNode, user: SparkSession) -> DataFrame | None:
+    """Columns of a user's DataFrame whose rows nobody has used in order: it goes out as it came in, in whatever order Spark gives its rows."""
+    plan = open_plan(node)
+    if plan is None or not all(isinstance(below.operator, (Project, SparkSource)) for below in postorder([plan])):
+        return None
+    df = lower(plan, root_observed=False).visible()
+    if is_remote(user) != is_remote(df.sparkSession):
+        return None
+    if is_remote(user):
+        return df if is_same(df.sparkSession, user) else None
+    return in_session(df, user)
+
+
+def _rows_in_plan(node: PlannerNode, user: SparkSession) -> DataFrame:
+    """The rows as a plan of ours, which the user's session runs."""
+    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
+    _keep_files(section)
+    with interrupts_deferred():
+        return in_session(lower(section).sorted(), user)
+
+
+def _stored_rows(node: PlannerNode, user: SparkSession) -> DataFrame:
+    """The rows as they are in memory or in files, which the user's session reads without any expression or function of ours."""
+    materialize(node)
+    with GRAPH_LOCK:
+        source = source_for_users(node)
+    _keep_files(source)
+    if is_remote(user):
+        return lower(source, within=user).sorted()
+    with interrupts_deferred():
+        return in_session(lower(source).sorted(), user)
+
+
+def _keep_files(plan: PlannerNode) -> None:
+    """The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark."""
+    temporary_store().keep([node.operator for node in postorder([plan]) if isinstance(node.operator, SegmentSource)])
