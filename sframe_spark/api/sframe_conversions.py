@@ -157,3 +157,22 @@ class Conversions(Columns):
         from sframe_spark.api.to_spark import to_spark
 
         return to_spark(self._node, self._names)
+
+    def register_view(self, name: str) -> None:
+        """Make the rows a temporary view of the user's active Spark session, instead of one that has the name.
+
+        The columns have the types of :meth:`to_spark`. For one query :func:`sframe_spark.sql` needs no view.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is not one word of letters, digits and underscores.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"a": [1, 2]}).register_view("numbers")  # doctest: +SKIP
+        """
+        from sframe_spark.api.sql import register_view
+
+        register_view(name, self)  # type: ignore[arg-type]

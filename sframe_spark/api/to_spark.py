@@ -30,7 +30,11 @@ if TYPE_CHECKING:
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
     """A Spark DataFrame of the rows in order, under the frame's names, in the session that the user works in."""
-    user = user_session()
+    return to_spark_within(node, names, user_session())
+
+
+def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
+    """The same in a session given."""
     going = with_json_texts(node)
     df = _unfixed_rows(going, user)
     if df is None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from sframe_spark.session.build import WORKER_PYTHON, is_remote
@@ -46,6 +48,22 @@ def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
     # No public call does this; without it a user could neither name the DataFrame in their SQL nor give it their functions.
     dataset = session.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
     return ClassicDataFrame(dataset.ofRows(session._jsparkSession, df._jdf.queryExecution().analyzed()), session)
+
+
+@contextlib.contextmanager
+def clone_of(session: SparkSession) -> Iterator[SparkSession]:
+    """Yield a session with all that a user's has: settings, views, functions. What it gets more is its own; that of a server ends with the block."""
+    if is_remote(session):
+        remote = session.cloneSession()
+        try:
+            yield remote
+        finally:
+            remote.client.close()
+        return
+    from pyspark.sql import SparkSession
+
+    # PySpark knows no call for what Spark Connect's sessions have.
+    yield SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
 
 
 def starts_our_python(session: SparkSession) -> bool:
