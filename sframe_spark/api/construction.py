@@ -12,13 +12,13 @@ from sframe_spark.api.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.from_arrow import frame_from_arrow
 from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -152,3 +152,16 @@ def frame_from_parquet(path: Any) -> Frame:
     with files.named_in_errors():
         manifest = manifest_of_files(files)
     return segment_source(manifest, files.holder), list(manifest.names or ())
+
+
+def frame_from_orc(path: Any) -> Frame:
+    """The rows of ORC files, in file-name order, in our own form."""
+    from sframe_spark.engine.orc_rows import orc_rows
+    from sframe_spark.storage.orc_source import orc_table
+    from sframe_spark.storage.parquet_source import natural
+    from sframe_spark.storage.places import resolve
+
+    files = resolve(path, natural, "ORC file")
+    with files.named_in_errors():
+        table = orc_table(files)
+        return orc_rows(table), list(table.names)

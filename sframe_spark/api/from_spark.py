@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.api.spark_types import arrow_type_of
 from sframe_spark.api.spark_values import physical_column
@@ -17,6 +17,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.named_columns import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     """A Spark DataFrame as a lazy source; its columns are brought into our physical types.
 
+    Frames of one DataFrame are frames of the same rows in the same order as long as one of them is in use.
+
     Raises
     ------
     SchemaError
@@ -33,13 +36,13 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     TakenNameError
         If two columns have one name.
     """
+    from sframe_spark.engine.frames import shared_node
     from sframe_spark.engine.query import translated_errors
     from sframe_spark.session.session import require_frame_open
 
     require_frame_open(df.sparkSession)
     with translated_errors("looking at the columns of a DataFrame"):
-        source = _source(df)
-    return source.make_planner_node(), list(df.columns)
+        return shared_node(df, lambda: _source(df).make_planner_node()), list(df.columns)
 
 
 def _source(df: Any) -> SparkSource:
@@ -55,7 +58,7 @@ def _source(df: Any) -> SparkSource:
     ]
     selected = _selected(positional, columns, df.schema.fields)
     tell_of_types((field.name, arrow) for field, arrow in fields)
-    return SparkSource(selected, tuple(types))
+    return SparkSource(selected, tuple(types), weakref.ref(df))
 
 
 def _selected(df: Any, columns: Sequence[Column], fields: Sequence[StructField]) -> Any:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import attrs
+
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import look
@@ -16,12 +18,12 @@ from sframe_spark.operators.columns import Project
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.spark_types_out import with_json_texts, with_native_types
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import is_remote
+from sframe_spark.session import get_session, is_remote
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.user import in_session, is_same, starts_our_python, user_session
+from sframe_spark.session.user import in_session, starts_our_python, user_session
 from sframe_spark.storage.temporary import temporary_store
 
 if TYPE_CHECKING:
@@ -44,16 +46,26 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
 
 
 def _unfixed_rows(node: PlannerNode, user: SparkSession) -> DataFrame | None:
-    """Columns of a user's DataFrame whose rows nobody has used in order: it goes out as it came in, in whatever order Spark gives its rows."""
-    plan = open_plan(node)
-    if plan is None or not all(isinstance(below.operator, (Project, SparkSource)) for below in postorder([plan])):
+    """Rows made one by one of those of a user's DataFrame, which nobody has used in order: they go out in whatever order Spark gives them."""
+    plan = open_plan(node, parts=False)
+    if plan is None:
         return None
-    df = lower(plan, root_observed=False).visible()
-    if is_remote(user) != is_remote(df.sparkSession):
+    nodes = list(postorder([plan]))
+    (given,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
+    as_given = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)
+    if is_remote(user) or is_remote(given.sparkSession):
+        # A server would take what expressions of ours mean from the settings of the user's session.
+        return lower(plan, root_observed=False).visible() if as_given and given.sparkSession is user else None
+    if not as_given and not starts_our_python(user):
         return None
-    if is_remote(user):
-        return df if is_same(df.sparkSession, user) else None
-    return in_session(df, user)
+    # Expressions of ours get their meaning under our settings, and run in the user's session as the DataFrame itself does.
+    return in_session(lower(rebuild(plan, _in_ours), root_observed=False).visible(), user)
+
+
+def _in_ours(node: PlannerNode) -> PlannerNode:
+    if not isinstance(node.operator, SparkSource):
+        return node
+    return attrs.evolve(node.operator, df=in_session(node.operator.df, get_session())).make_planner_node()
 
 
 def _rows_in_plan(node: PlannerNode, user: SparkSession) -> DataFrame:

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
+from sframe_spark.api.to_spark import to_spark_within
 from sframe_spark.session import get_session
+from sframe_spark.session.build import WORKER_PYTHON
 from sframe_spark.session.session import get_base
 from sframe_spark.values.variant_text import variant_text
 
@@ -218,12 +220,33 @@ def test_a_count_neither_sorts_nor_calls_python(user: Any, tmp_path: Path) -> No
 def test_a_dataframe_goes_out_as_it_came_in(user: Any) -> None:
     df = user.range(1000).selectExpr("id", "cast(id AS string) AS t", "timestamp_seconds(id) AS m")
     frame = SFrame(df)
+    kept = frame[frame["id"] < 1000]
+    kept["more"] = kept["id"] + 1
+    assert kept.to_spark().where("id = 7").collect()[0][-1] == 8 and frame._node.operator_type == "spark_source"
     out = frame[["m", "id"]].to_spark()
     plan = out._jdf.queryExecution().executedPlan().toString()
     assert "Python" not in plan and "FileScan" not in plan and "Sort" not in plan
     assert out.dtypes == [("m", "timestamp"), ("id", "bigint")]
     assert out.exceptAll(df.select("m", "id")).count() == 0
     assert frame._node.operator_type == "spark_source"
+
+
+@pytest.mark.spark
+def test_expressions_over_a_dataframe_are_ours_too(hostile: Any) -> None:
+    frame = SFrame(hostile.range(2**62, 2**62 + 1))
+    frame["twice"] = frame["id"] + frame["id"]
+    df = frame.to_spark()
+    assert df.sparkSession is hostile and df.first()["twice"] == -(2**63) and frame._node.operator_type != "segment_source"
+
+
+@pytest.mark.spark
+def test_a_spark_that_starts_another_python(user: Any) -> None:
+    other = user.newSession()
+    other.conf.set(WORKER_PYTHON, "/no/such/python3")
+    frame = SFrame({"l": [[1, "a"], ["b", None]], "a": [1, 2]})
+    df = to_spark_within(frame._node, frame._names, other)
+    assert df.sparkSession is other
+    assert [tuple(row) for row in df.selectExpr("to_json(l)", "a").collect()] == [('[1,"a"]', 1), ('["b",null]', 2)]
 
 
 @pytest.mark.spark
