@@ -16,7 +16,7 @@ from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
+from sframe_spark.operators.sources import memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
@@ -165,23 +165,3 @@ def frame_from_orc(path: Any) -> Frame:
     with files.named_in_errors():
         table = orc_table(files)
         return orc_rows(table), list(table.names)
-
-
-def to_spark(node: PlannerNode, names: list[str]) -> Any:
-    """A Spark DataFrame of the rows in order, under the frame's names; of a user's DataFrame whose order is not fixed, as they come."""
-    from sframe_spark.engine.executor import Executor
-    from sframe_spark.engine.looks import look
-    from sframe_spark.engine.materialize import materialize
-    from sframe_spark.engine.options import MaterializeOptions
-    from sframe_spark.engine.peeks import open_relation
-    from sframe_spark.engine.query import lower
-    from sframe_spark.planner.graph import postorder
-    from sframe_spark.storage.temporary import temporary_store
-
-    given = open_relation(node)
-    if given is not None:
-        return given.visible().toDF(*names)
-    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
-    # The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark.
-    temporary_store().keep([node.operator for node in postorder([section]) if isinstance(node.operator, SegmentSource)])
-    return lower(section).sorted().toDF(*names)

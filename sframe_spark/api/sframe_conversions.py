@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api import construction
 from sframe_spark.api.arrow_streams import forms_of, schema_of, stream_of_rows, table_of_rows
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
@@ -126,8 +125,47 @@ class Conversions(Columns):
         return interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
-        """The rows as a Spark DataFrame, in row order, with this frame's column names.
+        """The rows as a Spark DataFrame of the user's active session, in row order, with this frame's column names.
 
-        What it reads of temporary data stays on disk until the process ends, since other DataFrames may be made of it.
+        Views, SQL, joins, functions and settings of that session (ANSI mode, time zone) apply to what is built on it, not to the rows of this
+        frame. Date-times without an offset are TIMESTAMP_NTZ, those with one TIMESTAMP (the moments, without their offsets); arrays and lists of
+        one type ARRAY, dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT date-times are ISO texts, NaN and infinities
+        the texts that Spark's ``to_json`` writes, and all keys texts.
+
+        Rows keep their order where Spark does (``collect``, ``toPandas``, ``write``). The rows of a frame over a DataFrame whose order nobody
+        has used yet are those of that DataFrame, computed anew, in the order in which Spark gives them. What is read of temporary data stays
+        on disk until the process ends, since other DataFrames may be made of it.
+
+        Raises
+        ------
+        StorageError
+            If files of the frame are missing or damaged.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"a": [1, 2]}).to_spark().collect()  # doctest: +SKIP
+        [Row(a=1), Row(a=2)]
         """
-        return construction.to_spark(self._node, self._names)
+        from sframe_spark.api.to_spark import to_spark
+
+        return to_spark(self._node, self._names)
+
+    def register_view(self, name: str) -> None:
+        """Make the rows a temporary view of the user's active Spark session, instead of one that has the name.
+
+        The columns have the types of :meth:`to_spark`. For one query :func:`sframe_spark.sql` needs no view.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is not one word of letters, digits and underscores.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"a": [1, 2]}).register_view("numbers")  # doctest: +SKIP
+        """
+        from sframe_spark.api.sql import register_view
+
+        register_view(name, self)  # type: ignore[arg-type]

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
     from sframe_spark.planner.facts import Schema
-    from sframe_spark.planner.relation import Relation
 
 
 def peek(node: PlannerNode, count: int) -> Chunk | None:
@@ -59,12 +58,6 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
             return None
         below = below.inputs[0]
     return plan
-
-
-def open_relation(node: PlannerNode) -> Relation | None:
-    """All rows of a node as they come from a user's DataFrame whose rows are not fixed; None where they have an order."""
-    plan = open_plan(node, parts=False)
-    return None if plan is None else lower(plan, root_observed=False)
 
 
 def _is_limit(node: PlannerNode) -> bool:

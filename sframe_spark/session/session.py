@@ -164,6 +164,18 @@ class SessionHolder:
                 self._partitions = int(session.conf.get(SHUFFLE_PARTITIONS))
             return self._partitions
 
+    def base(self) -> SparkSession:
+        """Return the session beside which ours are, finding or starting Spark first if need be."""
+        with self._lock:
+            self.get()
+            assert self._base is not None
+            return self._base
+
+    def own(self) -> list[SparkSession]:
+        """Return our sessions that are open."""
+        with self._lock:
+            return [session for session in (self._session, *self._of_size.values()) if session is not None]
+
     def sources(self, size: QuerySize) -> SourceCache:
         """Return the sources lowered in the session for queries of a size."""
         with self._lock:
@@ -280,6 +292,16 @@ do_in_child(_HOLDER.start_over)
 def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:
     """Return the Spark session that queries of a size run in, finding or starting Spark on first use."""
     return _HOLDER.get(size)
+
+
+def get_base() -> SparkSession:
+    """Return the session beside which ours are: the user's that was found, or the one that we started for want of one."""
+    return _HOLDER.base()
+
+
+def own_sessions() -> list[SparkSession]:
+    """Return the sessions in which our queries run."""
+    return _HOLDER.own()
 
 
 def get_sources(size: QuerySize) -> SourceCache:
