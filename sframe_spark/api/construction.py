@@ -154,6 +154,19 @@ def frame_from_parquet(path: Any) -> Frame:
     return segment_source(manifest, files.holder), list(manifest.names or ())
 
 
+def frame_from_orc(path: Any) -> Frame:
+    """The rows of ORC files, in file-name order, in our own form."""
+    from sframe_spark.engine.orc_rows import orc_rows
+    from sframe_spark.storage.orc_source import orc_table
+    from sframe_spark.storage.parquet_source import natural
+    from sframe_spark.storage.places import resolve
+
+    files = resolve(path, natural, "ORC file")
+    with files.named_in_errors():
+        table = orc_table(files)
+        return orc_rows(table), list(table.names)
+
+
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
     """A Spark DataFrame of the rows in order, under the frame's names; of a user's DataFrame whose order is not fixed, as they come."""
     from sframe_spark.engine.executor import Executor

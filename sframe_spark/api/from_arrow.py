@@ -18,6 +18,7 @@ from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.encode import encode
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.visible import visible
 
@@ -48,6 +49,7 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
 def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
     """A column in our physical form, and its type; of JSON that is all lists or all dicts, these."""
     require_sound(column)
+    tell_of_nanoseconds(column, field.name)
     try:
         array, found = normalize(column)
     except pa.ArrowException as error:
