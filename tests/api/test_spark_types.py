@@ -94,9 +94,10 @@ def times_of_day(spark: Any) -> Any:
 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
-@pytest.mark.parametrize("kind", VALUES)
-def test_a_type_is_what_it_is_in_parquet_files(kind: str, spark: Any, times_of_day: None, tmp_path: Path) -> None:
-    df = frame_of(spark, columns_of(kind))
+@pytest.mark.parametrize("part", range(4))
+def test_a_type_is_what_it_is_in_parquet_files(part: int, spark: Any, times_of_day: None, tmp_path: Path) -> None:
+    kinds = list(VALUES)[part::4]
+    df = frame_of(spark, {f"{kind} {form}": cells for kind in kinds for form, cells in columns_of(kind).items()})
     df.write.parquet(str(tmp_path / "files"))
     found, expected = shown(SFrame(df)), shown(SFrame.read_parquet(str(tmp_path / "files")))
     assert {name: pair for name, pair in found.items() if pair != expected[name]} == {}
