@@ -13,14 +13,13 @@ from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
 from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
 from sframe_spark.api.sframe_columns import Columns
+from sframe_spark.api.to_pandas import pandas_frame
 from sframe_spark.engine.collecting import require_room_in_numpy
 from sframe_spark.errors import listed
 from sframe_spark.types import STR_KIND
 
 # Kinds whose values hold values.
 NESTED = ("list", "dict", "array")
-# Types of columns without rows in pandas.
-EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
 
 
 class Conversions(Columns):
@@ -78,17 +77,11 @@ class Conversions(Columns):
         >>> str(SFrame({"n": [2**53 + 1, None]}).to_pandas(arrow=True)["n"].dtype)
         'int64[pyarrow]'
         """
-        import pandas
-
         if arrow:
+            import pandas
+
             return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
-        rows = row_tuples(self._node, names=self._names) if self._names else []
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
-        kinds = [column_type.kind for column_type in self._node.schema]
-        # A column of rows takes the type of its values, except that text stays a column of Python objects, where None is None.
-        dtypes = [EMPTY_DTYPES.get(kind, "object") if not rows else "object" if kind == "str" else None for kind in kinds]
-        series = [pandas.Series(list(values), dtype=dtype) for values, dtype in zip(columns, dtypes, strict=False)]
-        return pandas.DataFrame(dict(zip(self._names, series, strict=True)))
+        return pandas_frame(self._node, self._names)
 
     def to_dataframe(self) -> Any:
         """All rows as a pandas DataFrame.
