@@ -44,7 +44,7 @@ def peek(node: PlannerNode, count: int) -> Chunk | None:
     return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
 
 
-def open_plan(node: PlannerNode, parts: bool = False) -> PlannerNode | None:
+def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
     """The plan of rows made one by one of the rows of one DataFrame, in whatever order these come; None for others.
 
     Users' functions are called once for each row, which only rows with a number can promise. ``parts``: also of some of the first rows.
@@ -63,7 +63,7 @@ def open_plan(node: PlannerNode, parts: bool = False) -> PlannerNode | None:
 
 def open_relation(node: PlannerNode) -> Relation | None:
     """All rows of a node as they come from a user's DataFrame whose rows are not fixed; None where they have an order."""
-    plan = open_plan(node)
+    plan = open_plan(node, parts=False)
     return None if plan is None else lower(plan, root_observed=False)
 
 
