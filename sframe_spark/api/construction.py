@@ -44,7 +44,8 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     module = type(data).__module__.split(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
         return frame_from_pandas(data)
-    if module == "pyspark":
+    # A Row is a tuple of values.
+    if module == "pyspark" and not isinstance(data, tuple):
         return frame_from_spark(data)
     if gives_rows(data):
         return frame_from_arrow(arrow_table(data))

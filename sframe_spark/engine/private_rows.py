@@ -24,12 +24,12 @@ def private_tops(root: PlannerNode) -> dict[int, PlannerNode]:
     The rows of that node are made one by one of those of the DataFrame. There is none where a handle, another thread, or a frame still to be made
     of the user's own DataFrame may ask for other rows or columns.
     """
+    if not any(isinstance(node.operator, SparkSource) for node in postorder([root])):
+        return {}
     # First: everything below holds nodes.
     held = held_directly(root)
     nodes = list(postorder([root]))
     sources = [node for node in nodes if isinstance(node.operator, SparkSource)]
-    if not sources:
-        return {}
     makes = one_by_one(nodes)
     readers = consumers([root])
     ways = _only_ways(root, nodes, readers, makes, held)

@@ -136,8 +136,10 @@ def _segment_batches(
         with telling("read", location):
             found = {}
             for index, column in enumerate(stored):
-                with column_named(manifest.file_name(column)):
-                    found[column] = convert(batch.column(index), manifest.types[column])
+                name = manifest.file_name(column)
+                with column_named(name):
+                    values = batch.column(index)
+                    found[column] = convert(values.cast(footer.moments[name]) if name in footer.moments else values, manifest.types[column])
         arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))

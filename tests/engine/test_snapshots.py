@@ -103,7 +103,7 @@ def test_what_uses_no_order_copies_nothing(spark: Any, writes: Writes) -> None:
     assert sum(sf.groupby("part", {"n": aggregate.COUNT()})["n"]) == 10**5
     assert sum(large.groupby("part", {"n": aggregate.COUNT()})["n"]) == 10**5 - 6
     assert sorted(sf["part"].unique()) == list(range(7)) and (sf["id"].max(), large["id"].min()) == (99_999, 6)
-    assert (sf.to_spark().count(), large.to_spark().count(), sf[["id"]].to_spark().columns) == (10**5, 10**5 - 6, ["id"])
+    assert (sf.to_spark().count(), sf[["id"]].to_spark().columns) == (10**5, ["id"])
     assert sf.column_types() == [int, int, int, str] and str(sf) and not {name for name, _ in writes} - {"group_by"}
     assert not sf.is_materialized()
 

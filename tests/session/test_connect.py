@@ -49,6 +49,10 @@ early = mixed["twice"]
 early.materialize()
 mixed["same"] = mixed["id"].apply(lambda value: value * 2)
 answers["evaluated"] = [sum(row["twice"] == row["same"] for row in mixed), list(mixed["id"]) == list(mixed["id"]), list(early) == list(mixed["same"])]
+every = spark.range(100).selectExpr("id", "timestamp_seconds(id) AS t", "map('k', id) AS m", "array(id) AS l", "cast(id AS decimal(18,0)) AS d")
+looked = SFrame(every)
+answers["looked"] = ["fixed when they are first used" in str(looked), looked.is_materialized(), SFrame(every)._node is looked._node]
+answers["types"] = [repr(value) for value in looked.sort("id")[99].values()]
 answers["to_spark"] = sf.to_spark().where("a < 3").count()
 from datetime import datetime, timezone
 spark.conf.set("spark.sql.session.timeZone", "America/New_York")
@@ -162,6 +166,8 @@ def test_answers_are_those_of_any_session(found: dict[str, Any]) -> None:
     assert answers["running"] == sum(range(201))
     assert answers["from_spark"] == [8, 6, 4, 2, 0]
     assert answers["evaluated"] == [50, True, True]
+    assert answers["looked"] == [True, False, True]
+    assert answers["types"] == ["99", "datetime.datetime(1970, 1, 1, 0, 1, 39, tzinfo=datetime.timezone.utc)", "{'k': 99}", "[99]", "99"]
     assert answers["to_spark"] == 3 and answers["saved"] == 200
     assert answers["sql"] == [[2, 2], [1, 1]] and answers["views"] == ["theirs"] and answers["tags"] == []
     row = ['[1,"a"]', "2024-03-10 02:30:00", "b", 1710037800000000]
