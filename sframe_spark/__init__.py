@@ -1,6 +1,6 @@
 """sframe_spark: ordered, lazy data frames on Spark, with the SFrame and SArray API."""
 
-from sframe_spark.api import aggregate
+from sframe_spark import aggregate
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe_intervals import uniform_clock

@@ -13,7 +13,10 @@ import pyarrow as pa
 from sframe_spark.api.nodes import rows_of
 from sframe_spark.engine.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SFrameError
+from sframe_spark.operators.columns import project
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import ColumnType
+from sframe_spark.values.arrow_forms import Form, FormFinder
 from sframe_spark.visible import visible
 
 
@@ -48,30 +51,83 @@ def arrow_table(data: Any) -> pa.Table:
         except (pa.ArrowException, TypeError):
             return pa.table({"X1": pa.chunked_array(data)})
         return reader.read_all()
-    except SFrameError:
+    except (SFrameError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except Exception as error:
-        raise InvalidArgumentError(f"no rows come from the {type(data).__name__}: {visible(str(error))}") from error
+    except BaseException as error:
+        # What goes wrong inside polars is no Exception.
+        column = _column_that_fails(data)
+        place = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
+        raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
 
 
-def schema_of(node: PlannerNode, names: Sequence[str]) -> pa.Schema:
-    """Names and Arrow types of the columns of a stream."""
-    return pa.schema([pa.field(name, column_type.physical) for name, column_type in zip(names, node.schema, strict=True)])
+def _column_that_fails(data: Any) -> str | None:
+    """The first column of a polars frame that it does not give; what others have read cannot be read again."""
+    is_frame_of_polars = type(data).__module__.split(".")[0] == "polars" and type(data).__name__ == "DataFrame"
+    for name in data.columns if is_frame_of_polars else ():
+        try:
+            pa.RecordBatchReader.from_stream(data.select([name])).read_all()
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:
+            return str(name)
+    return None
+
+
+def forms_of(node: PlannerNode) -> list[Form]:
+    """What each column goes out as; date-times with an offset, and mixed lists and dicts, are computed and looked at."""
+    finders = [FormFinder(column_type) for column_type in node.schema]
+    looked_at = [place for place, finder in enumerate(finders) if finder.must_look]
+    if looked_at:
+        materialize(node)
+        for chunk in iterate(project(node, looked_at)):
+            for place, column in zip(looked_at, chunk.columns, strict=True):
+                finders[place].look(column)
+    return [finder.form() for finder in finders]
+
+
+def forms_of_columns(columns: Sequence[pa.Array], schema: Sequence[ColumnType]) -> list[Form]:
+    """What columns in memory go out as."""
+    forms = []
+    for column, column_type in zip(columns, schema, strict=True):
+        finder = FormFinder(column_type)
+        finder.look(column)
+        forms.append(finder.form())
+    return forms
+
+
+def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
+    """Names and Arrow types of the columns that go out."""
+    return pa.schema([form.field(name) for form, name in zip(forms, names, strict=True)])
+
+
+def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
+    """All rows, in the driver's memory."""
+    columns = rows_of(node).columns
+    forms = forms_of_columns(columns, node.schema)
+    return pa.Table.from_arrays([form.convert(column) for form, column in zip(forms, columns, strict=True)], schema=schema_of(forms, names))
 
 
 def stream_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.RecordBatchReader:
     """All rows in order, a batch at a time; what must be computed before the first row comes is computed now, so that errors are raised as usual."""
     materialize(node)
-    return pa.RecordBatchReader.from_batches(schema_of(node, names), _batches(node, names))
+    forms = forms_of(node)
+    schema = schema_of(forms, names)
+    return pa.RecordBatchReader.from_batches(schema, _batches(node, forms, schema))
 
 
-def _batches(node: PlannerNode, names: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    schema = schema_of(node, names)
+def _batches(node: PlannerNode, forms: Sequence[Form], schema: pa.Schema) -> Iterator[pa.RecordBatch]:
     for chunk in iterate(node):
         if chunk.columns:
-            yield from pa.Table.from_arrays(list(chunk.columns), schema=schema).to_batches()
+            converted = [form.convert(column) for form, column in zip(forms, chunk.columns, strict=True)]
+            yield from pa.Table.from_arrays(converted, schema=schema).to_batches()
+
+
+def array_of_values(node: PlannerNode) -> pa.Array:
+    """All values of a one-column node, in the driver's memory."""
+    column = rows_of(node).columns[0]
+    return forms_of_columns([column], node.schema)[0].convert(column)
 
 
 def stream_of_values(node: PlannerNode) -> pa.ChunkedArray:
     """All values of a one-column node; Arrow has no stream of values that is made as it is read."""
-    return pa.chunked_array([rows_of(node).columns[0]], node.schema[0].physical)
+    return pa.chunked_array([array_of_values(node)])

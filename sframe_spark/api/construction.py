@@ -9,15 +9,16 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.arrow_streams import arrow_table, gives_rows
+from sframe_spark.api.from_arrow import frame_from_arrow
+from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
-from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -42,9 +43,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
     module = type(data).__module__.split(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
-        names = [str(name) for name in data.columns]
-        require_distinct(names)
-        return frame_from_pairs(names, [data[name] for name in data.columns])
+        return frame_from_pandas(data)
     if module == "pyspark":
         return frame_from_spark(data)
     if gives_rows(data):
@@ -81,7 +80,8 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
         values = columns[name]
         single = not hasattr(values, "__iter__")
         given = [values] if single else list(values) if isinstance(values, str) else values
-        nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
+        with column_named(name):
+            nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
     if not nodes:
         return memory_source([], [], 0), []
     for node, name in zip(nodes[1:], names[1:], strict=True):
@@ -142,14 +142,6 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
     return node_from_values(items), ["X1"]
 
 
-def frame_from_arrow(table: pa.Table) -> Frame:
-    """The columns of an Arrow table in our physical types."""
-    names = [str(name) for name in table.column_names]
-    require_distinct(names)
-    pairs = [normalize(column) for column in table.columns]
-    return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
-
-
 def frame_from_parquet(path: Any) -> Frame:
     """Parquet files as read-only segments, in file-name order."""
     from sframe_spark.operators.sources import segment_source
@@ -176,15 +168,19 @@ def frame_from_orc(path: Any) -> Frame:
 
 
 def to_spark(node: PlannerNode, names: list[str]) -> Any:
-    """A Spark DataFrame of the rows in order, under the frame's names."""
+    """A Spark DataFrame of the rows in order, under the frame's names; of a user's DataFrame whose order is not fixed, as they come."""
     from sframe_spark.engine.executor import Executor
     from sframe_spark.engine.looks import look
     from sframe_spark.engine.materialize import materialize
     from sframe_spark.engine.options import MaterializeOptions
+    from sframe_spark.engine.peeks import open_relation
     from sframe_spark.engine.query import lower
     from sframe_spark.planner.graph import postorder
     from sframe_spark.storage.temporary import temporary_store
 
+    given = open_relation(node)
+    if given is not None:
+        return given.visible().toDF(*names)
     section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
     # The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark.
     temporary_store().keep([node.operator for node in postorder([section]) if isinstance(node.operator, SegmentSource)])

@@ -8,7 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
-from sframe_spark.api.nodes import column_values, row_tuples
+from sframe_spark.api.nodes import first_tuples, first_values, row_count
 from sframe_spark.operators.columns import project
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
@@ -20,6 +20,7 @@ SHOWN_COLUMNS = 20
 CELL_WIDTH = 30
 TABLE_WIDTH = 80
 LEFT_OUT = "..."
+OPEN_ORDER = "The rows are those of a Spark DataFrame: their order is fixed when they are first used in order."
 
 
 def count_text(node: PlannerNode) -> str:
@@ -30,10 +31,11 @@ def count_text(node: PlannerNode) -> str:
 
 def column_text(node: PlannerNode) -> str:
     """The first values of a column as a list."""
-    values = column_values(node, 0, SHOWN_VALUES + 1)
+    values, fixed = first_values(node, SHOWN_VALUES + 1)
+    below = "" if fixed else f"\n{OPEN_ORDER}"
     if len(values) <= SHOWN_VALUES:
-        return str(values)
-    return str(values[:SHOWN_VALUES])[:-1] + ", ... ]"
+        return f"{values}{below}"
+    return f"{str(values[:SHOWN_VALUES])[:-1]}, ... ]{below}"
 
 
 def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
@@ -103,22 +105,30 @@ def frame_tables(
     width: int = TABLE_WIDTH,
     cell_width: int = CELL_WIDTH,
     most_columns: int = SHOWN_COLUMNS,
-) -> str:
-    """Tables of the first rows, wide frames in several tables."""
+) -> tuple[str, bool]:
+    """Tables of the first rows, wide frames in several tables; and whether they are the first ones for good."""
     if not names:
-        return table_text([], [])
+        return table_text([], []), True
     shown_names = list(names[:most_columns])
-    rows: list[Sequence[Any]] = list(row_tuples(project(node, list(range(len(shown_names)))), 0, shown, shown_names))
+    found, fixed = first_tuples(project(node, list(range(len(shown_names)))), shown, shown_names)
+    rows: list[Sequence[Any]] = list(found)
     if len(shown_names) < len(names):
         shown_names.append(LEFT_OUT)
         rows = [(*row, LEFT_OUT) for row in rows]
     tables = []
     for group in fitting_columns(shown_names, rows, width, cell_width):
         tables.append(table_text([shown_names[i] for i in group], [[row[i] for i in group] for row in rows], cell_width))
-    return "\n".join(tables)
+    return "\n".join(tables), fixed
 
 
-def footer(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS) -> str:
+def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int, cell_width: int, most_columns: int) -> str:
+    """The first rows as ``print_rows`` shows them; they are counted, but for those of a Spark DataFrame whose order is not fixed."""
+    text, fixed = frame_tables(node, names, shown, width, cell_width, most_columns)
+    rows = str(row_count(node)) if fixed else count_text(node)
+    return f"{text}\n[{rows} rows x {len(names)} columns]\n" + ("" if fixed else f"{OPEN_ORDER}\n")
+
+
+def footer(node: PlannerNode, names: Sequence[str], fixed: bool, shown: int = SHOWN_ROWS) -> str:
     """What the table does not show."""
     rows = infer_planner_node_length(node)
     size = f"[{count_text(node)} rows x {len(names)} columns]"
@@ -126,7 +136,7 @@ def footer(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS) -> 
         return (
             f"{size}\nNote: Only the head of the SFrame is printed. This SFrame is lazily evaluated.\n"
             "You can use sf.materialize() to force materialization."
-        )
+        ) + ("" if fixed else f"\n{OPEN_ORDER}")
     if rows > shown:
         return (
             f"{size}\nNote: Only the head of the SFrame is printed.\n"
@@ -137,8 +147,9 @@ def footer(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS) -> 
 
 def frame_text(node: PlannerNode, names: Sequence[str]) -> str:
     """A frame as ``print`` shows it."""
-    below = footer(node, names)
-    return f"{frame_tables(node, names)}\n{below}" + ("" if "\n" in below else "\n")
+    text, fixed = frame_tables(node, names)
+    below = footer(node, names, fixed)
+    return f"{text}\n{below}" + ("" if "\n" in below else "\n")
 
 
 def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
@@ -151,7 +162,7 @@ def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
 
 def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     """A frame as an HTML table."""
-    rows = row_tuples(node, 0, SHOWN_ROWS, names) if names else []
+    rows, fixed = first_tuples(node, SHOWN_ROWS, names) if names else ([], True)
     head = "".join(f"<th>{html.escape(visible(name))}</th>" for name in names)
     body = "".join("<tr>" + "".join(f"<td>{html.escape(cell_text(value))}</td>" for value in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(footer(node, names) if names else '')}</p>"
+    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(footer(node, names, fixed) if names else '')}</p>"

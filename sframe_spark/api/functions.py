@@ -26,28 +26,32 @@ class UnknownResultError(SchemaError, UnsupportedOperationError):
     """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
 
 
-def infer_result_type(fn: Callable[[Any], Any], first: Callable[[], Sequence[Any]], dtype: Any, skip_missing: bool) -> tuple[ColumnType, list[Any]]:
+def infer_result_type(
+    fn: Callable[[Any], Any], first: Callable[[], tuple[Sequence[Any], bool]], dtype: Any, skip_missing: bool
+) -> tuple[ColumnType, list[Any]]:
     """Column type of a function's results: of ``dtype`` if given, else inferred from the first rows; and the results for these.
 
     Lists and dicts are always encoded, because later rows may hold other element types than the first. Only the results tell whether date-times
-    have an offset from UTC.
+    have an offset from UTC. ``first`` gives rows and says whether they are the first ones for good: only then the results are of any use.
     """
     declared = None if dtype is None else column_type_for(dtype)
     if declared is not None and declared.kind != DATETIME_KIND:
         return declared, []
     results = []
-    for value in first():
+    rows, fixed = first()
+    for value in rows:
         try:
             results.append(None if skip_missing and value is None else kept(fn(value)))
         except Exception as error:
             raise user_error(describe_function(fn), value, error) from None
     present = [result for result in results if result is not None]
+    kept_results = results if fixed else []
     if declared is not None:
         suits = all(isinstance(result, declared.python_class) for result in present)
         # Nothing is known where nothing was returned; columns with offsets hold date-times without one too.
-        return (infer_type(present) if present and suits else declared if present else ZONED_DATETIME), results if suits else []
+        return (infer_type(present) if present and suits else declared if present else ZONED_DATETIME), kept_results if suits else []
     try:
-        return general(infer_type(present)), results
+        return general(infer_type(present)), kept_results
     except SchemaError as error:
         raise UnknownResultError(f"the function returns values of different types, so give apply() a dtype: {error}") from None
 

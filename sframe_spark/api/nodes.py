@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.collecting import require_room, require_room_in_numpy
 from sframe_spark.engine.materialize import compute, count_rows, iterate, materialize
+from sframe_spark.engine.peeks import peek
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.operators.elementwise import apply_function
@@ -22,18 +23,25 @@ from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.broken_texts import broken_texts_told, words_for
+from sframe_spark.values.broken_texts import broken_texts_told, require_unicode_values
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
+from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.plain import plain
+from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.sources import simplify
-from sframe_spark.visible import is_unicode
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False) -> PlannerNode:
     """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type."""
+    if isinstance(values, pa.ChunkedArray):
+        # Before its chunks are put together.
+        require_sound(values)
     source = simplify(values)
+    if isinstance(source, pa.Array):
+        require_sound(source)
+        tell_of_nanoseconds(source)
     with broken_texts_told(source):
         if dtype is None:
             empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)
@@ -99,6 +107,23 @@ def row_tuples(node: PlannerNode, start: int = 0, stop: int | None = None, names
     return list(zip(*python_columns(rows_of(node, start, stop, as_objects=True), node.schema, start, names), strict=True))
 
 
+def first_tuples(node: PlannerNode, count: int, names: Sequence[str] | None = None) -> tuple[list[tuple[Any, ...]], bool]:
+    """At most ``count`` rows to look at, and whether they are the first ones for good.
+
+    Those of a Spark DataFrame whose order is not fixed are not: a look must not copy it. Errors name columns by ``names``.
+    """
+    chunk = peek(node, count)
+    if chunk is None:
+        return row_tuples(node, 0, count, names), True
+    return list(zip(*python_columns(chunk, node.schema, 0, names), strict=True)), False
+
+
+def first_values(node: PlannerNode, count: int) -> tuple[list[Any], bool]:
+    """At most ``count`` values of a one-column node to look at, and whether they are the first ones for good."""
+    rows, fixed = first_tuples(node, count)
+    return [value for (value,) in rows], fixed
+
+
 def whole_cells(rows: Sequence[tuple[Any, ...]], width: int) -> np.ndarray:
     """A table of Python objects: numpy would take lists in its cells for further dimensions.
 
@@ -131,6 +156,19 @@ def _loses_its_end(value: Any) -> bool:
     if isinstance(value, list):
         return any(map(_loses_its_end, value))
     return isinstance(value, str) and value.endswith("\0")
+
+
+def numbers_table(node: PlannerNode) -> np.ndarray:
+    """All rows of columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
+    columns = rows_of(node).columns
+    if not columns or not len(columns[0]):
+        return np.empty((0, len(node.schema)))
+    whole = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
+    table = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if whole else np.float64, order="F")
+    for place, column in enumerate(columns):
+        values = column if whole else column.cast(pa.float64(), safe=False)
+        table[:, place] = values.to_numpy(zero_copy_only=False)
+    return table
 
 
 def numpy_column(node: PlannerNode) -> np.ndarray:
@@ -188,8 +226,7 @@ def literal_of(value: Any) -> Literal:
     """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
     with broken_texts_told([value]):
         found = Literal(plain(value), infer_type([value]))
-    if isinstance(found.value, str) and not is_unicode(found.value):
-        raise InvalidArgumentError(words_for(found.value))
+    require_unicode_values([found.value])
     return found
 
 
@@ -201,8 +238,3 @@ def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:
 def single_value(node: PlannerNode, index: int) -> Any:
     """The value of one row of a one-column node."""
     return column_values(node, index, index + 1)[0]
-
-
-def arrow_column(node: PlannerNode) -> pa.Array:
-    """All values of a one-column node as one Arrow array."""
-    return rows_of(node).columns[0]

@@ -7,10 +7,9 @@ from types import NoneType
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 
 from sframe_spark.api import display, persistence
-from sframe_spark.api.arrow_streams import stream_of_values
+from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.api.indexing import (
     NegativeSizeError,
@@ -27,18 +26,18 @@ from sframe_spark.api.indexing import (
     sliced,
 )
 from sframe_spark.api.nodes import (
-    arrow_column,
     column_values,
     equal_length,
+    first_values,
     iterate_tuples,
     literal_of,
     node_from_values,
-    numpy_column,
     recoded,
     row_count,
     single_value,
 )
 from sframe_spark.api.sarray_arithmetic import Arithmetic
+from sframe_spark.api.sarray_conversions import ValuesElsewhere
 from sframe_spark.api.sarray_missing import Missing
 from sframe_spark.api.sarray_reductions import Reductions
 from sframe_spark.api.sarray_shift import Shifts
@@ -61,7 +60,7 @@ from sframe_spark.types import FLOAT, INT, common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
 
 
-class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
+class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Shifts):
     """An ordered column of values of one type, computed when it is looked at.
 
     Parameters
@@ -200,7 +199,9 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
         return (values[0] for values in iterate_tuples(self._node))
 
     def __getitem__(self, key: Any) -> Any:
-        """A value by row number, rows by slice, or rows where an SArray of the same length is true."""
+        """A value by row number, rows by slice, or rows where an SArray, or a boolean array of numpy, pandas or Arrow, of the same length is true."""
+        if is_mask(key):
+            key = SArray(key)
         if isinstance(key, SArray):
             if not equal_length(self._node, key._node):
                 raise mask_error(row_count(key._node), len(self), "SArray")
@@ -209,7 +210,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             return single_value(self._node, row_number(key, len(self), "this SArray"))
         if isinstance(key, slice):
             return SArray(_node=sliced(self._node, key, self.__len__))
-        raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}")
+        raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well")
 
     def _truth(self) -> PlannerNode:
         return apply_function("truth", self._node)
@@ -264,7 +265,7 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
             If the function fails; the message shows its own traceback and the value.
         """
         fn = function_as_now(fn, "apply")
-        result, first = infer_result_type(fn, lambda: column_values(self._node, 0, SAMPLE_VALUES), dtype, skip_na)
+        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
@@ -356,40 +357,6 @@ class SArray(Arithmetic, Reductions, Missing, Windows, Shifts):
     def save(self, filename: str, format: str | None = None) -> None:
         """Save as a directory that :class:`SArray` opens again, or as text (``format="text"``), whole or not at all."""
         persistence.save_column(self._node, filename, format)
-
-    def to_numpy(self) -> np.ndarray:
-        """All values as a numpy array.
-
-        Raises
-        ------
-        TooLargeError
-            If there is no room for them: it says how much they need.
-        """
-        return numpy_column(self._node)
-
-    def to_arrow(self) -> pa.Array:
-        """All values as an Arrow array.
-
-        Raises
-        ------
-        TooLargeError
-            If there is no room for them: it says how much they need.
-        """
-        return arrow_column(self._node)
-
-    def __arrow_c_schema__(self) -> Any:
-        """The Arrow type of the values, for other libraries; nothing is computed."""
-        return self._node.schema[0].physical.__arrow_c_schema__()
-
-    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
-        """All values in order for another library: ``polars.Series(sa)``, ``pyarrow.chunked_array(sa)``.
-
-        Raises
-        ------
-        TooLargeError
-            If there is no room for them: it says how much they need.
-        """
-        return stream_of_values(self._node).__arrow_c_stream__(requested_schema)
 
     def __str__(self) -> str:
         return display.column_text(self._node)

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.nodes import equal_length, literal_of
 from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.types import INT, ColumnType
+from sframe_spark.types import ARRAY_KIND, INT, ColumnType
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -20,7 +21,10 @@ COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_e
 
 
 class Arithmetic:
-    """Element-wise operators; the other operand is an SArray of the same length or one value for all rows."""
+    """Element-wise operators; the other operand is an SArray of the same length or one value for all rows.
+
+    Arrays of numpy, Series of pandas and polars and Arrow arrays are columns too, paired by position; beside a column of arrays one is a value.
+    """
 
     _node: PlannerNode
 
@@ -29,6 +33,8 @@ class Arithmetic:
 
         if function == "xor":
             raise SchemaError("columns have no operator ^: use comparisons with & and |")
+        if is_column(other) and self._node.schema[0].kind != ARRAY_KIND:
+            other = SArray(other)
         if isinstance(other, Arithmetic):
             if not equal_length(self._node, other._node):
                 raise LengthMismatchError("the two SArrays have different lengths, so their rows cannot be paired")

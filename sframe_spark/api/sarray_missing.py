@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import numpy as np
 
+from sframe_spark.api.clocks import require_clock_of_values
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.rows import filter_by_mask
 from sframe_spark.types import INT, STR
+from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.infer import column_type_for
 
 if TYPE_CHECKING:
@@ -47,6 +49,7 @@ class Missing:
     def _function(self, name: str, *parameters: Any) -> SArray:
         from sframe_spark.api.sarray import SArray
 
+        require_unicode_values(parameters)
         return SArray(_node=apply_function(name, self._node, parameters=parameters))
 
     def dropna(self) -> SArray:
@@ -104,11 +107,15 @@ class Missing:
             return SArray(_node=apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__"):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
-        return self._function("is_in", tuple(other))
+        values = tuple(other)
+        require_clock_of_values(self._node.schema[0], values, "is_in")
+        return self._function("is_in", values)
 
     def _is_one_of(self, keys: SArray) -> SArray:
         """1 in rows whose value is one of the keys, else 0; a NaN is a key."""
-        return self._function("is_in", tuple(keys), True)
+        values = tuple(keys)
+        require_clock_of_values(self._node.schema[0], values, "filter_by")
+        return self._function("is_in", values, True)
 
     def contains(self, item: Any) -> SArray:
         """1 in rows whose text contains ``item``, or whose list or dict has it as element or key."""

@@ -8,9 +8,10 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api import construction, display, persistence
+from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
 from sframe_spark.api.indexing import ColumnsOfRowsError, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
-from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count, row_tuples
+from sframe_spark.api.nodes import equal_length, first_tuples, iterate_tuples, row_count, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_conversions import Conversions
@@ -18,6 +19,7 @@ from sframe_spark.api.sframe_files import Files
 from sframe_spark.api.sframe_intervals import Intervals
 from sframe_spark.api.sframe_order import Orders
 from sframe_spark.api.sframe_ordered import Ordered
+from sframe_spark.api.sframe_origins import Origins
 from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
@@ -33,7 +35,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type
 
 
-class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Files):
+class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, Files):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters
@@ -97,7 +99,9 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Files):
         return (dict(zip(names, row, strict=True)) for row in iterate_tuples(self._node, names))
 
     def __getitem__(self, key: Any) -> Any:
-        """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray is true."""
+        """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray or a boolean array is true."""
+        if is_mask(key):
+            key = SArray(key)
         if isinstance(key, SArray):
             if not equal_length(self._node, key._node):
                 raise mask_error(row_count(key._node), len(self), "SFrame")
@@ -137,8 +141,9 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Files):
         result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, self._names), first))
 
-    def _first_dicts(self, count: int) -> list[dict[str, Any]]:
-        return [dict(zip(self._names, row, strict=True)) for row in row_tuples(self._node, 0, count, self._names)]
+    def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
+        rows, fixed = first_tuples(self._node, count, self._names)
+        return [dict(zip(self._names, row, strict=True)) for row in rows], fixed
 
     def flat_map(
         self,
@@ -184,9 +189,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Files):
         return SFrame(_node=node, _names=names)
 
     def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]]]:
-        """Types of the columns, and the rows that the function gives for the first rows."""
+        """Types of the columns, and the rows that the function gives for the first rows; none where these may be others later."""
         first: list[list[Any]] = []
-        for row in self._first_dicts(SAMPLE_ROWS):
+        given, fixed = self._first_dicts(SAMPLE_ROWS)
+        for row in given:
             try:
                 rows = fn(row)
             except Exception as error:
@@ -201,7 +207,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Files):
             raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
         if any(value is None for value in samples[0]):
             raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
-        return [general(infer_type([item[i] for item in samples])) for i in range(width)], first
+        return [general(infer_type([item[i] for item in samples])) for i in range(width)], first if fixed else []
 
     def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:
         """Compute all rows now and keep them; everything built on this frame uses the result.
@@ -295,8 +301,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Files):
             if isinstance(number, bool) or not hasattr(number, "__index__"):
                 raise SchemaError(f"{name} is a whole number, got {number!r}")
         width = max(max_row_width, max_column_width + 1)
-        text = display.frame_tables(self._node, self._names, num_rows, width, max_column_width, num_columns)
-        print(f"{text}\n[{len(self)} rows x {len(self._names)} columns]\n", file=output_file)
+        print(display.printed_rows(self._node, self._names, num_rows, width, max_column_width, num_columns), file=output_file)
 
     def __str__(self) -> str:
         return display.frame_text(self._node, self._names)

@@ -8,23 +8,28 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.api import construction
-from sframe_spark.api.arrow_streams import schema_of, stream_of_rows
-from sframe_spark.api.nodes import row_tuples, rows_in_numpy, rows_of, whole_cells
+from sframe_spark.api.arrow_streams import forms_of, schema_of, stream_of_rows, table_of_rows
+from sframe_spark.api.columns_of_others import interface_of
+from sframe_spark.api.indexing import NoAttributeError
+from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
 from sframe_spark.api.sframe_columns import Columns
+from sframe_spark.api.to_pandas import pandas_frame
 from sframe_spark.engine.collecting import require_room_in_numpy
+from sframe_spark.errors import listed
 from sframe_spark.types import STR_KIND
 
 # Kinds whose values hold values.
 NESTED = ("list", "dict", "array")
-# Types of columns without rows in pandas.
-EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
 
 
 class Conversions(Columns):
     """All rows in a form of another library."""
 
     def to_arrow(self) -> pa.Table:
-        """All rows as an Arrow table.
+        """All rows as an Arrow table, of types that other libraries know; ``SFrame(table)`` has the same columns again.
+
+        Date-times with one offset from UTC are time stamps in UTC or its zone, with several ``arrow.timestamp_with_offset``; lists and dicts whose
+        values share no type are ``arrow.json``.
 
         Raises
         ------
@@ -33,11 +38,11 @@ class Conversions(Columns):
         """
         if not self._names:
             return pa.table({})
-        return rows_of(self._node).to_table().rename_columns(self._names)
+        return table_of_rows(self._node, self._names)
 
     def __arrow_c_schema__(self) -> Any:
-        """Names and Arrow types of the columns, for other libraries; nothing is computed."""
-        return schema_of(self._node, self._names).__arrow_c_schema__()
+        """Names and Arrow types of the columns, for other libraries; of date-times with an offset, mixed lists and dicts the values tell them."""
+        return schema_of(forms_of(self._node), self._names).__arrow_c_schema__()
 
     def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
         """All rows in order for another library, a batch at a time: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
@@ -52,23 +57,31 @@ class Conversions(Columns):
         """
         return stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
 
-    def to_pandas(self) -> Any:
+    def to_pandas(self, arrow: bool = False) -> Any:
         """All rows as a pandas DataFrame.
+
+        Parameters
+        ----------
+        arrow
+            Whether the columns have the Arrow types of :meth:`to_arrow`: ints with missing values stay ints then, and ``SFrame`` of it has the same
+            columns again.
 
         Raises
         ------
         TooLargeError
             If there is no room for them: it says how much they need.
-        """
-        import pandas
 
-        rows = row_tuples(self._node, names=self._names) if self._names else []
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
-        kinds = [column_type.kind for column_type in self._node.schema]
-        # A column of rows takes the type of its values, except that text stays a column of Python objects, where None is None.
-        dtypes = [EMPTY_DTYPES.get(kind, "object") if not rows else "object" if kind == "str" else None for kind in kinds]
-        series = [pandas.Series(list(values), dtype=dtype) for values, dtype in zip(columns, dtypes, strict=False)]
-        return pandas.DataFrame(dict(zip(self._names, series, strict=True)))
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> str(SFrame({"n": [2**53 + 1, None]}).to_pandas(arrow=True)["n"].dtype)
+        'int64[pyarrow]'
+        """
+        if arrow:
+            import pandas
+
+            return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+        return pandas_frame(self._node, self._names)
 
     def to_dataframe(self) -> Any:
         """All rows as a pandas DataFrame.
@@ -96,6 +109,21 @@ class Conversions(Columns):
         if any(column_type.kind == STR_KIND for column_type in self._node.schema):
             require_room_in_numpy(rows)
         return rows_in_numpy(rows, width)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """All rows of columns of numbers for ``numpy.asarray`` and scikit-learn, a missing number as NaN; of other columns numpy takes rows as dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> np.asarray(SFrame({"a": [1, 2], "b": [0.5, None]})).tolist()
+        [[1.0, 0.5], [2.0, nan]]
+        """
+        others = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
+        if others or not self._names:
+            raise NoAttributeError(f"columns {listed(others)} hold no numbers: use to_numpy()")
+        return interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
         """The rows as a Spark DataFrame, in row order, with this frame's column names.

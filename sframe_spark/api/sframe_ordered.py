@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
+from sframe_spark.api.other_frames import other_frame
 from sframe_spark.api.sframe_relational import Relational, joined_names
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
@@ -72,8 +73,7 @@ class Ordered(Relational):
         >>> trades.asof_join(quotes, on="time").to_arrow().to_pydict()
         {'time': [3, 7, 9], 'bid': [11, 11, 12]}
         """
-        if not isinstance(other, Relational):
-            raise SchemaError(f"asof_join takes an SFrame, got {type(other).__name__}")
+        other = other_frame(other, "asof_join")
         if direction not in DIRECTIONS:
             raise InvalidArgumentError(f"direction must be one of {', '.join(DIRECTIONS)}, got {direction!r}")
         if not isinstance(allow_exact, bool):
@@ -123,8 +123,7 @@ class Ordered(Relational):
         >>> list(old.merge_sorted(new, on="t")["t"])
         [1, 2, 3, 3, 5]
         """
-        if not isinstance(other, Relational):
-            raise SchemaError(f"merge_sorted takes an SFrame, got {type(other).__name__}")
+        other = other_frame(other, "merge_sorted")
         by = self._order(on, ascending)
         columns = [self._names[position] for position, _ in by]
         both = self._with_same_columns(other)

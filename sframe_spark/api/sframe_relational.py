@@ -10,9 +10,11 @@ import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest, MissingArgumentColumnError
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
+from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.indexing import UnorderedError, head_count, is_collection
 from sframe_spark.api.names import unique_names
 from sframe_spark.api.nodes import recoded
+from sframe_spark.api.other_frames import other_frame
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError, UnknownNameError
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, UnsupportedOperationError
@@ -177,6 +179,8 @@ class Relational(Columns):
 
         Parameters
         ----------
+        right
+            The other frame, or a table of any library that ``SFrame(...)`` takes.
         on
             Names common to both frames (one, or a list), or a dict from left to right names; all common names when not given.
         how
@@ -189,8 +193,7 @@ class Relational(Columns):
         SFrame
             Left rows in order, each with its matches in right order, then unmatched right rows (``right``: the other way round).
         """
-        if not isinstance(right, Relational):
-            raise SchemaError(f"join takes an SFrame, got {type(right).__name__}")
+        right = other_frame(right, "join")
         if how not in KINDS:
             raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
         pairs = self._join_keys(right, on)
@@ -201,6 +204,7 @@ class Relational(Columns):
                 raise UnsupportedOperationError(
                     f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
                 )
+            require_one_clock(left_node.schema[a], right_node.schema[b], f"on {left_name!r}", UnsupportedOperationError)
             common = common_encoding(left_node.schema[a], right_node.schema[b])
             left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
         left_keys = [self._position(name) for name, _ in pairs]
@@ -228,15 +232,14 @@ class Relational(Columns):
         return pairs
 
     def append(self, other: SFrame) -> SFrame:
-        """All rows of this frame, then all rows of another with the same columns (in any order).
+        """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
 
         Raises
         ------
         RuntimeError
             If a column is missing in one of them or has another type.
         """
-        if not isinstance(other, Relational):
-            raise UnsupportedOperationError(f"append takes an SFrame, got {type(other).__name__}")
+        other = other_frame(other, "append", UnsupportedOperationError)
         if not self._names or not other._names:
             source = other if not self._names else self
             return self._new(source._node, source._names)

@@ -9,121 +9,19 @@ from typing import Any, TypeVar
 import attrs
 import pyarrow as pa
 
-from sframe_spark.config import config
-from sframe_spark.engine.batches import BatchSize
+from sframe_spark.engine.flat_plan import FlatPlan
 from sframe_spark.engine.measured import MeasuredCalls
 from sframe_spark.errors import ConversionError, TooLargeError
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.made_results import ResultsTooLongError
 from sframe_spark.operators.sources import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
-from sframe_spark.planner.facts import Facts
-from sframe_spark.planner.graph import postorder, sizes_of
-from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import ALL_ROWS, Need, Operator, SequentialOperator, with_rows_held_back
-from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
 
 Value = TypeVar("Value")
 Interval = tuple[int, int]
 Wanted = list[list[Interval]]
 Values = dict[tuple[int, Interval], Chunk]
-
-
-@attrs.frozen(eq=False)
-class FlatPlan:
-    """A plan as lists in postorder, so that it pickles and runs without recursion.
-
-    Parameters
-    ----------
-    operators
-        Operators, inputs before consumers; the last is the root.
-    inputs
-        Places of each operator's inputs.
-    facts
-        Facts of each place.
-    sizes
-        About how many bytes the columns of each place take in a row.
-    batch_bytes
-        Bytes of rows that kernels should see at a time.
-    """
-
-    operators: tuple[Operator, ...]
-    inputs: tuple[tuple[int, ...], ...]
-    facts: tuple[Facts, ...]
-    sizes: tuple[Sizes, ...]
-    batch_bytes: int
-
-    @classmethod
-    def of(cls, root: PlannerNode) -> FlatPlan:
-        """The plan below a node."""
-        nodes = list(postorder([root]))
-        places = {id(node): place for place, node in enumerate(nodes)}
-        inputs = tuple(tuple(places[id(child)] for child in node.inputs) for node in nodes)
-        sizes = sizes_of(root)
-        operators, facts = tuple(node.operator for node in nodes), tuple(node.facts for node in nodes)
-        return cls(operators, inputs, facts, tuple(sizes[id(node)] for node in nodes), config.batch_bytes)
-
-    def below(self, place: int) -> FlatPlan:
-        """The plan whose root is the operator at a place."""
-        keep = {place}
-        for index in range(place, -1, -1):
-            if index in keep:
-                keep.update(self.inputs[index])
-        order = sorted(keep)
-        moved = {old: new for new, old in enumerate(order)}
-        inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
-        operators, facts = tuple(self.operators[i] for i in order), tuple(self.facts[i] for i in order)
-        return FlatPlan(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
-
-    def sequential_places(self) -> list[int]:
-        """Places of operators with a running state, inputs first."""
-        return [place for place, operator in enumerate(self.operators) if isinstance(operator, SequentialOperator)]
-
-    def input_facts(self, place: int) -> list[Facts]:
-        """Facts of the inputs of a place."""
-        return [self.facts[child] for child in self.inputs[place]]
-
-    def is_dense(self, place: int) -> bool:
-        """True when rows at a place are known to be counted without gaps: no filter below."""
-        waiting, seen = [place], set()
-        while waiting:
-            current = waiting.pop()
-            if current in seen:
-                continue
-            if not self.operators[current].keeps_dense:
-                return False
-            seen.add(current)
-            waiting.extend(self.inputs[current])
-        return True
-
-    def looked_up(self) -> frozenset[tuple[int, int]]:
-        """Places and slots of inputs in which an operator looks rows up instead of getting runs of them."""
-        slots = [(place, slot) for place, children in enumerate(self.inputs) for slot in range(len(children))]
-        return frozenset((place, slot) for place, slot in slots if self.operators[place].requires(slot) is Need.LOOKUP)
-
-    def stages(self) -> list[list[int]]:
-        """Places by how many operators that make many rows of one lie below them, each stage from such an operator up.
-
-        What reads the rows of such an operator reads nothing from below it, as rows are aligned with it then.
-        """
-        stage_of: list[int] = []
-        for operator, children in zip(self.operators, self.inputs, strict=True):
-            below = max((stage_of[child] for child in children), default=0)
-            stage_of.append(below + operator.expands)
-        stages: list[list[int]] = [[] for _ in range(max(stage_of) + 1)]
-        for place, stage in enumerate(stage_of):
-            stages[stage].append(place)
-        return stages
-
-    def batch_size(self, places: Iterable[int]) -> BatchSize:
-        """How many rows of these places make a batch."""
-        sizes = [self.sizes[place] for place in places]
-        known = not any(None in found for found in sizes)
-        return BatchSize(self.batch_bytes, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
-
-    def uneven(self) -> frozenset[int]:
-        """Places with a column whose values differ in length."""
-        return frozenset(place for place, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
 
 
 class PlanRunner:
@@ -259,6 +157,7 @@ class PlanRunner:
     def end_of_batch(self, first: int, stop: int, batch_rows: int) -> int:
         """Where a batch of base rows from ``first`` ends: after so many, or sooner where rows are long."""
         last = min(first + self.batches[0].rows(batch_rows), stop)
+        last = last if last == stop else self.plan.batch_end(first, last)
         known = [place for place in self.stages[0] if place in self.uneven and knows_bytes(self.plan.operators[place])]
         # Rows in one part of a source may be longer than those in another.
         while known and last - first > 1 and self._bytes_between(known, first, last) > 2 * self.plan.batch_bytes:

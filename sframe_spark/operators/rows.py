@@ -188,13 +188,15 @@ class SliceRows(Operator):
         return (self.start + start * self.step, self.start + (stop - 1) * self.step + 1)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A filter on the row number; a prefix of a keyed relation becomes a top-k."""
+        """A filter on the row number; a prefix of a keyed relation becomes a top-k, and of rows in any order so many of them are taken."""
         from pyspark.sql import functions as F
 
         relation = inputs[0]
         if relation.position is None and self.start == 0 and self.step == 1 and self.stop is not None:
             ordered = relation.df.orderBy(*relation.order()) if relation.key else relation.df
             return attrs.evolve(relation, df=ordered.limit(self.stop))
+        if relation.position is None and not relation.key and not context.observed and self.step == 1 and self.stop is not None:
+            return attrs.evolve(relation, df=relation.df.limit(self.stop).offset(self.start))
         numbered = relation.with_position()
         number = F.col(str(numbered.position))
         condition = number >= self.start

@@ -76,6 +76,10 @@ class Source(Operator):
 
         return source_properties(self)
 
+    def batch_end(self, start: int, stop: int) -> int:
+        """Where to end a batch of rows: at ``stop``, or at the last place before it from which reading begins afresh."""
+        return stop
+
     def rows_between(self, start: int, stop: int) -> Source | None:
         """The source of only these rows, or None when the source has no such form."""
         return None
@@ -208,6 +212,12 @@ class SegmentSource(Source):
         if self.positions and table.num_rows != last - first:
             raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {table.num_rows}")
         return Chunk(tuple(combine(column) for column in table.columns), last - first)
+
+    def batch_end(self, start: int, stop: int) -> int:
+        """At the end of a row group, as the rest of it would be decoded again."""
+        from sframe_spark.storage.reader import last_group_start
+
+        return last_group_start(self.manifest, self.start + start, self.start + stop) - self.start
 
     def rows_between(self, start: int, stop: int) -> SegmentSource:
         """The same dataset with another range."""

@@ -19,6 +19,7 @@ from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.partitions import facts_of, partition_columns
 from sframe_spark.storage.places import DataFiles, resolve
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
+from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
 
 
@@ -57,6 +58,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     # What the directories say of a column counts, as for Spark, though files may have it too.
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, files, footers) for name in in_files)
+    tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(

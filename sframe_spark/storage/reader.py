@@ -16,6 +16,7 @@ from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.partitions import repeated
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
+from sframe_spark.values.named_columns import column_named
 
 # With more rows than this, decoding the columns of a batch in parallel pays.
 FEW_ROWS = 16_384
@@ -104,6 +105,15 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         index += 1
 
 
+def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
+    for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
+        starts = segment_footer(manifest, entry).starts
+        found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
+        return found if found > start else stop
+    return stop
+
+
 def _segment_batches(
     manifest: Manifest,
     entry: SegmentEntry,
@@ -124,7 +134,10 @@ def _segment_batches(
     stored = [column for column in columns if column not in constants]
     for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size):
         with telling("read", location):
-            found = {column: convert(batch.column(index), manifest.types[column]) for index, column in enumerate(stored)}
+            found = {}
+            for index, column in enumerate(stored):
+                with column_named(manifest.file_name(column)):
+                    found[column] = convert(batch.column(index), manifest.types[column])
         arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))

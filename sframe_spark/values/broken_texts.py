@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError
@@ -33,6 +33,25 @@ def broken_texts_told(values: Any) -> Iterator[None]:
         rows = enumerate(values) if isinstance(values, list) else iter(())
         place, value = next(((f"row {row}: ", value) for row, value in rows if is_broken(value)), ("", None))
         raise InvalidArgumentError(place + words_for(value)) from None
+
+
+def require_unicode_values(values: Iterable[Any]) -> None:
+    """Refuse texts that no column holds, also within tuples.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is one.
+
+    Examples
+    --------
+    >>> require_unicode_values([1, ("a", "b")])
+    """
+    for value in values:
+        if isinstance(value, tuple):
+            require_unicode_values(value)
+        elif is_broken(value):
+            raise InvalidArgumentError(words_for(value))
 
 
 def is_broken(value: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Callable
 from typing import Any
 
@@ -23,9 +24,12 @@ from sframe_spark.types import (
     dict_of,
     list_of,
 )
+from sframe_spark.values.decimals import floats_of_decimals, is_whole_decimal
 from sframe_spark.values.plain import plain, plain_dict, plain_list
 from sframe_spark.values.temporal import MINUTE, SECOND
 from sframe_spark.values.text import encode_value
+from sframe_spark.values.zones import WITH_OFFSET, is_with_offset
+from sframe_spark.visible import visible
 
 _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
@@ -49,7 +53,11 @@ def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if pa.types.is_dictionary(values.type):
-        return normalize(values.dictionary_decode())
+        return normalize(_decoded_dictionary(values))
+    if pa.types.is_run_end_encoded(values.type):
+        return normalize(pc.run_end_decode(values))
+    if isinstance(values.type, pa.BaseExtensionType):
+        return normalize_extension(values)
     column_type = arrow_column_type(values.type)
     if values.type == column_type.physical:
         return values, column_type
@@ -60,7 +68,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     """Find the column type for an Arrow type, without looking at values.
 
     Lists of floats become arrays, other lists stay lists; structs and maps become dicts. Time stamps with a zone become
-    date-times with an offset.
+    date-times with an offset. Decimals without a fraction that fit 64 bits become ints, others floats.
 
     Raises
     ------
@@ -68,11 +76,13 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
         If no column can hold the Arrow type.
     """
     types = pa.types
-    if data_type == ZONED_PHYSICAL:
+    if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
-    if types.is_dictionary(data_type):
+    if isinstance(data_type, pa.BaseExtensionType):
+        return extension_column_type(data_type)
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return arrow_column_type(data_type.value_type)
-    if types.is_boolean(data_type) or types.is_integer(data_type):
+    if types.is_boolean(data_type) or types.is_integer(data_type) or is_whole_decimal(data_type):
         return INT
     if types.is_null(data_type) or types.is_floating(data_type) or types.is_decimal(data_type):
         return FLOAT
@@ -85,6 +95,44 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     if types.is_timestamp(data_type):
         return DATETIME if data_type.tz is None else ZONED_DATETIME
     return _nested_column_type(data_type)
+
+
+def _decoded_dictionary(values: pa.DictionaryArray) -> pa.Array:
+    """Each value for itself; Arrow takes no views out of a dictionary, as polars has them."""
+    if pa.types.is_string_view(values.type.value_type):
+        values = pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.string()))
+    elif pa.types.is_binary_view(values.type.value_type):
+        values = pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.binary()))
+    return values.dictionary_decode()
+
+
+# Arrow's own extensions that have a counterpart: the rest would be a guess.
+_EXTENSIONS = {"arrow.json": STR, "arrow.bool8": INT, "arrow.uuid": STR, WITH_OFFSET: ZONED_DATETIME}
+
+
+def extension_column_type(data_type: pa.DataType) -> ColumnType:
+    """Find the column type for an extension of Arrow's types: JSON stays text.
+
+    Raises
+    ------
+    SchemaError
+        If it is not one of Arrow's own, or has no counterpart.
+    """
+    name = data_type.extension_name
+    if name not in _EXTENSIONS:
+        raise SchemaError(
+            f"a column cannot hold values of the Arrow extension {visible(name)!r}: give what it is stored as, {data_type.storage_type}"
+        )
+    return _EXTENSIONS[name]
+
+
+def normalize_extension(values: pa.Array) -> tuple[pa.Array, ColumnType]:
+    """The values of one of Arrow's own extensions in our physical form, and their column type."""
+    column_type = extension_column_type(values.type)
+    if values.type.extension_name == "arrow.uuid":
+        texts = [None if value is None else str(uuid.UUID(bytes=value)) for value in values.storage.to_pylist()]
+        return pa.array(texts, pa.string()), column_type
+    return normalize(values.storage)[0], column_type
 
 
 def _is_text(data_type: pa.DataType) -> bool:
@@ -138,7 +186,7 @@ def _float_values(values: pa.Array) -> pa.Array:
         ticks = values.cast(pa.int32() if data_type.bit_width == 32 else pa.int64()).cast(pa.int64())
         seconds = ticks.cast(pa.float64(), safe=False)
         return pc.divide(seconds, float(_TICKS_PER_SECOND[data_type.unit]))
-    return values.cast(pa.float64(), safe=False)
+    return floats_of_decimals(values) if pa.types.is_decimal(data_type) else values.cast(pa.float64(), safe=False)
 
 
 def _text_values(values: pa.Array) -> pa.Array:
@@ -182,7 +230,12 @@ def _check_microseconds(values: pa.Array) -> None:
 
 
 def _zoned_values(values: pa.Array) -> pa.Array:
-    """Give each time stamp the offset its zone had at that moment."""
+    """Give each time stamp the offset its zone had at that moment, or the one beside it."""
+    if is_with_offset(values.type):
+        _check_microseconds(values.field(0))
+        return zoned_array(
+            values.field(0).cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()), values.field(1).cast(pa.int32()), values.is_valid()
+        )
     _check_microseconds(values)
     instant = values.cast(pa.timestamp("us", values.type.tz), safe=False)
     wall = pc.local_timestamp(instant).cast(pa.int64())
@@ -224,6 +277,8 @@ def _from_python(values: pa.Array, column_type: ColumnType) -> pa.Array:
         raise DateTimeRangeError(
             f"in a list or dict, a date-time lies outside the years 1 to 9999, which is all that Python shows: {error}"
         ) from None
+    except UnicodeDecodeError:
+        raise SchemaError("in a list or dict, texts are UTF-8: some binary values are not UTF-8") from None
     if not column_type.is_encoded:
         items = [None if cell is None else list(plain_dict(cell).items()) for cell in cells]
         return pa.array(items, column_type.physical)
@@ -242,6 +297,8 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if _is_list(data_type):
         element = _reader(data_type.value_type)
         return lambda cell: [None if v is None else element(v) for v in cell]
+    if is_whole_decimal(data_type):
+        return int
     if pa.types.is_time(data_type):
         return lambda cell: cell.hour * 3600.0 + cell.minute * 60.0 + cell.second + cell.microsecond / SECOND
     return plain

@@ -84,7 +84,7 @@ def plain_number(value: Any) -> int | float:
     if isinstance(value, datetime.timedelta):
         return value.total_seconds()
     if family_of(type(value)) == FLOAT_KIND:
-        return float(value)
+        return float("nan") if isinstance(value, decimal.Decimal) and value.is_snan() else float(value)
     number = int(value)
     return number if SMALLEST_INT <= number <= LARGEST_INT else float(number)
 

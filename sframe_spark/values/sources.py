@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
 
@@ -17,6 +18,12 @@ from sframe_spark.values.temporal import numpy_microseconds
 Source = Any
 
 _INTEGER_DTYPES = "biu"
+
+# What to do about columns of pandas that have no counterpart.
+_INSTEAD = {
+    "PeriodDtype": "series.dt.to_timestamp() gives the start of each",
+    "IntervalDtype": "make columns of .array.left and .array.right",
+}
 
 
 def simplify(values: Any) -> Source:
@@ -61,11 +68,15 @@ def _from_pandas(values: Any) -> Any:
     """Use pandas' numpy values; extension types go through Arrow, which knows their missing values."""
     dtype = getattr(values, "dtype", None)
     if isinstance(dtype, np.dtype):
-        return values.to_numpy()
+        return values.to_numpy() if dtype.kind != "m" else pa.array(values.copy(), from_pandas=True)
     if dtype is None:
         raise SchemaError(f"the values of a column come as a sequence, not as pandas {type(values).__name__}")
+    if hasattr(values, "sparse"):
+        return values.sparse.to_dense().to_numpy()
     # Arrow shares the memory of masked values and of date-times with a zone, which pandas changes in place.
     converted = pa.array(values.copy(), from_pandas=True)
+    if type(dtype).__name__ in _INSTEAD:
+        raise SchemaError(f"a column cannot hold pandas {dtype} values: {_INSTEAD[type(dtype).__name__]}")
     return converted.combine_chunks() if isinstance(converted, pa.ChunkedArray) else converted
 
 
@@ -98,5 +109,6 @@ def _from_numpy(values: np.ndarray) -> Source:
     if values.dtype.kind in "US":
         return values.tolist()
     if values.dtype.kind == "M":
+        tell_of_nanoseconds(values)
         return numpy_microseconds(values)
     raise SchemaError(f"a column cannot hold numpy {values.dtype} values")

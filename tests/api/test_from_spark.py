@@ -12,6 +12,9 @@ from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.errors import DateTimeRangeError, SchemaError, SFrameError
 
+# Decimals of more digits than floats hold are told of.
+pytestmark = pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
+
 HELD = [
     "true", "cast(1 as tinyint)", "cast(1 as smallint)", "1", "9223372036854775807L", "cast(3.5 as float)", "2.5D",
     "cast(12345.25 as decimal(38,2))", "cast(9007199254740992 as decimal(20,0))", "cast('NaN' as double)", "cast('inf' as float)",

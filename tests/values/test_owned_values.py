@@ -100,8 +100,9 @@ def test_pandas_series(values: pd.Series, door: str) -> None:
 def test_a_pandas_frame() -> None:
     given = pd.DataFrame({str(number): series for number, series in enumerate(SERIES)})
     frame, before = SFrame(given), [str(row) for row in SFrame(given.copy(deep=True))]
-    for name in given:
-        spoil(given[name])
+    with pd.option_context("mode.chained_assignment", None):
+        for name in given:
+            spoil(given[name])
     given.loc[0, "0"] = 100
     given["1"] *= 10
     assert [str(row) for row in frame] == before

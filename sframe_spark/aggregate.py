@@ -1,0 +1,51 @@
+"""What to compute for each group of :meth:`SFrame.groupby`, for each window and each run of rows.
+
+Examples
+--------
+>>> import sframe_spark.aggregate as agg
+>>> from sframe_spark import SFrame
+>>> SFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]}).groupby("k", {"sum": agg.SUM("v")}).to_arrow().to_pydict()
+{'k': ['a', 'b'], 'sum': [4, 2]}
+"""
+
+from sframe_spark.api.aggregate import (
+    ARGMAX,
+    ARGMIN,
+    AVG,
+    CONCAT,
+    COUNT,
+    COUNT_DISTINCT,
+    DISTINCT,
+    FREQ_COUNT,
+    MAX,
+    MEAN,
+    MIN,
+    QUANTILE,
+    SELECT_ONE,
+    STD,
+    STDV,
+    SUM,
+    VAR,
+    VARIANCE,
+)
+
+__all__ = [
+    "ARGMAX",
+    "ARGMIN",
+    "AVG",
+    "CONCAT",
+    "COUNT",
+    "COUNT_DISTINCT",
+    "DISTINCT",
+    "FREQ_COUNT",
+    "MAX",
+    "MEAN",
+    "MIN",
+    "QUANTILE",
+    "SELECT_ONE",
+    "STD",
+    "STDV",
+    "SUM",
+    "VAR",
+    "VARIANCE",
+]

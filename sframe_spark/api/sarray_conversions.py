@@ -1,0 +1,64 @@
+"""Members of SArray that give all its values as something else: an Arrow or a numpy array, a stream for other libraries."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.api.arrow_streams import array_of_values, forms_of, stream_of_values
+from sframe_spark.api.columns_of_others import interface_of
+from sframe_spark.api.indexing import NoAttributeError
+from sframe_spark.api.nodes import numbers_table, numpy_column
+from sframe_spark.planner.node import PlannerNode
+
+
+class ValuesElsewhere:
+    """All values in a form of another library."""
+
+    _node: PlannerNode
+
+    # Of two operands numpy leaves the work to the one of higher priority: `array + column` is a column.
+    __array_priority__ = 1000
+
+    def to_numpy(self) -> np.ndarray:
+        """All values as a numpy array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return numpy_column(self._node)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """All numbers for ``numpy.asarray``, a missing one as NaN; numpy asks for other values one by one."""
+        if not self._node.schema[0].is_numeric:
+            raise NoAttributeError(f"values of type {self._node.schema[0].kind} are no numbers: use to_numpy()")
+        return interface_of(numbers_table(self._node)[:, 0])
+
+    def to_arrow(self) -> pa.Array:
+        """All values as an Arrow array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return array_of_values(self._node)
+
+    def __arrow_c_schema__(self) -> Any:
+        """The Arrow type of the values, for other libraries; of date-times with an offset and of mixed lists and dicts the values tell it."""
+        return forms_of(self._node)[0].field("").type.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All values in order for another library: ``polars.Series(sa)``, ``pyarrow.chunked_array(sa)``.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return stream_of_values(self._node).__arrow_c_stream__(requested_schema)

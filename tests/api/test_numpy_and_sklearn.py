@@ -1,0 +1,125 @@
+"""Frames and columns where numpy, pandas, polars and scikit-learn expect arrays, and their arrays where columns are expected."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+
+from sframe_spark import SArray, SFrame
+from sframe_spark.errors import LengthMismatchError, SchemaError, SFrameError
+
+
+def test_numbers_of_a_frame_are_a_table() -> None:
+    frame = SFrame({"a": [1, 2, 3], "b": [4, 5, 6]})
+    table = np.asarray(frame)
+    assert (table.dtype, table.tolist()) == (np.int64, [[1, 4], [2, 5], [3, 6]])
+    mixed = np.asarray(SFrame({"a": [1, None], "b": [0.5, 1.5]}))
+    assert mixed.dtype == np.float64
+    assert np.array_equal(mixed, [[1, 0.5], [np.nan, 1.5]], equal_nan=True)
+    assert np.asarray(frame, dtype="float32").dtype == np.float32
+    assert np.asarray(SFrame({"a": [], "b": []})).shape == (0, 2)
+
+
+def test_numbers_of_a_column_are_an_array() -> None:
+    assert np.asarray(SArray([1, 2])).dtype == np.int64
+    assert np.array_equal(np.asarray(SArray([1, None])), [1, np.nan], equal_nan=True)
+    assert np.sqrt(SArray([4.0, 9.0])).tolist() == [2, 3]
+    assert np.asarray(SArray(["a", None])).tolist() == ["a", None]
+
+
+def test_the_memory_of_an_array_lives_as_long_as_it_is_used() -> None:
+    tables = [np.asarray(SFrame({"a": range(5_000), "b": range(5_000)})) for _ in range(20)]
+    gc.collect()
+    _ = [np.full(10_000, -1) for _ in range(50)]
+    assert all((table[:, 0] == np.arange(5_000)).all() for table in tables)
+    tables[0][0, 0] = 7  # no frame's memory
+    assert tables[1][0, 0] == 0
+
+
+def test_frames_that_pandas_takes_keep_their_names() -> None:
+    assert pd.DataFrame(SFrame({"a": [1, 2], "b": [0.5, 1.5]})).to_dict("list") == {"a": [1, 2], "b": [0.5, 1.5]}
+
+
+def columns(values: list[Any]) -> list[Any]:
+    import polars
+
+    return [
+        np.array(values),
+        pd.Series(values, index=range(9, 9 - len(values), -1)),
+        pa.array(values),
+        pa.chunked_array([values]),
+        polars.Series(values),
+    ]
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_columns_of_others_are_paired_by_position(place: int) -> None:
+    column = SArray([1, 2, 3])
+    other = columns([10, 20, 30])[place]
+    assert list(column + other) == [11, 22, 33]
+    assert list(column < other) == [1, 1, 1]
+    assert list((column > 1) & columns([True, True, False])[place]) == [0, 1, 0]
+    with pytest.raises(LengthMismatchError, match="different lengths"):
+        column + columns([1, 2])[place]
+    assert list(SArray(["a", "b"]) + columns(["x", "y"])[place]) == ["ax", "by"]
+
+
+def test_columns_on_the_right_of_arrays() -> None:
+    column = SArray([1, 2, 3])
+    for result in (np.array([10, 20, 30]) - column, 10 * column, np.float64(2) * column):
+        assert isinstance(result, SArray)
+    assert list(np.array([10, 20, 30]) - column) == [9, 18, 27]
+    assert list(np.float64(2) * column) == [2, 4, 6]
+
+
+def test_beside_a_column_of_arrays_an_array_is_a_value() -> None:
+    column = SArray([np.array([1.0, 2.0]), np.array([3.0, 4.0])])
+    assert [list(row) for row in column + np.array([10.0, 20.0])] == [[11, 22], [13, 24]]
+
+
+@pytest.mark.parametrize("place", range(5))
+def test_boolean_arrays_choose_rows(place: int) -> None:
+    mask = columns([True, False, True])[place]
+    assert list(SArray([1, 2, 3])[mask]) == [1, 3]
+    assert list(SFrame({"a": [1, 2, 3]})[mask]["a"]) == [1, 3]
+    with pytest.raises(SFrameError, match="the mask has 3 rows, the SArray has 2"):
+        SArray([1, 2])[mask]
+
+
+def test_nothing_is_computed_to_tell_columns_from_arrays() -> None:
+    calls: list[int] = []
+    numbers = SArray([1, 2, 3])
+    column = numbers[numbers.apply(lambda value: calls.append(value) or value, dtype=int)]
+    frame = SFrame({"a": column})
+    calls.clear()
+    _ = frame[frame["a"] > 1], column[column > 1], column + column, column == column
+    assert not calls
+
+
+def test_missing_booleans_choose_no_row() -> None:
+    for mask in (pd.Series([True, None, False], dtype="boolean"), pa.array([True, None, False]), pd.Series([True, False, False])):
+        assert list(SArray([1, 2, 3])[mask]) == [1]
+
+
+@pytest.mark.parametrize("choose", [lambda column: column[np.array([0, 1])], lambda column: column[pd.Series([0.5])], lambda column: column[["a"]]])
+def test_other_arrays_choose_no_rows(choose: Callable[[SArray], Any]) -> None:
+    with pytest.raises(SchemaError, match="a boolean array"):
+        choose(SArray([1, 2]))
+
+
+def test_scikit_learn_fits_frames() -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    preprocessing = pytest.importorskip("sklearn.preprocessing")
+    frame = SFrame({"a": [1, 2, 3, 4], "b": [0.5, 0.25, 4.0, 1.0]})
+    frame["y"] = 2 * frame["a"] - frame["b"] + 1
+    model = linear_model.LinearRegression().fit(frame[["a", "b"]], frame["y"])
+    assert np.allclose(model.coef_, [2, -1])
+    frame["predicted"] = model.predict(frame[["a", "b"]])
+    assert max(abs(frame["predicted"] - frame["y"])) < 1e-9
+    assert np.allclose(preprocessing.StandardScaler().fit_transform(frame[["a"]]).mean(), 0)
