@@ -21,7 +21,7 @@ from sframe_spark.session.memory import AvailableMemory
 from sframe_spark.storage import footers, manifest_length
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
-from sframe_spark.storage.manifest_length import SHORT, check_length, read_text
+from sframe_spark.storage.manifest_length import MEMORY_FOR_LENGTH, SHORT, check_length, read_text
 from sframe_spark.storage.manifest_text import sealed
 from sframe_spark.storage.pages import LONGEST_HEADER, BrokenPages, _header
 from sframe_spark.storage.verify import run_verify
@@ -134,9 +134,9 @@ def test_a_true_text_that_memory_cannot_hold_is_refused(frame: Path) -> None:
 
 
 def test_the_limit_is_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest_length, "available_memory", lambda: AvailableMemory(100 * GIGABYTE, "left in this container"))
+    monkeypatch.setattr(manifest_length, "available_memory", lambda: AvailableMemory(5 * MEMORY_FOR_LENGTH * GIGABYTE, "left in this container"))
     check_length("/m", 5 * GIGABYTE)
-    with pytest.raises(StorageError, match=r"5\.1 GiB, .* 102\.0 GiB of memory; 100\.0 GiB are left in this container"):
+    with pytest.raises(StorageError, match=r"5\.1 GiB, .* 142\.8 GiB of memory; 140\.0 GiB are left in this container"):
         check_length("/m", 5 * GIGABYTE + GIGABYTE // 10)
     monkeypatch.setattr(manifest_length, "available_memory", lambda: None)
     with pytest.raises(StorageError, match="assumed"):
