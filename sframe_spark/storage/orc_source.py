@@ -19,6 +19,7 @@ from sframe_spark.storage.partitions import partition_columns, repeated
 from sframe_spark.storage.physical import convert_foreign
 from sframe_spark.storage.places import DataFiles
 from sframe_spark.types import ColumnType
+from sframe_spark.values.named_columns import column_named
 from sframe_spark.visible import visible
 
 
@@ -90,10 +91,10 @@ class OrcTable:
                 opened = _opened(file.path)
                 batch = opened.read_stripe(stripe)
                 places = {name: place for place, name in enumerate(opened.schema.names)}
-                found = [
-                    convert_foreign(batch.column(places[name]), kind)
-                    for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True)
-                ]
+                found = []
+                for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
+                    with column_named(name):
+                        found.append(convert_foreign(batch.column(places[name]), kind))
             _require_unchanged(file)
             kinds = self.types[self.stored :]
             yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]
