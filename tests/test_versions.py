@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -39,7 +40,9 @@ def test_a_clean_environment(which: str, tmp_path: Path) -> None:
     venv.create(tmp_path / "venv", with_pip=True)
     python = str(tmp_path / "venv" / "bin" / "python")
     wanted = [lowest(dependency) for dependency in DEPENDENCIES] if which == "lowest" else []
-    subprocess.run([python, "-m", "pip", "install", "--quiet", str(ROOT), *wanted], check=True, timeout=900)
+    # Installing leaves a directory `build` where it installs from.
+    copy = shutil.copytree(ROOT, tmp_path / "copy", ignore=shutil.ignore_patterns(".*", "tests", "build", "*.egg-info"))
+    subprocess.run([python, "-m", "pip", "install", "--quiet", str(copy), *wanted], check=True, timeout=900)
     environment = {**os.environ, "PYSPARK_PYTHON": python, "PYTHONPATH": ""}
     done = subprocess.run(
         [python, str(ROOT / "tests" / "versions_program.py")], capture_output=True, text=True, timeout=300, check=False, env=environment, cwd=tmp_path
