@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.api.to_spark import to_spark_within
@@ -18,6 +20,7 @@ from sframe_spark.session import get_session
 from sframe_spark.session.build import WORKER_PYTHON
 from sframe_spark.session.session import get_base
 from sframe_spark.values.variant_text import variant_text
+from tests.examples import examples
 
 UTC, INDIA = datetime.UTC, datetime.timezone(datetime.timedelta(hours=5, minutes=30))
 DATA: dict[str, list[Any]] = {
@@ -256,6 +259,35 @@ def test_values_come_back(spark: Any) -> None:
     back = SFrame(frame.to_spark())
     assert [repr(row) for row in back[[n for n in kept if n != "moment"]]] == [repr(row) for row in frame[[n for n in kept if n != "moment"]]]
     assert list(back["moment"]) == list(frame["moment"])
+
+
+MOMENTS = st.datetimes(datetime.datetime(1, 1, 3), datetime.datetime(9999, 12, 29))
+COLUMNS = {
+    "int": st.integers(-(2**63), 2**63 - 1),
+    "float": st.floats(),
+    "str": st.text(st.characters(codec="utf-8"), max_size=5),
+    "clock": MOMENTS,
+    "moment": MOMENTS.map(lambda moment: moment.replace(tzinfo=INDIA)),
+    "array": st.lists(st.floats(), max_size=3).map(lambda values: array.array("d", values)),
+    "texts": st.lists(st.text(st.characters(codec="utf-8"), max_size=3), min_size=1, max_size=3),
+    "map": st.dictionaries(st.text(st.characters(codec="utf-8"), max_size=3), st.integers(-9, 9), min_size=1, max_size=3),
+}
+ROWS = st.lists(st.fixed_dictionaries({name: st.none() | values for name, values in COLUMNS.items()}), min_size=1, max_size=5)
+
+
+@pytest.mark.spark
+@settings(max_examples=examples(10))
+@given(ROWS)
+def test_any_values_come_back(rows: list[dict[str, Any]]) -> None:
+    types = {"clock": datetime.datetime, "moment": datetime.datetime, "array": array.array, "texts": list, "map": dict}
+    given_types: dict[str, Any] = {"int": int, "float": float, "str": str, **types}
+    full = {name: [row[name] for row in rows] for name in COLUMNS if any(row[name] is not None for row in rows)}
+    frame = SFrame({name: SArray(values, None if name in ("texts", "map") else given_types[name]) for name, values in full.items()})
+    back = SFrame(frame.to_spark())
+    assert back.column_names() == frame.column_names()
+    for name, values in full.items():
+        same = list(back[name]) == values if name == "moment" else repr(list(back[name])) == repr(list(frame[name]))
+        assert same, name
 
 
 @pytest.mark.spark
