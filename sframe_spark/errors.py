@@ -7,6 +7,7 @@ class that the original SFrame raises in the same situation, so existing ``excep
 from __future__ import annotations
 
 import difflib
+import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -336,7 +337,19 @@ class NotSharedError(StorageError):
     """
 
 
-class InexactDecimalWarning(UserWarning):
+class InexactWarning(UserWarning):
+    """Values come in with less than they had."""
+
+    def __str__(self) -> str:
+        # It quotes names of others.
+        return visible(super().__str__(), lines=True)
+
+
+class LostNanosecondsWarning(InexactWarning):
+    """Date-times of a table are cut to the microsecond, as columns hold them; warned of once, when a frame or column is made of them."""
+
+
+class InexactDecimalWarning(InexactWarning):
     """Decimals of a table have more digits than a float holds, so that some of them are rounded.
 
     Warned of once, when a frame is made of the table; of tables that are read later, such as Spark DataFrames and Parquet files, by their types.
@@ -348,6 +361,10 @@ class InexactDecimalWarning(UserWarning):
     longer values of 'price\\x1b' are rounded
     """
 
-    def __str__(self) -> str:
-        # It quotes names of others.
-        return visible(super().__str__(), lines=True)
+
+def users_level() -> int:
+    """How many calls above the one who asks the user's own line is, for warnings."""
+    level, frame = 1, sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
+        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
+    return level

@@ -51,10 +51,26 @@ def arrow_table(data: Any) -> pa.Table:
         except (pa.ArrowException, TypeError):
             return pa.table({"X1": pa.chunked_array(data)})
         return reader.read_all()
-    except SFrameError:
+    except (SFrameError, KeyboardInterrupt, SystemExit, GeneratorExit):
         raise
-    except Exception as error:
-        raise InvalidArgumentError(f"no rows come from the {type(data).__name__}: {visible(str(error))}") from error
+    except BaseException as error:
+        # What goes wrong inside polars is no Exception.
+        column = _column_that_fails(data)
+        place = f"the {type(data).__name__}" if column is None else f"column {column!r} of the {type(data).__name__}"
+        raise InvalidArgumentError(f"no rows come from {place}: {visible(str(error))}; cast it to another type first") from error
+
+
+def _column_that_fails(data: Any) -> str | None:
+    """The first column of a polars frame that it does not give; what others have read cannot be read again."""
+    is_frame_of_polars = type(data).__module__.split(".")[0] == "polars" and type(data).__name__ == "DataFrame"
+    for name in data.columns if is_frame_of_polars else ():
+        try:
+            pa.RecordBatchReader.from_stream(data.select([name])).read_all()
+        except (KeyboardInterrupt, SystemExit, GeneratorExit):
+            raise
+        except BaseException:
+            return str(name)
+    return None
 
 
 def forms_of(node: PlannerNode) -> list[Form]:

@@ -12,14 +12,14 @@ from sframe_spark.api.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.from_arrow import frame_from_arrow
 from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.nodes import equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.sources import SegmentSource, memory_source, source_of
+from sframe_spark.operators.sources import memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest import Manifest
+from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
@@ -45,7 +45,8 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     module = type(data).__module__.split(".")[0]
     if module == "pandas" and hasattr(data, "columns"):
         return frame_from_pandas(data)
-    if module == "pyspark":
+    # A Row is a tuple of values.
+    if module == "pyspark" and not isinstance(data, tuple):
         return frame_from_spark(data)
     if gives_rows(data):
         return frame_from_arrow(arrow_table(data))
@@ -162,17 +163,14 @@ def frame_from_manifest(manifest: Manifest) -> Frame:
     return segment_source(manifest), list(manifest.names or ())
 
 
-def to_spark(node: PlannerNode, names: list[str]) -> Any:
-    """A Spark DataFrame of the rows in order, under the frame's names."""
-    from sframe_spark.engine.executor import Executor
-    from sframe_spark.engine.looks import look
-    from sframe_spark.engine.materialize import materialize
-    from sframe_spark.engine.options import MaterializeOptions
-    from sframe_spark.engine.query import lower
-    from sframe_spark.planner.graph import postorder
-    from sframe_spark.storage.temporary import temporary_store
+def frame_from_orc(path: Any) -> Frame:
+    """The rows of ORC files, in file-name order, in our own form."""
+    from sframe_spark.engine.orc_rows import orc_rows
+    from sframe_spark.storage.orc_source import orc_table
+    from sframe_spark.storage.parquet_source import natural
+    from sframe_spark.storage.places import resolve
 
-    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
-    # The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark.
-    temporary_store().keep([node.operator for node in postorder([section]) if isinstance(node.operator, SegmentSource)])
-    return lower(section).sorted().toDF(*names)
+    files = resolve(path, natural, "ORC file")
+    with files.named_in_errors():
+        table = orc_table(files)
+        return orc_rows(table), list(table.names)

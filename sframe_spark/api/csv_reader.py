@@ -70,6 +70,8 @@ class CsvFiles:
         Columns that the directories of the files name; of those the wanted ones once names were read.
     order
         Places, in what is asked for, of the columns read: those of the files, then those of directories.
+    numbers
+        The number of each file, once a column of directories was asked for.
     """
 
     paths: Sequence[str]
@@ -85,6 +87,7 @@ class CsvFiles:
     states: dict[str, FileState] = attrs.Factory(dict)
     partitions: Sequence[PartitionColumn] = ()
     order: list[int] = attrs.Factory(list)
+    numbers: dict[str, int] = attrs.Factory(dict)
 
     def read_names(self, usecols: Any) -> None:
         """Take column names from the first file that has a line, and choose among them.
@@ -131,8 +134,10 @@ class CsvFiles:
 
     def of_directories(self, path: str, rows: int) -> list[pa.Array]:
         """The columns that directories name, for so many rows of a file."""
-        number = self.paths.index(path)
-        return [repeated(column.values[number], column.type, rows) for column in self.partitions]
+        if self.partitions and not self.numbers:
+            # A look through the list for each block is work by the square of the number of files.
+            self.numbers = {place: number for number, place in enumerate(self.paths)}
+        return [repeated(column.values[self.numbers[path]], column.type, rows) for column in self.partitions]
 
     def _names(self, fields: list[str]) -> list[str]:
         """Column names for the fields of the first line."""

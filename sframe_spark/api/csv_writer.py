@@ -1,266 +1,26 @@
-"""Frames as CSV: written a batch at a time into a file that appears when it is complete, so that ``read_csv`` gives every value back."""
+"""Frames as CSV: written range by range into a file that appears when it is complete, so that ``read_csv`` gives every value back."""
 
 from __future__ import annotations
 
-import array
-import contextlib
-import datetime
-import gzip
-import io
-import json
-import os
-import re
-import stat
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from sframe_spark.api.csv_fields import ESCAPES as READ_ESCAPES
-from sframe_spark.api.csv_fields import SPACE, closing_bracket
-from sframe_spark.api.csv_options import NEWLINES, CsvOptions, escape_by_doubling, line_ends
-from sframe_spark.api.nodes import python_columns
+from sframe_spark.api.csv_columns import ColumnWriter, lines_of
+from sframe_spark.api.csv_format import CsvFormat, nested_text
 from sframe_spark.api.persistence import file_path_text, require_unicode
-from sframe_spark.engine.materialize import iterate
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
+from sframe_spark.engine.exports import write_text
 from sframe_spark.locations import normalised
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.leftovers import remove_leftovers
-from sframe_spark.session.owner import Holder, own_file_beside, remove_own
-from sframe_spark.storage.commit import flush_directory
-from sframe_spark.storage.failures import telling
-from sframe_spark.values.temporal import datetime_text
+from sframe_spark.types import ColumnType
 
-QUOTE_ALL, QUOTE_NONE = 1, 3
-BYTE_ORDER_MARK = "\ufeff"
-UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
-ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
-# What numbers are written with, nan and inf among them.
-NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
-# Where a process finds its open files, such as its standard output, by number.
-DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
-MOST_LINKS = 40
-
-
-@attrs.frozen
-class CsvFormat:
-    """How a CSV file is written, in the order of the reference's arguments.
-
-    Whatever a field holds, a number too, is in quotes where it would not be read back without them. What cannot be read back then is refused,
-    but where there are no quotes: with ``quote_level=3`` or without a ``quote_char``, or where quotes in a text are neither doubled nor escaped.
-
-    Parameters
-    ----------
-    delimiter
-        Text between two fields.
-    line_terminator
-        Text after each line.
-    header
-        Whether the first line holds the column names.
-    quote_level
-        1: quotes around every field; 3: around none, so that a field that holds a delimiter is read as two; otherwise around those that need them.
-    double_quote
-        Whether a quote in a field is written twice; otherwise after the escape character.
-    escape_char
-        Character before a character that would not be itself; empty: none. The quote itself: no more than that quotes are written twice.
-    quote_char
-        Character around fields that hold anything.
-    na_rep
-        What is written for a missing value.
-    file_header, file_footer
-        First and last line of the file, which ``read_csv`` takes for rows unless it is told otherwise; empty: none.
-    line_prefix
-        What every line with a row starts with, as it is: ``read_csv`` takes it for the start of the first field.
-
-    Examples
-    --------
-    >>> CsvFormat().field("a,b"), CsvFormat().field("plain")
-    ('"a,b"', 'plain')
-    """
-
-    delimiter: str = ","
-    line_terminator: str = "\n"
-    header: bool = True
-    quote_level: int = 2
-    double_quote: bool = True
-    escape_char: str = "\\"
-    quote_char: str = '"'
-    na_rep: str = ""
-    file_header: str = ""
-    file_footer: str = ""
-    line_prefix: str = ""
-
-    def __attrs_post_init__(self) -> None:
-        for name in ("delimiter", "line_terminator", "escape_char", "quote_char", "na_rep", "file_header", "file_footer", "line_prefix"):
-            if not isinstance(getattr(self, name), str):
-                raise SchemaError(f"{name} is a text, got {getattr(self, name)!r}")
-        if not self.delimiter or not self.line_terminator:
-            raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
-        escape_by_doubling(self)
-        if self.quote_level != QUOTE_NONE:
-            self._require_told_apart()
-            if self.delimiter not in NEWLINES:
-                # Refuses what could not be read.
-                CsvOptions(self.delimiter, True, "", self.escape_char, self.double_quote, self.quote_char, self.line_terminator)
-
-    def _require_told_apart(self) -> None:
-        """Refuse what the reader could not tell from each other.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If two parts of the dialect look alike.
-        """
-        for end in line_ends(self.line_terminator):
-            if self.delimiter not in NEWLINES and (self.delimiter.startswith(end) or end.startswith(self.delimiter)):
-                raise InvalidArgumentError(
-                    f"one of the delimiter {self.delimiter!r} and the line terminator {end!r} starts with the other: take others"
-                )
-        for mark in (self.delimiter, self.line_terminator):
-            if self.quote_char and self.quote_char in mark:
-                raise InvalidArgumentError(f"the quote_char {self.quote_char!r} is in the delimiter or line_terminator {mark!r}: take others")
-        for name in ("quote_char", "escape_char"):
-            character = getattr(self, name)
-            if character and (character in READ_ESCAPES or character in " \t\r\n"):
-                raise InvalidArgumentError(
-                    f"{name} {character!r} has a meaning of its own, as white space or after an escape character: take another"
-                )
-
-    def require_readable(self, width: int) -> None:
-        """Refuse to write several columns where a line is one field.
-
-        Raises
-        ------
-        InvalidArgumentError
-            If the delimiter is a line break.
-        """
-        if width > 1 and self.delimiter in NEWLINES and self.quote_level != QUOTE_NONE:
-            raise InvalidArgumentError(f"with {self.delimiter!r} as delimiter each line would be read as one field: take another for several columns")
-
-    def field(self, text: str) -> str:
-        """A text as a field: in quotes where it would not be read as it is; without any, still on one line."""
-        if self.quote_level == QUOTE_NONE:
-            quote = self.quote_char
-            return self._escaped(text).replace(quote, quote * 2) if quote and self.double_quote else self._escaped(text)
-        return self.quoted(text) if self.quote_level == QUOTE_ALL or self._needs_quotes(text) else text
-
-    def quoted(self, text: str) -> str:
-        """A text in quotes."""
-        if self.quote_level == QUOTE_NONE:
-            return text
-        escape, quote = self.escape_char, self.quote_char
-        text = self._escaped(text)
-        text = text.replace(quote, quote * 2 if self.double_quote else escape + quote) if quote else text
-        return f"{quote}{text}{quote}"
-
-    def _escaped(self, text: str) -> str:
-        """A text on one line, if there is an escape character."""
-        escape = self.escape_char
-        if escape:
-            text = text.replace(escape, escape * 2)
-            for character, letter in ESCAPES.items():
-                text = text.replace(character, escape + letter)
-        return text
-
-    def _needs_quotes(self, text: str) -> bool:
-        if not text or text[0].isspace() or text[-1].isspace():
-            return True
-        return self._is_divided(text) or any(mark in text for mark in ("\t", "\\", self.escape_char) if mark)
-
-    def _is_divided(self, text: str) -> bool:
-        """True if a text that is not in quotes is not one field to the reader, or holds quotes."""
-        if text[:1] in UNUSUAL_STARTS and (text[0] == BYTE_ORDER_MARK or _is_open_bracket(text)):
-            return True
-        # Of one character, a mark is never there in part.
-        if (len(self.delimiter) > 1 or len(self.line_terminator) > 1) and self._ends_early(text):
-            return True
-        return any(mark in text for mark in (self.delimiter, self.quote_char, self.line_terminator, "\n", "\r") if mark)
-
-    def _ends_early(self, text: str) -> bool:
-        """True if the end of a text and the start of what is written after it are read as what may be written after it."""
-        marks = (self.delimiter, self.line_terminator)
-        return any(len(mark) > 1 and 0 <= (text + after).find(mark) < len(text) for mark in marks for after in marks)
-
-    @property
-    def _blanks_vanish(self) -> bool:
-        """True if the reader takes what ends an empty field for white space before the next one."""
-        # Before a field it leaves out no tab where tabs are the delimiter.
-        return self.line_terminator[0] in SPACE or (self.delimiter[0] in SPACE and self.delimiter != "\t")
-
-    def plain(self, text: str) -> str:
-        """A text as a field, as it is unless it would be read as something else."""
-        return self.quoted(text) if self.quote_level == QUOTE_ALL or self._is_divided(text) else text
-
-    def _number_writer(self) -> Callable[[str], str]:
-        """The function from the text of a number to its field."""
-        marks = NUMBER_CHARACTERS & {*self.delimiter, *self.line_terminator, *self.quote_char}
-        return self.plain if self.quote_level == QUOTE_ALL or marks else lambda text: text
-
-    def writer_of(self, kind: str, is_alone: bool = False) -> Callable[[Any], str]:
-        """The function from a value of a kind of column to its field; of an only column, an empty text is never a blank line."""
-        vanishes, number = self._blanks_vanish, self._number_writer()
-        empty = self.quote_char * 2 if is_alone or vanishes else ""
-        texts: dict[str, Callable[[Any], str]] = {
-            "int": lambda value: number(str(value)),
-            "float": lambda value: number(repr(value)),
-            "str": lambda value: self.field(value) or empty,
-            "datetime": lambda value: self.quoted(instant_text(value)),
-            "array": lambda value: self.quoted(f"[{' '.join(map(_short, value))}]"),
-        }
-        write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
-        # A missing value of an only column is an empty line, as in the reference, unless there is a text for it.
-        is_lost = not self.na_rep.strip(SPACE) and (vanishes or (is_alone and self.na_rep != ""))
-        missing = self.quoted(self.na_rep) if is_lost else self.plain(self.na_rep)
-        return lambda value: missing if value is None else write(value)
-
-
-def _is_open_bracket(text: str) -> bool:
-    """True if the list or dict that a text starts may end in a later field, so that the reader would take all up to there for one."""
-    closing = closing_bracket(text, 0)
-    # A later field may also close a quote in this one.
-    return not closing or any(closing_bracket(text + quote, 0) != closing for quote in "'\"")
-
-
-def _short(number: float) -> str:
-    """A float without the fraction of a whole one."""
-    return repr(number).removesuffix(".0")
-
-
-def nested_text(value: Any) -> str:
-    """A list, dict or array as ``read_csv`` reads it; a list of one missing element, for which there is no text, reads as empty.
-
-    Examples
-    --------
-    >>> nested_text([1, 'a"b', None]), nested_text({"k": array.array("d", [1, 2.5])})
-    ('[1,"a\\\\"b",]', '{"k":[1,2.5]}')
-    """
-    if value is None:
-        return ""
-    if isinstance(value, str):
-        return json.dumps(value, ensure_ascii=False)
-    if isinstance(value, array.array):
-        # Amid other values, numbers without a point are read as integers, which have no negative zero.
-        return "[" + ",".join("-0.0" if text == "-0" else text for text in map(_short, value)) + "]"
-    if isinstance(value, (list, tuple)):
-        return "[" + ",".join(map(nested_text, value)) + "]"
-    if isinstance(value, dict):
-        return "{" + ",".join(f"{nested_text(key)}:{nested_text(item)}" for key, item in value.items()) + "}"
-    return repr(value) if isinstance(value, (int, float)) else instant_text(value)
-
-
-def instant_text(value: datetime.datetime) -> str:
-    """A date and time with its offset from UTC, if it has one.
-
-    Examples
-    --------
-    >>> instant_text(datetime.datetime(2011, 1, 2, 3, 4, 5, tzinfo=datetime.timezone.utc))
-    '20110102T030405+0000'
-    """
-    return datetime_text(value) + value.strftime("%z")
+__all__ = ["CsvFormat", "nested_text", "write_csv"]
 
 
 def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvFormat | None = None) -> None:
-    """Write all rows as CSV, streaming, into a file that appears when it is complete; compressed if its name ends in ``.gz``.
+    """Write all rows as CSV into a file that appears when it is complete; compressed if its name ends in ``.gz``.
 
     Raises
     ------
@@ -270,106 +30,44 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     chosen = form or CsvFormat()
     require_unicode(names)
     chosen.require_readable(len(names))
-    target = normalised(file_path_text(path))
-    # A link stays; the file that it names is replaced.
-    place = os.path.realpath(target)
-    rights, holder = _rights_of_replaced(target), Holder()
-    _require_no_descriptor(target)
-    with telling("write", target):
-        remove_leftovers(os.path.dirname(place))
-        staging = own_file_beside(os.path.dirname(place), holder)
-    try:
-        if rights is not None:
-            with telling("write", target):
-                os.chmod(staging, rights)
-        _write_lines(staging, target, csv_lines(node, names, chosen))
-        with telling("write", target):
-            os.replace(staging, place)
-            flush_directory(os.path.dirname(place))
-    finally:
-        remove_own(staging)
+    write_text(node, normalised(file_path_text(path)), CsvRows(chosen, tuple(names), tuple(node.schema)))
 
 
-def _rights_of_replaced(target: str) -> int | None:
-    """The rights of the file that is to be replaced, which the new one takes over; None if there is none.
+@attrs.frozen
+class CsvRows:
+    """Rows as lines of CSV.
 
-    Raises
-    ------
-    StorageError
-        If there is something else, which a file must not take the place of.
+    Parameters
+    ----------
+    form
+        How they are written.
+    names
+        Names of the columns.
+    types
+        Their types.
     """
-    with telling("write", target):
-        try:
-            mode = os.stat(target).st_mode
-        except FileNotFoundError:
-            return None
-    if stat.S_ISDIR(mode):
-        raise StorageError(f"{target} is a directory: choose the name of a file")
-    if not stat.S_ISREG(mode):
-        raise StorageError(f"{target} is not a regular file but a pipe, a socket or a device: choose the name of a file")
-    return stat.S_IMODE(mode)
 
+    form: CsvFormat
+    names: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    between = b""
 
-def _require_no_descriptor(target: str) -> None:
-    """Make sure that a path does not stand for a file that a process has open: what it writes there after the file was replaced would be lost.
+    @property
+    def before(self) -> bytes:
+        """What stands before all rows."""
+        end = self.form.line_terminator
+        first = self.form.file_header + end if self.form.file_header else ""
+        return (first + (self.form.delimiter.join(map(self.form.field, self.names)) + end if self.form.header and self.names else "")).encode()
 
-    Raises
-    ------
-    StorageError
-        If it does, or is a link to such a path.
-    """
-    link = target
-    for _ in range(MOST_LINKS):
-        directory, name = os.path.split(link)
-        # The system says of such a link that it leads to the file, so only the directory tells.
-        directory = os.path.realpath(directory)
-        if DESCRIPTORS.fullmatch(directory):
-            raise StorageError(f"{target} is what a process has open, which would be replaced and not written to: choose the name of a file")
-        if not os.path.islink(place := os.path.join(directory, name)):
-            return
-        link = os.path.join(directory, os.readlink(place))
+    @property
+    def after(self) -> bytes:
+        """What stands after all rows."""
+        return (self.form.file_footer + self.form.line_terminator).encode() if self.form.file_footer else b""
 
-
-def _write_lines(staging: str, target: str, lines: Iterator[str]) -> None:
-    """Write texts into a file; what goes wrong while they are computed is not told as a failure to write."""
-    with contextlib.ExitStack() as stack:
-        with telling("write", target):
-            file = stack.enter_context(_opened(staging, target.endswith(".gz")))
-        for text in lines:
-            with telling("write", target):
-                file.write(text)
-        with telling("write", target):
-            stack.close()
-
-
-def csv_lines(node: PlannerNode, names: Sequence[str], form: CsvFormat) -> Iterator[str]:
-    """The text of the file, a batch of rows at a time."""
-    end = form.line_terminator
-    if form.file_header:
-        yield form.file_header + end
-    if form.header and names:
-        yield form.delimiter.join(map(form.field, names)) + end
-    writers = [form.writer_of(kind.kind, is_alone=len(names) == 1) for kind in node.schema]
-    first_row = 0
-    for chunk in iterate(node) if names else ():
-        lists = python_columns(chunk, node.schema, first_row, names)
-        first_row += chunk.rows
-        columns = [map(write, values) for write, values in zip(writers, lists, strict=True)]
-        yield "".join([form.line_prefix + form.delimiter.join(row) + end for row in zip(*columns, strict=True)])
-    if form.file_footer:
-        yield form.file_footer + end
-
-
-@contextlib.contextmanager
-def _opened(path: str, compressed: bool) -> Iterator[Any]:
-    """A file that takes text."""
-    with open(path, "wb") as raw, gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if compressed else contextlib.nullcontext(raw) as file:
-        text = io.TextIOWrapper(file, "utf-8", newline="")
-        yield text
-        text.flush()
-        text.detach()
-        if compressed:
-            file.close()
-        raw.flush()
-        # The name must never be on the disk before the rows are: a power failure would leave an empty file in place of the old one.
-        os.fsync(raw.fileno())
+    def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
+        """The lines of some rows, of which the first has that number if it is known."""
+        writers = [ColumnWriter(self.form, kind, name, len(self.names) == 1) for kind, name in zip(self.types, self.names, strict=True)]
+        for chunk in chunks if writers else ():
+            fields = [writer.fields(column, first_row) for writer, column in zip(writers, chunk.columns, strict=True)]
+            yield lines_of(fields, self.form)
+            first_row = None if first_row is None else first_row + chunk.rows

@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.sframe_columns import require_distinct
+from sframe_spark.errors import SchemaError
 from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
@@ -17,7 +17,10 @@ from sframe_spark.values.broken_texts import broken_texts_told
 from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.encode import encode
 from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.sound_arrow import require_sound
+from sframe_spark.visible import visible
 
 ENCODED = {LIST_KIND: ENCODED_LIST, DICT_KIND: ENCODED_DICT}
 JSON_EXTENSION = "arrow.json"
@@ -46,7 +49,12 @@ def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
 def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
     """A column in our physical form, and its type; of JSON that is all lists or all dicts, these."""
     require_sound(column)
-    array, found = normalize(column)
+    tell_of_nanoseconds(column, field.name)
+    try:
+        array, found = normalize(column)
+    except pa.ArrowException as error:
+        # What Arrow has no kernel for, or cannot convert.
+        raise SchemaError(f"Arrow does not convert {visible(str(field.type)):.200} values: {visible(str(error)):.200}") from error
     kind, text = told(field, KIND), told(field, TEXT)
     if found == STR and kind in ENCODED and text in (JSON, TAGGED):
         return _of_texts(array, kind, text == TAGGED)

@@ -7,12 +7,12 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.from_arrow import column_from_arrow
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.nodes import node_from_values
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.sources import memory_source, source_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.named_columns import column_named
 
 
 def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list[str]]:

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.api.spark_types import arrow_type_of
 from sframe_spark.api.spark_values import physical_column
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.named_columns import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -26,20 +27,36 @@ if TYPE_CHECKING:
 def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     """A Spark DataFrame as a lazy source; its columns are brought into our physical types.
 
+    Frames of one DataFrame are frames of the same rows in the same order as long as one of them is in use.
+
     Raises
     ------
     SchemaError
-        If no column can hold a column's type.
+        If it is something else of Spark's, or no column can hold a column's type.
+    InvalidArgumentError
+        If it is a stream.
     TakenNameError
         If two columns have one name.
     """
+    from sframe_spark.engine.frames import shared_node
     from sframe_spark.engine.query import translated_errors
     from sframe_spark.session.session import require_frame_open
 
+    _require_dataframe(df)
     require_frame_open(df.sparkSession)
     with translated_errors("looking at the columns of a DataFrame"):
-        source = _source(df)
-    return source.make_planner_node(), list(df.columns)
+        return shared_node(df, lambda: _source(df).make_planner_node()), list(df.columns)
+
+
+def _require_dataframe(given: Any) -> None:
+    from pyspark.sql import DataFrame
+
+    if not isinstance(given, DataFrame):
+        known = hasattr(type(given), "to_spark") and hasattr(type(given), "to_pandas")
+        advice = "give its to_pandas(), whose rows are in order, or its to_spark()" if known else "give a DataFrame, or collect() its rows"
+        raise SchemaError(f"an SFrame is not made of a {type(given).__module__}.{type(given).__name__}: {advice}")
+    if given.isStreaming:
+        raise InvalidArgumentError("a stream has no last row, and a frame has one: read its table or files with spark.read instead")
 
 
 def _source(df: Any) -> SparkSource:
@@ -55,7 +72,7 @@ def _source(df: Any) -> SparkSource:
     ]
     selected = _selected(positional, columns, df.schema.fields)
     tell_of_types((field.name, arrow) for field, arrow in fields)
-    return SparkSource(selected, tuple(types))
+    return SparkSource(selected, tuple(types), weakref.ref(df))
 
 
 def _selected(df: Any, columns: Sequence[Column], fields: Sequence[StructField]) -> Any:

@@ -27,13 +27,21 @@ from sframe_spark.values.broken_texts import broken_texts_told, require_unicode_
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
+from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.plain import plain
+from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.sources import simplify
 
 
 def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool = False) -> PlannerNode:
     """A one-column source of Python, numpy, pandas or Arrow values, of the inferred or the asked-for type."""
+    if isinstance(values, pa.ChunkedArray):
+        # Before its chunks are put together.
+        require_sound(values)
     source = simplify(values)
+    if isinstance(source, pa.Array):
+        require_sound(source)
+        tell_of_nanoseconds(source)
     with broken_texts_told(source):
         if dtype is None:
             empty_text = isinstance(values, np.ndarray) and values.dtype.kind in "US" and not len(values)

@@ -48,11 +48,11 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.groupby import Aggregation, group_by
+from sframe_spark.operators.made_sources import constant_source, range_source
 from sframe_spark.operators.python_function import Truth
 from sframe_spark.operators.row_number import row_number as number_rows
 from sframe_spark.operators.rows import append, filter_by_mask, slice_rows
 from sframe_spark.operators.sort import SORTABLE, sort_rows
-from sframe_spark.operators.sources import constant_source, range_source
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode

@@ -7,20 +7,18 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api import construction
 from sframe_spark.api.arrow_streams import forms_of, schema_of, stream_of_rows, table_of_rows
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
 from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
 from sframe_spark.api.sframe_columns import Columns
+from sframe_spark.api.to_pandas import pandas_frame
 from sframe_spark.engine.collecting import require_room_in_numpy
 from sframe_spark.errors import listed
 from sframe_spark.types import STR_KIND
 
 # Kinds whose values hold values.
 NESTED = ("list", "dict", "array")
-# Types of columns without rows in pandas.
-EMPTY_DTYPES = {"int": "int64", "float": "float64", "datetime": "datetime64[us]"}
 
 
 class Conversions(Columns):
@@ -78,17 +76,11 @@ class Conversions(Columns):
         >>> str(SFrame({"n": [2**53 + 1, None]}).to_pandas(arrow=True)["n"].dtype)
         'int64[pyarrow]'
         """
-        import pandas
-
         if arrow:
+            import pandas
+
             return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
-        rows = row_tuples(self._node, names=self._names) if self._names else []
-        columns = list(zip(*rows, strict=True)) if rows else [()] * len(self._names)
-        kinds = [column_type.kind for column_type in self._node.schema]
-        # A column of rows takes the type of its values, except that text stays a column of Python objects, where None is None.
-        dtypes = [EMPTY_DTYPES.get(kind, "object") if not rows else "object" if kind == "str" else None for kind in kinds]
-        series = [pandas.Series(list(values), dtype=dtype) for values, dtype in zip(columns, dtypes, strict=False)]
-        return pandas.DataFrame(dict(zip(self._names, series, strict=True)))
+        return pandas_frame(self._node, self._names)
 
     def to_dataframe(self) -> Any:
         """All rows as a pandas DataFrame.
@@ -133,8 +125,47 @@ class Conversions(Columns):
         return interface_of(numbers_table(self._node))
 
     def to_spark(self) -> Any:
-        """The rows as a Spark DataFrame, in row order, with this frame's column names.
+        """The rows as a Spark DataFrame of the user's active session, in row order, with this frame's column names.
 
-        What it reads of temporary data stays on disk until the process ends, since other DataFrames may be made of it.
+        Views, SQL, joins, functions and settings of that session (ANSI mode, time zone) apply to what is built on it, not to the rows of this
+        frame. Date-times without an offset are TIMESTAMP_NTZ, those with one TIMESTAMP (the moments, without their offsets); arrays and lists of
+        one type ARRAY, dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT date-times are ISO texts, NaN and infinities
+        the texts that Spark's ``to_json`` writes, and all keys texts.
+
+        Rows keep their order where Spark does (``collect``, ``toPandas``, ``write``). The rows of a frame over a DataFrame whose order nobody
+        has used yet are those of that DataFrame, computed anew, in the order in which Spark gives them. What is read of temporary data stays
+        on disk until the process ends, since other DataFrames may be made of it.
+
+        Raises
+        ------
+        StorageError
+            If files of the frame are missing or damaged.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"a": [1, 2]}).to_spark().collect()  # doctest: +SKIP
+        [Row(a=1), Row(a=2)]
         """
-        return construction.to_spark(self._node, self._names)
+        from sframe_spark.api.to_spark import to_spark
+
+        return to_spark(self._node, self._names)
+
+    def register_view(self, name: str) -> None:
+        """Make the rows a temporary view of the user's active Spark session, instead of one that has the name.
+
+        The columns have the types of :meth:`to_spark`. For one query :func:`sframe_spark.sql` needs no view.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is not one word of letters, digits and underscores.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"a": [1, 2]}).register_view("numbers")  # doctest: +SKIP
+        """
+        from sframe_spark.api.sql import register_view
+
+        register_view(name, self)  # type: ignore[arg-type]

@@ -47,8 +47,77 @@ class Files(Columns):
 
         write_csv(self._node, self._names, filename, CsvFormat(*form, **options))
 
+    def export_json(self, filename: str, orient: str = "records") -> None:
+        """Write all rows as JSON, whole or not at all: one array of objects, or with ``orient="lines"`` an object on each line.
+
+        What is missing is left out of its object, as in the reference. Date-times are ISO texts; NaN and the infinities, which JSON has not, are
+        the words ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB read them.
+
+        Parameters
+        ----------
+        filename
+            The file; compressed if the name ends in ``.gz``.
+        orient
+            ``records`` or ``lines``.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``orient`` is something else.
+        StorageError
+            If the file cannot be written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     SFrame({"a": [1, None], "b": ["x", "y"]}).export_json(directory + "/rows.json", orient="lines")
+        ...     print(pathlib.Path(directory, "rows.json").read_text(), end="")
+        {"a":1,"b":"x"}
+        {"b":"y"}
+        """
+        from sframe_spark.api.json_writer import write_json
+
+        write_json(self._node, self._names, filename, orient)
+
+    @staticmethod
+    def read_json(url: Any, orient: str = "records") -> SFrame:
+        """A frame of the objects in JSON files, each a row, in order; columns are in the order of their names.
+
+        A column has the type that holds all its values as they are: ``int`` (of true and false, too), ``float``, ``str``, ``list`` or ``dict``;
+        where values are of several kinds it is ``str``, and what is no text is written as JSON. With ``orient="lines"`` values that are no objects
+        are one column ``X1``.
+
+        Parameters
+        ----------
+        url
+            A path, a directory, a pattern, a URL, or a list of these.
+        orient
+            ``records``: each file is one array of objects; ``lines``: there is a value on each line.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If ``orient`` is something else.
+        StorageError
+            If there is no such file, or it is not JSON of that form; it names the line.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     _ = pathlib.Path(directory, "rows.json").write_text('[{"a": 1}, {"a": 2.5, "b": "x"}]')
+        ...     list(SFrame.read_json(directory + "/rows.json"))
+        [{'a': 1.0, 'b': None}, {'a': 2.5, 'b': 'x'}]
+        """
+        from sframe_spark.api.json_reader import read_json
+
+        return _frame(read_json(url, orient))
+
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
-        """Write all rows as a directory of Parquet files, ``part-00000.parquet`` ..., in row order, whole or not at all.
+        """Write all rows as a directory of Parquet files, ``part-00000-...parquet`` ..., in row order, whole or not at all.
 
         Other programs read them: date-times with an offset are instants (``timestamp`` in UTC), lists and dicts of mixed values JSON texts.
         A directory that was written so is replaced, nothing else.
@@ -87,8 +156,8 @@ class Files(Columns):
         >>> from sframe_spark import SFrame
         >>> with tempfile.TemporaryDirectory() as directory:
         ...     SFrame({"a": [1, None]}).write_orc(directory + "/rows")
-        ...     sorted(os.listdir(directory + "/rows"))
-        ['_written_by_sframe_spark', 'part-00000.orc']
+        ...     [name[:11] for name in os.listdir(directory + "/rows")]
+        ['part-00000-']
         """
         write_directory(self._node, self._names, path, ORC)
 
@@ -115,8 +184,60 @@ class Files(Columns):
 
     @staticmethod
     def read_parquet(path: Any) -> SFrame:
-        """A frame of the rows of Parquet files, in file-name order."""
+        """A frame of the rows of Parquet files, in file-name order, of which only what is needed is read.
+
+        Columns that the directories of a partitioned table name (``year=2024/part-0.parquet``) come last; filters by them leave files out.
+
+        Parameters
+        ----------
+        path
+            A path, a directory, a pattern, a URL, or a list of these.
+
+        Raises
+        ------
+        StorageError
+            If there is no such file, one is something else, or the files do not fit together.
+        SchemaError
+            If a column is of a type that no column of a frame can have.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     for year in (2023, 2024):
+        ...         SFrame({"n": [year % 10]}).write_parquet(f"{directory}/year={year}")
+        ...     list(SFrame.read_parquet(directory))
+        [{'n': 3, 'year': 2023}, {'n': 4, 'year': 2024}]
+        """
         return _frame(construction.frame_from_parquet(path))
+
+    @staticmethod
+    def read_orc(path: Any) -> SFrame:
+        """A frame of the rows of ORC files, in file-name order; all are read once and kept in our own form.
+
+        Parameters
+        ----------
+        path
+            A path, a directory, a pattern, a URL, or a list of these; see :meth:`read_parquet`.
+
+        Raises
+        ------
+        StorageError
+            If there is no such file, one is something else or damaged, or the files do not fit together.
+        SchemaError
+            If a column is of a type that no column of a frame can have.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     SFrame({"a": [1, None]}).write_orc(directory + "/rows")
+        ...     list(SFrame.read_orc(directory + "/rows")["a"])
+        [1, None]
+        """
+        return _frame(construction.frame_from_orc(path))
 
     @staticmethod
     def read_delta(path: str | os.PathLike[str], version: int | None = None) -> SFrame:

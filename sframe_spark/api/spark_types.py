@@ -45,7 +45,7 @@ ADVICE = {
     "interval": TO_STRING,
     "geometry": "take its bytes in hexadecimal with hex(st_asbinary())",
     "geography": "take its bytes in hexadecimal with hex(st_asbinary())",
-    "udt": "cast it to another type; pyspark.ml.functions.vector_to_array() makes arrays of vectors",
+    "udt": "make arrays of vectors with pyspark.ml.functions.vector_to_array(), or cast other values to another type",
 }
 """What to do about types that no column holds."""
 

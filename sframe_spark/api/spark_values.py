@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from sframe_spark.api.named_columns import column_named
 from sframe_spark.api.spark_types import nullable
 from sframe_spark.operators.spark_columns import ddl, fit, spark_type
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.named_columns import column_named
 
 if TYPE_CHECKING:
     from pyspark.sql import Column

@@ -12,9 +12,10 @@ from sframe_spark.operators.elementwise import RowWise, origins
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
+from sframe_spark.operators.made_sources import RangeSource
 from sframe_spark.operators.segment_parts import STORED_ROWS
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import MemorySource, RangeSource
+from sframe_spark.operators.sources import MemorySource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -43,7 +44,7 @@ def column_origins(node: PlannerNode) -> list[Origin]:
     Examples
     --------
     >>> from sframe_spark.operators.columns import project, zip_columns
-    >>> from sframe_spark.operators.sources import range_source
+    >>> from sframe_spark.operators.made_sources import range_source
     >>> column_origins(project(zip_columns(range_source(0, 3), range_source(5, 3)), [1]))
     [(0, 1)]
     """
@@ -103,7 +104,7 @@ class ColumnNames:
     Examples
     --------
     >>> from sframe_spark.operators.columns import project, zip_columns
-    >>> from sframe_spark.operators.sources import range_source
+    >>> from sframe_spark.operators.made_sources import range_source
     >>> both = zip_columns(range_source(7, 3), range_source(5, 3))
     >>> names = ColumnNames.of_plan(project(both, [1]), ["speed"])
     >>> names.name(both, 1), names.name(both, 0), names.order(both, [(1, False)])

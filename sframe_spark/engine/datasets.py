@@ -8,7 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 import attrs
+import pyarrow as pa
 
+from sframe_spark.config import config
 from sframe_spark.engine import query
 from sframe_spark.engine.counts import require_all_rows
 from sframe_spark.engine.options import MaterializeOptions
@@ -100,3 +102,23 @@ def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order:
 
         manifest = dataset.publish(in_threads(write, range(count), count))
     return segment_source(manifest, dataset.handle)
+
+
+def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
+    """Runs of rows as a temporary dataset of as many segments as they need, with one run at a time in memory."""
+    with new_dataset(types, MaterializeOptions()) as dataset:
+        entries: list[SegmentEntry] = []
+        rows = iter(runs)
+        while (first := next(rows, None)) is not None:
+            entries.append(write_segment(dataset.directory, len(entries), types, _until_full(first, rows)))
+        manifest = dataset.publish(entries)
+    return segment_source(manifest, dataset.handle)
+
+
+def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -> Iterator[Sequence[pa.Array]]:
+    """A run, and as many of those that follow as fill a segment."""
+    rows = len(first[0])
+    yield first
+    while rows < config.segment_rows and (run := next(runs, None)) is not None:
+        rows += len(run[0])
+        yield run

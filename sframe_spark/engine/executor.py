@@ -78,11 +78,14 @@ class Executor:
         Filled with one line per section that ran: what, where and over how many rows.
     owned
         ``id`` of the memos of those applications of users' functions that may be made in Spark tasks (see :mod:`sframe_spark.engine.looks`).
+    free
+        Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.frames`).
     """
 
     options: MaterializeOptions
     log: list[str] = attrs.Factory(list)
     owned: frozenset[int] = frozenset()
+    free: frozenset[int] = frozenset()
 
     def execute(self, root: PlannerNode) -> PlannerNode:
         """A source node that holds the rows of ``root``."""
@@ -141,7 +144,7 @@ class Executor:
             new, placement = self._place(node, children)
             shared_query = not placement.segment and readers[id(node)] > 1
             if node is not root and id(node) in observed:
-                require_fixed([node])
+                require_fixed([node], self.free)
             if shared_query or id(node) in again:
                 new = self._executed(new, placement)[0]
                 placement = Placement(True, base_rows=known_rows(new))

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
 from sframe_spark.engine.executor import Executor, run_range_works
@@ -18,11 +19,13 @@ from sframe_spark.engine.runner import FlatPlan
 from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.engine.tasks import RangeTask, chunks_of
 from sframe_spark.operators.sources import MemorySource
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.part_files import PartForm, write_part
+from sframe_spark.storage.text_files import staged_text, write_text_part
 from sframe_spark.storage.writer import ROWS_PER_GROUP
 
 Result = TypeVar("Result")
@@ -80,3 +83,66 @@ def write_parts(node: PlannerNode, directory: str, form: PartForm) -> list[str]:
 def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm) -> tuple[str, int]:
     """Write the rows of a task as one file, whose name and number of rows are returned."""
     return write_part(directory, form, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
+
+
+class Rows(Protocol):
+    """How rows are written as text."""
+
+    @property
+    def between(self) -> bytes:
+        """What stands between two rows."""
+
+    @property
+    def before(self) -> bytes:
+        """What stands before all rows."""
+
+    @property
+    def after(self) -> bytes:
+        """What stands after all rows."""
+
+    def blocks(self, chunks: Iterator[Chunk], first_row: int | None) -> Iterator[bytes | memoryview]:
+        """The lines of some rows, each with what stands between rows before it, of which the first has that number if it is known."""
+
+
+def write_text(node: PlannerNode, target: str, rows: Rows) -> None:
+    """Write the rows of a node as one file of text, each range of rows where it is; the file appears when it is complete.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be written.
+    """
+    with staged_text(target) as (directory, parts):
+        work = partial(write_range_as_text, directory=directory, target=target, rows=rows)
+        written: list[tuple[str, int]] = by_ranges(node, work, directory, f"writing {os.path.basename(target)}")
+        # What stands before and after all rows, and between two parts.
+        (first, _), is_first = written[0], True
+        parts.append(first)
+        for number, (file, count) in enumerate(written):
+            if number and count:
+                parts += [file] if is_first or not rows.between else [write_text_part(directory, target, [rows.between]), file]
+            is_first = is_first and not count
+        if rows.after:
+            parts.append(write_text_part(directory, target, [rows.after]))
+
+
+def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: Rows) -> tuple[str, int]:
+    """Write the rows of a task as text, the first task's after what stands before all; return the file's name and the number of rows."""
+    count = 0
+
+    def counted() -> Iterator[Chunk]:
+        nonlocal count
+        for chunk in chunks_of(task):
+            if chunk.rows:
+                count += chunk.rows
+                yield chunk
+
+    def blocks() -> Iterator[bytes | memoryview]:
+        if not number:
+            yield rows.before
+        left_out = len(rows.between)
+        for block in rows.blocks(counted(), task.start if task.plan.is_dense(len(task.plan.operators) - 1) else None):
+            yield block[left_out:]
+            left_out = 0
+
+    return write_text_part(directory, target, blocks()), count

@@ -5,14 +5,25 @@ See docs/decisions/one-evaluation.md.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+import weakref
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
 
+import attrs
+
+from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.operators.groupby import Reduce
+from sframe_spark.operators.sources import SegmentSource, segment_source
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import Need
+from sframe_spark.session import get_frames
+from sframe_spark.storage.manifest import Manifest
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
 
 
 class RowsNotFixedError(Exception):
@@ -23,15 +34,68 @@ class RowsNotFixedError(Exception):
         self.frames = frozenset(frames)
 
 
-def require_fixed(nodes: Iterable[PlannerNode]) -> None:
-    """Let nodes pass that are no users' DataFrames.
+@attrs.define(eq=False)
+class SharedFrame:
+    """What stands for a user's DataFrame while something that was made of it is in use.
+
+    Parameters
+    ----------
+    node
+        Its node.
+    rows
+        The rows that were written of it, once they are: frames of some of its columns refer to these, but no longer to the node.
+    """
+
+    node: weakref.ref[PlannerNode]
+    rows: weakref.ref[Manifest] | None = None
+
+    def found(self) -> PlannerNode | None:
+        """The node, or another of the same rows; None where nothing is left of them."""
+        node = self.node()
+        if node is not None:
+            return node
+        manifest = None if self.rows is None else self.rows()
+        if manifest is None:
+            return None
+        node = segment_source(manifest)
+        self.node = weakref.ref(node)
+        return node
+
+
+def shared_node(df: DataFrame, make: Callable[[], PlannerNode]) -> PlannerNode:
+    """The node that stands for a user's DataFrame: one for all frames made of it as long as one of them is in use."""
+    with GRAPH_LOCK:
+        known = get_frames().get(df)
+        node = None if known is None else known.found()
+    if node is not None:
+        return node
+    made = make()
+    with GRAPH_LOCK:
+        # Others may have made one meanwhile.
+        known = get_frames().get(df)
+        node = None if known is None else known.found()
+        if node is None:
+            get_frames()[df] = SharedFrame(weakref.ref(made))
+    return made if node is None else node
+
+
+def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
+    """Let frames that will be made of a user's DataFrame find the rows that were kept of it; the caller holds the lock."""
+    df = frame.given()
+    known = None if df is None else get_frames().get(df)
+    if known is not None and isinstance(rows.operator, SegmentSource):
+        known.rows = weakref.ref(rows.operator.manifest)
+
+
+def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> None:
+    """Let nodes pass that are no users' DataFrames, or ``free`` ones, whose rows nobody else can ask for.
 
     Raises
     ------
     RowsNotFixedError
-        If some are.
+        If others are among them.
     """
-    found = [frame_of(node) for node in nodes if isinstance(node.operator, SparkSource)]
+    found = [frame_of(node) for node in nodes if isinstance(node.operator, SparkSource) and frame_of(node) not in free]
     if found:
         raise RowsNotFixedError(found)
 
@@ -93,3 +157,34 @@ def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list
         seen.update(map(id, new))
         waiting.extend(new)
     return found
+
+
+def narrowed(
+    found: Sequence[PlannerNode], tops: Mapping[int, PlannerNode], root: PlannerNode, becomes: bool, plan_is_chain: bool, whole: Collection[int]
+) -> tuple[list[PlannerNode], frozenset[int]]:
+    """What is to be materialised in place of DataFrames, and which of these the plan may read as they are, as their rows are its result's alone.
+
+    Parameters
+    ----------
+    found
+        Nodes that are to be materialised.
+    tops
+        The nodes through which alone rows of DataFrames can be asked for, by ``id`` of the DataFrames' nodes.
+    root
+        The graph.
+    becomes
+        The result takes the place of ``root``.
+    plan_is_chain
+        The plan reads one DataFrame once, and makes its rows one by one.
+    whole
+        DataFrames that are materialised with all rows and columns whoever asks.
+    """
+    missing: list[PlannerNode] = []
+    free: set[int] = set()
+    for node in found:
+        top = tops.get(id(node)) if isinstance(node.operator, SparkSource) and frame_of(node) not in whole else None
+        if top is root and becomes and plan_is_chain:
+            free.add(frame_of(node))
+        else:
+            missing.append(node if top is None or (top is root and becomes) else top)
+    return missing, frozenset(free)

@@ -15,19 +15,26 @@ def held_below(root: PlannerNode) -> set[int]:
     References are counted: those that the graph explains by itself are taken off. What cannot be explained counts as a holder, so the answer errs
     on the side of one more.
     """
+    # First: a list of the nodes would hold them all.
+    held = held_directly(root)
+    for node in reversed(list(postorder([root]))):
+        if id(node) in held:
+            held.update(id(child) for child in node.inputs)
+    return held
+
+
+def held_directly(root: PlannerNode) -> set[int]:
+    """``id`` of the nodes below ``root`` to which somebody refers who is no node of its graph."""
     nodes: list[Any] = list(postorder([root]))
-    explained, suspicious = _references_within(nodes)
+    explained, held = _references_within(nodes)
     nodes.append(object())
     found = [sys.getrefcount(node) for node in nodes]
     unexplained = found.pop()
     nodes.pop()
-    held: set[int] = set()
-    for node, count in zip(reversed(nodes), reversed(found), strict=True):
-        key = id(node)
-        if node is not root and (key in suspicious or count > unexplained + explained[key]):
-            held.add(key)
-        if key in held:
-            held.update(id(child) for child in node.inputs)
+    for node, count in zip(nodes, found, strict=True):
+        if count > unexplained + explained[id(node)]:
+            held.add(id(node))
+    held.discard(id(root))
     return held
 
 

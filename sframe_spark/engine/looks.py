@@ -16,10 +16,11 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.actions import Action, awaited
-from sframe_spark.engine.frames import RowsNotFixedError, unfixed_nodes
+from sframe_spark.engine.frames import RowsNotFixedError, narrowed, unfixed_nodes
 from sframe_spark.engine.holders import held_below
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.placement import is_small
+from sframe_spark.engine.private_rows import is_chain, private_tops
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import ExecutionError, PlanInvariantError
@@ -63,6 +64,8 @@ class Look:
         Nodes to be materialised first; nothing is run then.
     shown
         Nodes whose rows are columns of the result, with these columns.
+    free
+        DataFrames of which the result has the only rows that anybody will see.
     """
 
     plan: PlannerNode
@@ -72,6 +75,7 @@ class Look:
     owned: frozenset[int] = frozenset()
     missing: Sequence[PlannerNode] = ()
     shown: Sequence[tuple[PlannerNode, Sequence[int]]] = ()
+    free: frozenset[int] = frozenset()
 
 
 def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
@@ -123,10 +127,13 @@ def look(
         action = Action()
         try:
             with GRAPH_LOCK:
+                # Before there is a plan, which holds nodes of the graph.
+                tops = {} if first else private_tops(root)
                 chosen = plan_look(root, becomes, first, tried)
                 unfixed = unfixed_nodes(root, chosen.plan, becomes, discards, None if first else wanted)
+                unfixed, free = narrowed(unfixed, tops, root, becomes, is_chain(chosen.plan), wanted)
                 # The rows of DataFrames come before all else.
-                chosen = attrs.evolve(chosen, missing=unfixed) if unfixed else chosen
+                chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free)
                 busy = awaited(chosen.calls)
                 if busy is None and not chosen.missing:
                     action.claim(chosen.calls)
@@ -154,7 +161,10 @@ def look(
                 # Once more, which does nothing but where Ctrl-C came as the first call began: others would wait for ever.
                 action.release()
         if chosen.missing:
-            make(chosen.missing[0])
+            missing = chosen.missing[0]
+            # The plan holds nodes of the graph, which nobody else may.
+            del chosen, unfixed, tops
+            make(missing)
         elif busy is not None:
             busy.wait()
 

@@ -10,6 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.actions import Action, awaited
 from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.frames import remember_rows
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import Look, look, optimize
 from sframe_spark.engine.matches import base_of_rows, may_have_many
@@ -78,11 +79,14 @@ def _own(node: PlannerNode, options: MaterializeOptions) -> None:
 
     def run(chosen: Look) -> None:
         naive = options.naive and not once
-        source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned).execute(node if naive else chosen.plan)
+        source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free).execute(node if naive else chosen.plan)
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
+            before = node.operator
             node.splice(source)
+            if isinstance(before, SparkSource):
+                remember_rows(before, node)
 
     look(node, run, materialize, becomes=True, first=options.naive or config.check == "result")
 

@@ -12,12 +12,10 @@ import pyarrow as pa
 from sframe_spark.engine.frames import frames_in
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import optimize
-from sframe_spark.engine.placement import too_long_for_spark
+from sframe_spark.engine.private_rows import is_row_by_row
 from sframe_spark.engine.query import counted, from_spark_table, lower, run_spark
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
-from sframe_spark.operators.columns import Project
-from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.rows import FilterRows, SliceRows
+from sframe_spark.operators.rows import SliceRows
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.chunk import Chunk, column_names
@@ -38,17 +36,17 @@ def peek(node: PlannerNode, count: int) -> Chunk | None:
     """
     if count > MOST_FIRST_ROWS:
         return None
-    plan = open_plan(node)
+    plan = open_plan(node, parts=True)
     if plan is None:
         return None
     df = counted(lower(plan, root_observed=False).visible().limit(count), node.schema)
     return run_spark(lambda: _first_rows(df, node.schema), "looking at the first rows of a DataFrame")
 
 
-def open_plan(node: PlannerNode) -> PlannerNode | None:
-    """The plan of a peek: rows made one by one of the rows of one DataFrame, in whatever order these come; None for others.
+def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
+    """The plan of rows made one by one of the rows of one DataFrame, in whatever order these come; None for others.
 
-    Users' functions are called once for each row, which only rows with a number can promise.
+    Users' functions are called once for each row, which only rows with a number can promise. ``parts``: also of some of the first rows.
     """
     with GRAPH_LOCK:
         if not frames_in(node) or calls_users(node):
@@ -56,19 +54,15 @@ def open_plan(node: PlannerNode) -> PlannerNode | None:
         plan = private_copy(optimize(node))
     below = plan
     while not isinstance(below.operator, SparkSource):
-        if len(below.inputs) != 1 or not _row_by_row(below):
+        if len(below.inputs) != 1 or not (is_row_by_row(below) or (parts and _is_limit(below))):
             return None
         below = below.inputs[0]
     return plan
 
 
-def _row_by_row(node: PlannerNode) -> bool:
+def _is_limit(node: PlannerNode) -> bool:
     operator = node.operator
-    if isinstance(operator, SliceRows):
-        return operator.step == 1 and operator.stop is not None and operator.stop <= MOST_FIRST_ROWS
-    if isinstance(operator, RowWise):
-        return not too_long_for_spark(operator, node)
-    return isinstance(operator, (Project, FilterRows))
+    return isinstance(operator, SliceRows) and operator.step == 1 and operator.stop is not None and operator.stop <= MOST_FIRST_ROWS
 
 
 def _first_rows(df: DataFrame, schema: Schema) -> Chunk:

@@ -37,7 +37,7 @@ from sframe_spark.storage.temporary import temporary_root
 from sframe_spark.storage.writer import ROWS_PER_GROUP
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 Value = TypeVar("Value")
 
@@ -55,19 +55,31 @@ BYTES_OF_KEY = 24
 ROW_GROUP_BYTES = 32 << 20
 
 
-def lower(root: PlannerNode, root_observed: bool = True) -> Relation:
-    """The plan as one Spark query; row keys are carried only where someone observes the order."""
+def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None) -> Relation:
+    """The plan as one Spark query; row keys are carried only where someone observes the order.
+
+    Parameters
+    ----------
+    root
+        The plan.
+    root_observed
+        False when nobody observes the order of its rows.
+    within
+        A user's session in which a source is read; None for one of ours, as expressions of ours need.
+    """
     follow_user()
     size = size_of(root)
     single = size is QuerySize.FEW_ROWS
     require_readable(root)
     with translated_errors(f"checking the files of {root.operator_type}"):
         require_sound_pages(root)
-    spark = get_session(size)
+    spark = get_session(size) if within is None else within
     observed = observed_nodes(root, root_observed)
     sources = get_sources(size)
 
     def open_source(key: Hashable, build: Callable[[], Relation]) -> Relation:
+        if within is not None:
+            return in_one_task(build()) if single else build()
         return sources.get(key, lambda: in_one_task(build()) if single else build())
 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:

@@ -51,7 +51,7 @@ def order_reasons(plan: PlannerNode, trace: Trace | None = None, names: ColumnNa
     Examples
     --------
     >>> from sframe_spark.operators.sort import sort_rows
-    >>> from sframe_spark.operators.sources import range_source
+    >>> from sframe_spark.operators.made_sources import range_source
     >>> plan = sort_rows(range_source(0, 3, -1), [(0, True)])
     >>> print(*order_reasons(plan, names=ColumnNames.of_plan(plan, ["day"]))[0].split(": "), sep="\\n")
     r1 sort by day

@@ -85,7 +85,7 @@ def query_work(plan: PlannerNode) -> Work | None:
     --------
     >>> from sframe_spark.config import config
     >>> from sframe_spark.operators.sort import sort_rows
-    >>> from sframe_spark.operators.sources import range_source
+    >>> from sframe_spark.operators.made_sources import range_source
     >>> with config.using(single_task_rows=0):
     ...     query_work(sort_rows(range_source(9, 3, -1), [(0, True)]))
     Work(exchanges=1, sorts=1)

@@ -22,11 +22,13 @@ import attrs
 from sframe_spark.errors import TRAVELLING_ERRORS, ColumnNotFoundError, ConversionError, NonConvergenceError, SFrameError, UserFunctionError
 from sframe_spark.operators.user_errors import LONGEST_TEXT, Excerpt, cause_of, cut, error_like_named
 from sframe_spark.values.text import decode_value, encode_value
+from sframe_spark.visible import visible
 
 Value = TypeVar("Value")
 MARKER = "sframe_spark-error:"
 MOST_NAMES, LONGEST_NAME = 100, 200
 MOST_CHARACTERS = 500_000
+MOST_WORDS = 400
 
 # Where Python names the class of a task's error, and where Spark tells what `raise_error` was given.
 _PAYLOAD = re.compile(r"(?:CarriedError: |\[USER_RAISED_EXCEPTION\] )" + re.escape(MARKER) + r"([A-Za-z0-9+/=]{1,700000}):([0-9a-f]{64});")
@@ -70,7 +72,8 @@ class ErrorTransport:
         >>> transport.unpacked("CarriedError: " + ErrorTransport(b"another process").packed(StorageError("the disk is full")))
         """
         payload = base64.b64encode(error_text(error).encode("ascii")).decode("ascii")
-        return f"{MARKER}{payload}:{self._code(payload)};"
+        # The words are for users who run a DataFrame of `to_spark` themselves, and see Spark's message.
+        return f"{MARKER}{payload}:{self._code(payload)}; {told(error)}"
 
     def unpacked(self, text: str) -> SFrameError | None:
         """The first error carried in a Spark message that a task of this process has packed; None if there is none."""
@@ -117,6 +120,11 @@ def _arguments(known: type[SFrameError], error: Any) -> list[Any]:
     if issubclass(known, NonConvergenceError):
         return [_cut(error.stage), [_cut(law, LONGEST_NAME) for law in error.laws[:MOST_NAMES]]]
     return [_cut(error)]
+
+
+def told(error: SFrameError) -> str:
+    """The first words of an error, in one line."""
+    return visible(" ".join(str(error).split()))[:MOST_WORDS]
 
 
 def _cut(text: Any, longest: int = LONGEST_TEXT) -> str:

@@ -19,7 +19,7 @@ def known_ascending(node: PlannerNode, position: int) -> bool:
 
     Examples
     --------
-    >>> from sframe_spark.operators.sources import range_source
+    >>> from sframe_spark.operators.made_sources import range_source
     >>> known_ascending(range_source(0, 5), 0), known_ascending(range_source(0, 5, -1), 0)
     (True, False)
     """

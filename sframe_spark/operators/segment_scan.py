@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 # Pages are compared with the check sums that they carry.
 CHECKED = {"parquet.page.verify-checksum.enabled": "true"}
+# What Spark would otherwise take from the session in which a query runs, which may be the user's.
+EXACT = {
+    "ignoreCorruptFiles": "false",
+    "ignoreMissingFiles": "false",
+    "mergeSchema": "false",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+}
 KEY_BITS = 33
 KEY_MASK = (1 << KEY_BITS) - 1
 
@@ -83,7 +91,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
         # Spark takes what footers and page headers say for true.
         check.run()
     paths = [spark_path(join(manifest.directory, entry.file)) for _, entry in chosen]
-    df = context.spark.read.options(**AS_NAMED, **CHECKED).schema(ddl).parquet(*paths)
+    df = context.spark.read.options(**AS_NAMED, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
     if first_offset < source.start:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 
+from sframe_spark.operators.made_sources import ConstantSource, RangeSource
 from sframe_spark.operators.segment_scan import segments_in_range
-from sframe_spark.operators.sources import ConstantSource, MemorySource, RangeSource, SegmentSource, Source
+from sframe_spark.operators.sources import MemorySource, SegmentSource, Source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties import OrderingProperties
 from sframe_spark.planner.properties.items import Ordering

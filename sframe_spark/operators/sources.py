@@ -11,8 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.operators.program import Literal, constant_array
-from sframe_spark.operators.spark_columns import literal_column, spark_type
+from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -22,7 +21,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder
-from sframe_spark.types import INT, ColumnType
+from sframe_spark.types import ColumnType
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 MOST_ROWS_KEPT_OPEN = 20_000
@@ -138,7 +137,7 @@ class MemorySource(Source):
         found = [column.type for column in self.data.columns]
         if found != [column_type.physical for column_type in self.types] or not all(0 <= position < len(found) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(found)}")
-        _check_range(self.start, self.stop, self.data.rows)
+        check_range(self.start, self.stop, self.data.rows)
         return self
 
     @property
@@ -259,7 +258,7 @@ class SegmentSource(Source):
                 raise StorageError(f"the plan reads {entry.file!r:.200} in {manifest.directory}, where no such file has {entry.size} bytes")
         if not all(0 <= position < len(manifest.types) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
-        _check_range(self.start, self.stop, manifest.rows)
+        check_range(self.start, self.stop, manifest.rows)
         return attrs.evolve(self, manifest=with_seen(with_saved_checksums(manifest.with_order(NO_RECORDED_ORDER)), states))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
@@ -271,96 +270,6 @@ class SegmentSource(Source):
     def describe(self) -> str:
         """Dataset, columns and rows."""
         return f"{self.manifest.directory}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
-
-
-@register
-@attrs.frozen
-class RangeSource(Source):
-    """One int column: ``start, start + step, ...`` over a number of rows."""
-
-    name: ClassVar[str] = "range_source"
-    start: int
-    rows: int
-    step: int = 1
-
-    def as_read(self) -> RangeSource:
-        """Refuses numbers beyond 64 bits."""
-        last = self.start + self.step * max(self.rows - 1, 0)
-        if self.rows < 0 or not -(2**63) <= last < 2**63:
-            raise InvalidArgumentError(f"the plan's text has a range of {self.rows} numbers up to {last}, which 64 bits do not hold")
-        return self
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """One int column."""
-        return (INT,)
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The number of rows."""
-        return Length.exactly(self.rows)
-
-    def read(self, start: int, stop: int) -> Chunk:
-        """Computed."""
-        stop = min(stop, self.rows)
-        numbers = self.start + self.step * np.arange(start, max(start, stop), dtype=np.int64)
-        return Chunk.of([pa.array(numbers)])
-
-    def rows_between(self, start: int, stop: int) -> RangeSource:
-        """A shorter range."""
-        return RangeSource(self.start + self.step * start, stop - start, self.step)
-
-    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """``spark.range`` with the row number as key."""
-        from pyspark.sql import functions as F
-
-        df = context.spark.range(self.rows).select((F.col("id") * self.step + self.start).alias("c0"), F.col("id").alias("k0"))
-        return Relation(df, (INT,), (KeyColumn("k0"),), "k0", frozenset([0]))
-
-
-@register
-@attrs.frozen
-class ConstantSource(Source):
-    """One column that holds one value in every row."""
-
-    name: ClassVar[str] = "constant_source"
-    literal: Literal
-    rows: int
-
-    def as_read(self) -> ConstantSource:
-        """Refuses a negative number of rows."""
-        _check_range(0, self.rows, self.rows)
-        return self
-
-    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
-        """The type of the value."""
-        return (self.literal.type,)
-
-    def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """The number of rows."""
-        return Length.exactly(self.rows)
-
-    def read(self, start: int, stop: int) -> Chunk:
-        """The value, repeated."""
-        return Chunk.of([constant_array(self.literal, max(0, min(stop, self.rows) - start))])
-
-    def rows_between(self, start: int, stop: int) -> ConstantSource:
-        """Fewer rows."""
-        return ConstantSource(self.literal, stop - start)
-
-    def sizes_between(self, start: int, stop: int) -> Sizes:
-        """The value's, as often as it stands there."""
-        return (float(constant_array(self.literal, 1).nbytes * max(0, stop - start)),)
-
-    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """A literal over ``spark.range``."""
-        from pyspark.sql import functions as F
-
-        value = literal_column(self.literal.value, self.literal.type)
-        df = context.spark.range(self.rows).select(value.alias("c0"), F.col("id").alias("k0"))
-        return Relation(df, (self.literal.type,), (KeyColumn("k0"),), "k0")
-
-    def describe(self) -> str:
-        """Value and rows."""
-        return f"{self.literal.value!r}, rows={self.rows}"
 
 
 def source_of(node: PlannerNode) -> Source:
@@ -376,7 +285,7 @@ def source_of(node: PlannerNode) -> Source:
     return node.operator
 
 
-def _check_range(start: int, stop: int, rows: int) -> None:
+def check_range(start: int, stop: int, rows: int) -> None:
     if not 0 <= start <= stop <= rows:
         raise InvalidArgumentError(f"the plan's text names the rows {start}..{stop} of a source of {rows}")
 
@@ -398,13 +307,3 @@ def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows
 def segment_source(manifest: Manifest, handle: Any = None) -> PlannerNode:
     """A node over all rows of a dataset."""
     return SegmentSource.of(manifest, handle).make_planner_node()
-
-
-def range_source(start: int, rows: int, step: int = 1) -> PlannerNode:
-    """A node of consecutive integers."""
-    return RangeSource(start, rows, step).make_planner_node()
-
-
-def constant_source(value: Any, column_type: ColumnType, rows: int) -> PlannerNode:
-    """A node that repeats one value."""
-    return ConstantSource(Literal(value, column_type), rows).make_planner_node()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
@@ -18,16 +18,31 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
 
+def nothing() -> None:
+    """No DataFrame of a user's."""
+
+
 @register
 @attrs.frozen
 class SparkSource(Operator):
-    """Rows of a user's Spark DataFrame, which has no row order of its own: the first look that needs rows materialises the node."""
+    """Rows of a user's Spark DataFrame, which has no row order of its own: the first look that needs rows materialises the node.
+
+    Parameters
+    ----------
+    df
+        The columns in our physical types.
+    types
+        Their types.
+    given
+        The user's own DataFrame as long as it is alive, and others may be made of it.
+    """
 
     name: ClassVar[str] = "spark_source"
     arity: ClassVar[int | None] = 0
     deterministic: ClassVar[bool] = True
     df: DataFrame = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
+    given: Callable[[], Any] = attrs.field(default=nothing, eq=False, repr=False, metadata={"portable": False})
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types given when the source was made."""

@@ -10,6 +10,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 from sframe_spark.errors import CancelledError
+from sframe_spark.session.descriptions import described, description_of, remote_sessions
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_session, is_remote
@@ -36,16 +37,18 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
         Does the work in Spark. Between two steps, and before it publishes anything, it calls
         :func:`raise_if_cancelled`.
     description
-        What is being done, for the progress bar and for Spark's own list of jobs.
+        What is being done, for the progress bar and, behind the file and line of the user's statement, for Spark's own list of jobs.
 
     Raises
     ------
     KeyboardInterrupt
         After all jobs of the action have ended. A second Ctrl-C gives up waiting for that.
     """
+    session, text = get_session(), description_of(description)
     if threading.current_thread() is not threading.main_thread():
-        return action()
-    return CancellableAction(get_session(), action, description).run()
+        with described(session, text):
+            return action()
+    return CancellableAction(session, action, description, text).run()
 
 
 def call_cancellable(is_cancelled: Callable[[], bool], work: Callable[..., Result], *arguments: Any) -> Result:
@@ -71,10 +74,11 @@ def raise_if_cancelled() -> None:
 class CancellableAction(Generic[Result]):
     """One action in a worker thread, with its jobs tagged so that they, and no others, can be cancelled."""
 
-    def __init__(self, session: SparkSession, action: Callable[[], Result], description: str) -> None:
+    def __init__(self, session: SparkSession, action: Callable[[], Result], description: str, listed: str = "") -> None:
         self._session = session
         self._action = action
         self._description = description
+        self._listed = listed
         self._tag = f"sframe_spark-{uuid.uuid4().hex}"
         self._done = threading.Event()
         self._cancelled = threading.Event()
@@ -106,8 +110,8 @@ class CancellableAction(Generic[Result]):
         """Run the action in the worker thread, with its jobs tagged."""
         _CANCELLED.set(self._cancelled.is_set)
         try:
-            self._add_tag()
-            self._result = self._action()
+            with described(self._session, self._listed, self._tag):
+                self._result = self._action()
         except BaseException as error:
             self._error = error
         finally:
@@ -126,18 +130,10 @@ class CancellableAction(Generic[Result]):
             self._cancel_jobs()
             self._done.wait(POLL_SECONDS)
 
-    def _add_tag(self) -> None:
-        if is_remote(self._session):
-            self._session.addTag(self._tag)
-            return
-        context = self._session.sparkContext
-        context.addJobTag(self._tag)
-        if self._description:
-            context.setJobDescription(self._description)
-
     def _cancel_jobs(self) -> None:
         if is_remote(self._session):
-            self._session.interruptTag(self._tag)
+            for session in remote_sessions():
+                session.interruptTag(self._tag)
         else:
             # `session.interruptTag` cancels nothing here when called from another thread than the job's.
             self._session.sparkContext.cancelJobsWithTag(self._tag)

@@ -6,7 +6,8 @@ import atexit
 import enum
 import os
 import threading
-from typing import TYPE_CHECKING
+import weakref
+from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
@@ -17,7 +18,7 @@ from sframe_spark.session.source_cache import SourceCache
 from sframe_spark.session.starting import SparkStart
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
 
 # Set where another process, `spark-submit`, has started the JVM.
@@ -73,6 +74,8 @@ class SessionHolder:
         self._sources: dict[QuerySize, SourceCache] = {}
         # Directories that Spark's processes were seen to share, and what with: "read" or "written".
         self.reached: set[tuple[str, str]] = set()
+        # What stands for each of users' DataFrames that are alive; it holds neither them nor their rows.
+        self.frames: weakref.WeakKeyDictionary[DataFrame, Any] = weakref.WeakKeyDictionary()
 
     def start_over(self) -> None:
         """In a forked process: leave the session to the parent; a local one is started afresh if the parent's was ours, too."""
@@ -160,6 +163,18 @@ class SessionHolder:
             if self._partitions is None:
                 self._partitions = int(session.conf.get(SHUFFLE_PARTITIONS))
             return self._partitions
+
+    def base(self) -> SparkSession:
+        """Return the session beside which ours are, finding or starting Spark first if need be."""
+        with self._lock:
+            self.get()
+            assert self._base is not None
+            return self._base
+
+    def own(self) -> list[SparkSession]:
+        """Return our sessions that are open."""
+        with self._lock:
+            return [session for session in (self._session, *self._of_size.values()) if session is not None]
 
     def sources(self, size: QuerySize) -> SourceCache:
         """Return the sources lowered in the session for queries of a size."""
@@ -279,6 +294,16 @@ def get_session(size: QuerySize = QuerySize.USUAL) -> SparkSession:
     return _HOLDER.get(size)
 
 
+def get_base() -> SparkSession:
+    """Return the session beside which ours are: the user's that was found, or the one that we started for want of one."""
+    return _HOLDER.base()
+
+
+def own_sessions() -> list[SparkSession]:
+    """Return the sessions in which our queries run."""
+    return _HOLDER.own()
+
+
 def get_sources(size: QuerySize) -> SourceCache:
     """Return the sources lowered in the session for queries of a size."""
     return _HOLDER.sources(size)
@@ -292,6 +317,11 @@ def follow_user() -> None:
 def get_reached() -> set[tuple[str, str]]:
     """Return the directories that Spark's processes were seen to share with this one in this session."""
     return _HOLDER.reached
+
+
+def get_frames() -> weakref.WeakKeyDictionary[DataFrame, Any]:
+    """Return what stands for each of users' DataFrames that frames were made of and that are still in use."""
+    return _HOLDER.frames
 
 
 def shuffle_partitions() -> int:

@@ -1,15 +1,15 @@
 """Directories of files for other programs: parts in row order, complete before they are seen, and replaced only where they are ours.
 
-A directory holds ``part-00000.parquet``, ``part-00001.parquet`` ... and a file whose name starts with an underscore, so that readers pass it
-over: it says which files were written with it. Whatever else is in a directory belongs to somebody.
+A directory holds ``part-00000-0f3c...parquet``, ``part-00001-0f3c...parquet`` ... with the same long number, which no two writings have, and nothing
+else: polars refuses a directory with files of several kinds, so names alone tell that it is ours.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
+import uuid
 from collections.abc import Iterator, Sequence
 
 from sframe_spark.errors import StorageError
@@ -22,21 +22,19 @@ from sframe_spark.storage.paths import join
 from sframe_spark.storage.replaceable import checksums_of, refuse_what_no_directory_replaces
 from sframe_spark.storage.save import move, put_in_place, staged
 
-MARK = "_written_by_sframe_spark"
-# Longer than the mark of a million files.
-LONGEST_MARK = 64 << 20
-_PART = re.compile(r"part-\d{5,}\.[a-z]+")
+_PART = re.compile(r"part-([0-9]{5,9})-([0-9a-f]{32}\.(?:parquet|orc))")
 
 
-def part_name(number: int, ending: str) -> str:
-    """Return the name of a part: in name order where numbers are in order, as far as there are 100,000.
+def part_names(count: int, ending: str) -> list[str]:
+    """Return names of parts of one writing: in name order where numbers are in order, as far as there are 100,000.
 
     Examples
     --------
-    >>> part_name(7, "parquet")
-    'part-00007.parquet'
+    >>> [len(name) for name in part_names(2, "parquet")], part_names(1, "orc")[0][:11]
+    ([51, 51], 'part-00000-')
     """
-    return f"part-{number:05d}.{ending}"
+    writing = uuid.uuid4().hex
+    return [f"part-{number:05d}-{writing}.{ending}" for number in range(count)]
 
 
 @contextlib.contextmanager
@@ -67,17 +65,13 @@ class Export:
         self.directory = directory
 
     def publish(self, files: Sequence[str], ending: str) -> None:
-        """Give the files that tasks wrote, in row order, the names of parts, and say that these are all; other files are of lost attempts."""
-        names = [part_name(number, ending) for number in range(len(files))]
+        """Give the files that tasks wrote, in row order, the names of parts, and remove all others, which are of lost attempts."""
+        names = part_names(len(files), ending)
         with telling("write", self.directory):
             for file, name in zip(files, names, strict=True):
                 os.rename(join(self.directory, file), join(self.directory, name))
             for name in set(names_in(self.directory)) - set(names):
                 os.remove(join(self.directory, name))
-            with open(join(self.directory, MARK), "x", encoding="ascii") as stream:
-                json.dump({"files": names}, stream)
-                stream.flush()
-                os.fsync(stream.fileno())
             flush_directory(self.directory)
 
 
@@ -94,24 +88,18 @@ def require_export(location: str) -> None:
     names = names_in(location)
     if not names:
         return
-    if MARK not in names:
+    checksums = {checksums_of(name) for name in names if _PART.fullmatch(name)}
+    found = {name: _PART.fullmatch(name) for name in names if name not in checksums}
+    parts = [part for part in found.values() if part is not None]
+    if not parts:
         raise StorageError(f"{location} exists and was not written by sframe_spark: choose another path, or remove it first")
-    known = {MARK, *_files_of_mark(join(location, MARK))}
-    known |= {checksums_of(name) for name in known}
-    strange = next((name for name in names if name not in known), None)
+    strange = next((name for name, part in found.items() if part is None or part[2] != parts[0][2]), None)
     if strange is not None:
         raise StorageError(f"{location} holds {strange}, which writing would delete: move it away, or choose another path")
-
-
-def _files_of_mark(mark: str) -> list[str]:
-    """The files that a mark names; none where it makes no sense, so that they are taken for somebody's."""
-    with telling("read", mark), open(mark, "rb") as stream:
-        text = stream.read(LONGEST_MARK)
-    try:
-        files = json.loads(text)["files"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return []
-    return [name for name in files if isinstance(name, str) and _PART.fullmatch(name)] if isinstance(files, list) else []
+    if sorted(int(part[1]) for part in parts) != list(range(len(parts))):
+        raise StorageError(
+            f"{location} lacks some of the files that were written there: somebody has them elsewhere; remove it, or choose another path"
+        )
 
 
 def _swap(staging: str, target: str) -> None:
@@ -128,9 +116,9 @@ def _switch_by_files(staging: str, target: str) -> None:
     aside = join(staging, "old")
     os.mkdir(aside)
     try:
-        for file in sorted(old, key=lambda name: name != MARK):
+        for file in old:
             move(file, target, aside)
-        for file in sorted(new, key=lambda name: name == MARK):
+        for file in new:
             move(file, staging, target)
     except BaseException:
         for file in set(names_in(target)) & set(new):

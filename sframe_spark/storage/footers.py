@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
+from sframe_spark.storage import int96
 from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.file_state import FileState, Seen, file_state
 from sframe_spark.storage.foreign_footer import check_footer
@@ -66,7 +67,14 @@ class Footer:
     @functools.cached_property
     def schema(self) -> pa.Schema:
         """Arrow schema of the file."""
-        return self.metadata.schema.to_arrow_schema()
+        schema = self.metadata.schema.to_arrow_schema()
+        fields = [field.with_type(self.moments[field.name]) if field.name in self.moments else field for field in schema]
+        return pa.schema(fields, schema.metadata) if self.moments else schema
+
+    @functools.cached_property
+    def moments(self) -> dict[str, pa.DataType]:
+        """Types of columns whose values pyarrow reads without the zone that they have."""
+        return int96.moments_in(self.metadata, self.metadata.schema.to_arrow_schema())
 
     @functools.cached_property
     def places(self) -> dict[str, int]:
@@ -250,7 +258,9 @@ def opened(location: str, footer: Footer, verify: bool = True) -> Iterator[pq.Pa
     """
     with (
         pa.OSFile(location) as source,
-        pq.ParquetFile(source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify) as file,
+        pq.ParquetFile(
+            source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify, coerce_int96_timestamp_unit=int96.UNIT
+        ) as file,
     ):
         yield file
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Sequence
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -55,8 +56,8 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     footers = list(map(_footer, files))
     partitions = partition_columns(found.files)
     # What the directories say of a column counts, as for Spark, though files may have it too.
-    in_files = tuple(name for name in _common_names(files, footers) if name not in {column.name for column in partitions})
-    types = tuple(_common_type(name, files, footers) for name in in_files)
+    in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
+    types = tuple(common_type(name, files, footers) for name in in_files)
     tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
     directory = _common_directory(files)
     entries = tuple(
@@ -114,7 +115,22 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts)
 
 
-def _common_names(files: Sequence[str], footers: Sequence[Footer]) -> tuple[str, ...]:
+class HasSchema(Protocol):
+    """What is known of a file."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its Arrow schema."""
+
+
+def common_names(files: Sequence[str], footers: Sequence[HasSchema]) -> tuple[str, ...]:
+    """Return the names of the columns that all files have.
+
+    Raises
+    ------
+    StorageError
+        If they have others, or one name is there twice.
+    """
     names = tuple(footers[0].schema.names)
     repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
@@ -127,8 +143,16 @@ def _common_names(files: Sequence[str], footers: Sequence[Footer]) -> tuple[str,
     return names
 
 
-def _common_type(name: str, files: Sequence[str], footers: Sequence[Footer]) -> ColumnType:
-    """Return the type in which the values of a column of all files can be held."""
+def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -> ColumnType:
+    """Return the type in which the values of a column of all files can be held.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold them.
+    StorageError
+        If the files have values of different kinds.
+    """
     common: ColumnType | None = None
     for file, footer in zip(files, footers, strict=True):
         data_type = footer.schema.field(name).type

@@ -16,6 +16,7 @@ from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.partitions import repeated
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
+from sframe_spark.values.named_columns import column_named
 
 # With more rows than this, decoding the columns of a batch in parallel pays.
 FEW_ROWS = 16_384
@@ -133,7 +134,12 @@ def _segment_batches(
     stored = [column for column in columns if column not in constants]
     for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size):
         with telling("read", location):
-            found = {column: convert(batch.column(index), manifest.types[column]) for index, column in enumerate(stored)}
+            found = {}
+            for index, column in enumerate(stored):
+                name = manifest.file_name(column)
+                with column_named(name):
+                    values = batch.column(index)
+                    found[column] = convert(values.cast(footer.moments[name]) if name in footer.moments else values, manifest.types[column])
         arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))

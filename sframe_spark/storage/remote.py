@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+import string
 import urllib.error
 import urllib.parse
 import urllib.request
@@ -61,11 +62,14 @@ class Download:
             return [self._copied(files, place, inside) for place, inside in found]
 
     def _from_web(self, url: str) -> Fetched:
-        name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
-        with _telling(url), urllib.request.urlopen(url, timeout=SECONDS_OF_SILENCE) as stream:
-            said = stream.headers.get("Content-Length")
-            size = int(said) if said is not None and said.isdecimal() else None
-            return Fetched(self._kept(stream, name, size, url), url, name)
+        with _telling(url):
+            name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
+            # Blanks and letters beyond ASCII, which people write and servers do not take.
+            written = urllib.parse.quote(url, safe=string.punctuation)
+            with urllib.request.urlopen(written, timeout=SECONDS_OF_SILENCE) as stream:
+                said = stream.headers.get("Content-Length")
+                size = int(said) if said is not None and said.isdecimal() else None
+                return Fetched(self._kept(stream, name, size, url), url, name)
 
     def _copied(self, files: Any, place: str, inside: str) -> Fetched:
         origin = files.unstrip_protocol(place)

@@ -20,6 +20,7 @@ from sframe_spark.operators.intervals import AssignIntervals, Grid
 from sframe_spark.operators.intervals_fill import FillIntervals
 from sframe_spark.operators.join import KINDS, Join
 from sframe_spark.operators.key_window import KeyWindow
+from sframe_spark.operators.made_sources import constant_source, range_source
 from sframe_spark.operators.merge_sorted import MergeSorted
 from sframe_spark.operators.program import Literal, Program, Register, Step
 from sframe_spark.operators.python_function import PythonFunction
@@ -33,7 +34,6 @@ from sframe_spark.operators.shift import Shift
 from sframe_spark.operators.smoothing import ExponentialSmoothing
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import constant_source, range_source
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort

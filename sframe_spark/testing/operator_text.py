@@ -20,6 +20,7 @@ from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
 from sframe_spark.operators.hash_join import HashJoin
 from sframe_spark.operators.join import Join
 from sframe_spark.operators.key_window import KeyWindow
+from sframe_spark.operators.made_sources import ConstantSource
 from sframe_spark.operators.program import Literal, Operand, Program, Register, Step
 from sframe_spark.operators.python_function import PythonFunction
 from sframe_spark.operators.reverse import Reverse
@@ -29,7 +30,7 @@ from sframe_spark.operators.running import Running
 from sframe_spark.operators.segment_parts import SegmentParts
 from sframe_spark.operators.sort import Sort
 from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import ConstantSource, SegmentSource
+from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort

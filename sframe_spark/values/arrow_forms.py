@@ -176,7 +176,7 @@ class FormFinder:
         for cell in cells:
             if cell is not None:
                 self._common.add(cell)
-                self._plain = self._plain and (self._common.is_one or is_plain_json(cell))
+                self._plain = self._plain and is_plain_json(cell)
 
     def form(self) -> Form:
         """The form of all values seen."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Iterable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import MOST_NAMES_SHOWN, InexactDecimalWarning
+from sframe_spark.errors import MOST_NAMES_SHOWN, InexactDecimalWarning, users_level
 
 # Every decimal of so many digits is the one that its nearest float shows.
 DIGITS_OF_FLOAT = 15
@@ -71,12 +70,4 @@ def _warn(told: list[str]) -> None:
             f"decimals become floats, which hold {DIGITS_OF_FLOAT} digits: longer values of {names} are rounded; "
             "cast the column to a string first to keep all digits, or to a decimal of 15 digits, or of 18 without a fraction"
         )
-        warnings.warn(InexactDecimalWarning(message), stacklevel=_users_level())
-
-
-def _users_level() -> int:
-    """How many calls above :func:`_warn` the user's own line is."""
-    level, frame = 1, sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").split(".")[0] == __name__.split(".")[0]:
-        level, frame = level + 1, frame.f_back  # type: ignore[assignment]
-    return level
+        warnings.warn(InexactDecimalWarning(message), stacklevel=users_level())

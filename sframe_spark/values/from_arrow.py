@@ -53,7 +53,9 @@ def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if pa.types.is_dictionary(values.type):
-        return normalize(values.dictionary_decode())
+        return normalize(_decoded_dictionary(values))
+    if pa.types.is_run_end_encoded(values.type):
+        return normalize(pc.run_end_decode(values))
     if isinstance(values.type, pa.BaseExtensionType):
         return normalize_extension(values)
     column_type = arrow_column_type(values.type)
@@ -78,7 +80,7 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
         return ZONED_DATETIME
     if isinstance(data_type, pa.BaseExtensionType):
         return extension_column_type(data_type)
-    if types.is_dictionary(data_type):
+    if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
         return arrow_column_type(data_type.value_type)
     if types.is_boolean(data_type) or types.is_integer(data_type) or is_whole_decimal(data_type):
         return INT
@@ -93,6 +95,15 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     if types.is_timestamp(data_type):
         return DATETIME if data_type.tz is None else ZONED_DATETIME
     return _nested_column_type(data_type)
+
+
+def _decoded_dictionary(values: pa.DictionaryArray) -> pa.Array:
+    """Each value for itself; Arrow takes no views out of a dictionary, as polars has them."""
+    if pa.types.is_string_view(values.type.value_type):
+        values = pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.string()))
+    elif pa.types.is_binary_view(values.type.value_type):
+        values = pa.DictionaryArray.from_arrays(values.indices, values.dictionary.cast(pa.binary()))
+    return values.dictionary_decode()
 
 
 # Arrow's own extensions that have a counterpart: the rest would be a guess.

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.values.sound_arrow import require_sound
+from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
 
@@ -38,8 +38,6 @@ def simplify(values: Any) -> Source:
         return values
     if _is_arrow_column(values):
         values = pa.chunked_array(values)
-    if isinstance(values, (pa.Array, pa.ChunkedArray)):
-        require_sound(values)
     if isinstance(values, pa.ChunkedArray):
         return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if isinstance(values, pa.Array):
@@ -111,5 +109,6 @@ def _from_numpy(values: np.ndarray) -> Source:
     if values.dtype.kind in "US":
         return values.tolist()
     if values.dtype.kind == "M":
+        tell_of_nanoseconds(values)
         return numpy_microseconds(values)
     raise SchemaError(f"a column cannot hold numpy {values.dtype} values")

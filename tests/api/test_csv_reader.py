@@ -22,6 +22,7 @@ from sframe_spark.api.csv_types import Form, narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
+from tests.peaks import PEAK
 
 FACTS = json.loads((Path(__file__).parents[1] / "data" / "csv_facts.json").read_text())
 CLASSES = {"$int": int, "$float": float, "$str": str, "$list": list, "$dict": dict, "$array": array.array, "$datetime": datetime.datetime}
@@ -121,25 +122,20 @@ def test_a_large_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
     path = write(tmp_path, "".join(f"c{i}," for i in range(19)) + "c19\n" + (line + "\n") * 200_000)
     size = Path(path).stat().st_size
     assert size > 60_000_000
-    program = f"""
-import resource
-from pathlib import Path
+    program = (
+        PEAK
+        + f"""
 from sframe_spark import SFrame
 from sframe_spark.api import csv_lines
 from sframe_spark.config import config
 csv_lines.BLOCK_BYTES = 2**20
-def peak():
-    # What `resource` says includes the memory of the process that started this one.
-    status = Path("/proc/self/status")
-    if not status.exists():
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    return next(int(line.split()[1]) * 1024 for line in status.read_text().splitlines() if line.startswith("VmHWM"))
 SFrame.read_csv({path!r}, nrows=10)
 before = peak()
 with config.using(segment_rows=20_000):
     sf = SFrame.read_csv({path!r})
 print(len(sf), peak() - before)
 """
+    )
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=240)
     rows, grown = map(int, done.stdout.split())
     assert rows == 200_000

@@ -18,7 +18,6 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, StorageError, UserFunctionError
 from sframe_spark.storage import save as saving
-from sframe_spark.storage.exported import MARK
 
 FORMATS = ("parquet", "orc")
 MOMENT = datetime.datetime(2012, 1, 1, 3, 4, 5, 6)
@@ -31,7 +30,12 @@ def write(sf: SFrame, form: str, path: Any) -> Path:
 
 
 def parts(directory: Path) -> list[str]:
-    return sorted(name for name in os.listdir(directory) if not name.startswith("_"))
+    return sorted(os.listdir(directory))
+
+
+def short(directory: Path) -> list[str]:
+    """Names without what tells one writing from others."""
+    return [f"{name[:10]}.{name.partition('.')[2]}" for name in parts(directory)]
 
 
 def rows_of(directory: Path) -> pa.Table:
@@ -123,13 +127,11 @@ def test_what_cannot_be_written_is_refused(form: str, tmp_path: Path) -> None:
 def test_only_what_was_written_so_is_replaced(tmp_path: Path) -> None:
     place = write(SFrame({"a": [1, 2]}), "parquet", tmp_path / "x")
     write(SFrame({"b": ["x"]}), "orc", place)
-    assert parts(place) == ["part-00000.orc"] and rows_of(place).to_pydict() == {"b": ["x"]}
+    assert short(place) == ["part-00000.orc"] and rows_of(place).to_pydict() == {"b": ["x"]}
     (place / "notes.txt").write_text("mine")
     with pytest.raises(StorageError, match=r"holds notes\.txt, which writing would delete"):
         write(SFrame({"a": [1]}), "parquet", place)
-    (place / MARK).unlink()
-    with pytest.raises(StorageError, match="was not written by sframe_spark"):
-        write(SFrame({"a": [1]}), "parquet", place)
+    assert (place / "notes.txt").read_text() == "mine"
     (tmp_path / "file").write_text("mine")
     with pytest.raises(StorageError, match="is a file, not a directory"):
         write(SFrame({"a": [1]}), "parquet", tmp_path / "file")
@@ -139,15 +141,34 @@ def test_only_what_was_written_so_is_replaced(tmp_path: Path) -> None:
     assert len(load_sframe(str(tmp_path / "saved"))) == 1
 
 
-@pytest.mark.parametrize("text", [b"{", b"[]", b'{"files": 7}', b'{"files": ["notes.txt", 7, "../x"]}', b"\xff", b"[" * 100_000])
-def test_a_mark_of_others_lets_nothing_of_theirs_be_deleted(text: bytes, tmp_path: Path) -> None:
-    place = tmp_path / "x"
-    place.mkdir()
-    (place / "notes.txt").write_text("mine")
-    (place / MARK).write_bytes(text)
-    with pytest.raises(StorageError, match=r"holds notes\.txt"):
-        write(SFrame({"a": [1]}), "parquet", place)
-    assert (place / "notes.txt").read_text() == "mine"
+def test_parts_of_several_writings_or_of_others_are_not_deleted(tmp_path: Path) -> None:
+    first, second = (write(SFrame({"a": [1]}), "parquet", tmp_path / name) for name in "xy")
+    os.rename(second / parts(second)[0], first / parts(second)[0])
+    with pytest.raises(StorageError, match=r"holds part-00000-.*, which writing would delete"):
+        write(SFrame({"a": [1]}), "parquet", first)
+    for names, words in (
+        (["part-00001-" + "0" * 32 + ".parquet"], "lacks some of the files"),
+        (["part-00000-1f0c-c000.snappy.parquet", "_SUCCESS"], "was not written by sframe_spark"),
+        (["part-00000-" + "0" * 32 + ".parquet", "_SUCCESS"], "holds _SUCCESS"),
+        (["part-00000.parquet"], "was not written by sframe_spark"),
+    ):
+        place = tmp_path / "z"
+        place.mkdir()
+        for name in names:
+            (place / name).write_text("theirs")
+        with pytest.raises(StorageError, match=words):
+            write(SFrame({"a": [1]}), "parquet", place)
+        assert parts(place) == sorted(names)
+        place.rename(tmp_path / names[0])
+
+
+def test_other_programs_read_the_directory(tmp_path: Path) -> None:
+    import duckdb
+    import polars
+
+    place = write(SFrame({"a": [1, 2]}), "parquet", tmp_path / "x")
+    assert polars.read_parquet(place)["a"].to_list() == [1, 2]
+    assert duckdb.sql(f"select sum(a) from '{place}/*.parquet'").fetchall() == [(3,)]
 
 
 def test_an_error_leaves_what_was_there(tmp_path: Path) -> None:
@@ -168,7 +189,7 @@ def test_rows_read_from_a_directory_may_be_written_to_it(is_moved_by_files: bool
     frame["b"] = frame["a"] * 10
     frame.write_parquet(place)
     assert list(SFrame.read_parquet(str(place))["b"]) == [10, 20]
-    assert os.listdir(tmp_path) == ["x"] and sorted(os.listdir(place)) == [MARK, "part-00000.parquet"]
+    assert os.listdir(tmp_path) == ["x"] and short(place) == ["part-00000.parquet"]
 
 
 def test_a_directory_that_is_worked_in_stays(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -195,7 +216,7 @@ def test_tables_in_memory_are_written_without_spark_in_parts_in_order(tmp_path: 
 def test_row_groups_of_long_texts_are_small(tmp_path: Path) -> None:
     texts = pa.array(["x" * 1_000_000] * 150)
     place = write(SFrame(pa.table({"a": texts})), "parquet", tmp_path / "x")
-    file = pq.ParquetFile(place / "part-00000.parquet")
+    file = pq.ParquetFile(place / parts(place)[0])
     assert max(file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)) < 70
 
 
@@ -209,7 +230,7 @@ def test_tasks_write_the_rows_in_order(form: str, everything_on_spark: None, tmp
     frame["called"] = frame["a"].apply(lambda value: value + 1, dtype=int)
     with config.using(default_segments=3):
         place = write(frame[frame["a"] >= 100_000], form, tmp_path / "x")
-    assert parts(place)[-1] != f"part-00000.{form}" and parts(place)[0] == f"part-00000.{form}"
+    assert short(place) == [f"part-0000{number}.{form}" for number in range(len(short(place)))] and len(short(place)) > 1
     found = rows_of(place)
     assert found["a"].to_pylist() == list(range(100_000, rows))
     assert found["called"].to_pylist() == list(range(100_001, rows + 1))

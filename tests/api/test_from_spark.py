@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.errors import DateTimeRangeError, SchemaError, SFrameError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError, SFrameError
 
 # Decimals of more digits than floats hold are told of.
 pytestmark = pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
@@ -130,3 +130,19 @@ def test_group_columns_stay_whatever_the_user_has_set(spark: Any) -> None:
             assert [(row["k"], row["s"]) for row in found.sort("k")] == [(1, 3), (2, 3)]
     finally:
         spark.conf.unset("spark.sql.retainGroupColumns")
+
+
+@pytest.mark.spark
+def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
+    from pyspark.sql import Row
+    from pyspark.sql import functions as F
+
+    df = spark.range(3)
+    for given, name in ((df.groupBy("id"), "GroupedData"), (F.col("id"), "Column"), (spark, "SparkSession"), (df.schema, "StructType")):
+        with pytest.raises(SchemaError, match=rf"not made of a pyspark\..*{name}: give a DataFrame"):
+            SFrame(given)
+    with pytest.raises(SchemaError, match=r"pandas.*DataFrame: give its to_pandas\(\), whose rows are in order"):
+        SFrame(df.pandas_api())
+    with pytest.raises(InvalidArgumentError, match="a stream has no last row"):
+        SFrame(spark.readStream.format("rate").load())
+    assert list(SFrame(Row(a=1, b=2))["X1"]) == [1, 2]

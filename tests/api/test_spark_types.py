@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from sframe_spark import SFrame
+from sframe_spark import SFrame, aggregate
 from sframe_spark.errors import InexactDecimalWarning, SchemaError, SFrameError
+from sframe_spark.visible import visible
 
 # Values of each type at its edges; all other forms are made of them.
 VALUES: dict[str, list[str]] = {
@@ -93,9 +94,10 @@ def times_of_day(spark: Any) -> Any:
 
 @pytest.mark.spark
 @pytest.mark.filterwarnings("ignore::sframe_spark.errors.InexactDecimalWarning")
-@pytest.mark.parametrize("kind", VALUES)
-def test_a_type_is_what_it_is_in_parquet_files(kind: str, spark: Any, times_of_day: None, tmp_path: Path) -> None:
-    df = frame_of(spark, columns_of(kind))
+@pytest.mark.parametrize("part", range(4))
+def test_a_type_is_what_it_is_in_parquet_files(part: int, spark: Any, times_of_day: None, tmp_path: Path) -> None:
+    kinds = list(VALUES)[part::4]
+    df = frame_of(spark, {f"{kind} {form}": cells for kind in kinds for form, cells in columns_of(kind).items()})
     df.write.parquet(str(tmp_path / "files"))
     found, expected = shown(SFrame(df)), shown(SFrame.read_parquet(str(tmp_path / "files")))
     assert {name: pair for name, pair in found.items() if pair != expected[name]} == {}
@@ -160,3 +162,55 @@ def test_decimals(spark: Any, tmp_path: Path) -> None:
             with pytest.warns(InexactDecimalWarning, match=r"longer values of 'a\\n b' \(\d\d digits\) are rounded") as told:
                 made()
             assert len(told) == 1 and told[0].filename == __file__
+
+
+ODD_NAMES = ["a.b", "`", "", " ", "A", "a", "c0", "naïve 日本", "x" * 300, "a\nb", "*", "key", "c1`.`c2", "\u202e"]
+
+
+@pytest.mark.spark
+def test_odd_names_are_the_users_own(spark: Any) -> None:
+    df = spark.range(3).toDF("n").selectExpr(*[f"n + {place} AS x{place}" for place in range(len(ODD_NAMES))]).toDF(*ODD_NAMES)
+    sf = SFrame(df)
+    assert sf.column_names() == ODD_NAMES and len(str(sf)) > 0 and "\u202e" not in str(sf)
+    assert sorted(sf["A"]) == [4, 5, 6] and sorted(sf["a"]) == [5, 6, 7] and sorted(sf[""]) == [2, 3, 4]
+    assert sf.to_spark().columns == ODD_NAMES
+    for name in ("a.b", "", "`", "a\nb"):
+        with pytest.raises(SchemaError, match=re.escape(f"column {visible(repr(name))}")):
+            SFrame(spark.sql("SELECT 1 AS a, parse_json('1') AS b").toDF("c0", name))
+
+
+@pytest.mark.spark
+def test_a_session_of_the_users_with_settings_of_its_own(spark: Any, tmp_path: Path) -> None:
+    others = spark.newSession()
+    for key, value in {
+        "spark.sql.ansi.enabled": "true",
+        "spark.sql.session.timeZone": "America/New_York",
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "1",
+        "spark.sql.execution.arrow.useLargeVarTypes": "true",
+        "spark.sql.mapKeyDedupPolicy": "LAST_WIN",
+        "spark.sql.shuffle.partitions": "3",
+    }.items():
+        others.conf.set(key, value)
+    before = dict(others.conf.getAll)
+    text = """SELECT timestamp'2021-11-07 00:30:00' + make_interval(0, 0, 0, 0, id) AS t, timestamp_ntz'2021-03-14 02:30:00' AS n,
+    date'2021-03-14' AS d, named_struct('a', id, 'A', id + 1) AS s, named_struct('x', cast(id AS int), 'y', 2) AS dict, map('k', id) AS m,
+    array(id, null) AS l, cast(id AS string) AS text, cast(id AS decimal(18,0)) AS whole, array(cast(id AS float), null) AS f, array(X'61') AS b,
+    array(array(cast(id AS string))) AS ll FROM range(4)"""
+    others.sql(text).createOrReplaceTempView("only_there")
+    df = others.table("only_there").coalesce(1)
+    sf = SFrame(df)
+    looked_at = str(sf["t"]).splitlines()[0]
+    rows = list(sf)
+    assert [row["t"].isoformat() for row in rows] == [f"2021-11-07T0{4 + hour}:30:00+00:00" for hour in range(4)] and looked_at == str(list(sf["t"]))
+    assert [row["s"] for row in rows] == [{"a": value, "A": value + 1} for value in range(4)]
+    assert [(row["dict"], row["m"], row["l"], row["text"], row["whole"], row["b"], row["ll"]) for row in rows] == [
+        ({"x": v, "y": 2}, {"k": v}, [v, None], str(v), v, ["a"], [[str(v)]]) for v in range(4)
+    ]
+    assert {row["n"].isoformat() for row in rows} == {"2021-03-14T02:30:00"} and {row["d"].isoformat() for row in rows} == {"2021-03-14T00:00:00"}
+    assert dict(others.conf.getAll) == before
+    assert SFrame(others.table("only_there")).to_spark().count() == 4
+    assert SFrame(others.table("only_there")).groupby("text", {"s": aggregate.SUM("whole")})["s"].sum() == 6
+    failing = SFrame(others.sql("SELECT cast(text AS int) AS x FROM only_there UNION ALL SELECT cast('no number' AS int)"))
+    with pytest.raises(SFrameError, match=r"looking at the first rows.*'no number' of the type"):
+        str(failing)

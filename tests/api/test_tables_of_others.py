@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import InvalidArgumentError, LostNanosecondsWarning, SchemaError, UnsupportedOperationError
 
 UTC = datetime.UTC
 DAY = datetime.datetime(2024, 2, 29)
@@ -113,6 +113,35 @@ def test_levels_of_names_become_text_and_the_index_goes() -> None:
     data = pd.DataFrame({("a", "b"): [1], ("a", 1): [2]}, index=pd.MultiIndex.from_tuples([("x", "y")]))
     assert SFrame(data).column_names() == ["('a', 'b')", "('a', 1)"]
     assert list(SFrame.from_pandas(data.reset_index())["('level_0', '')"]) == ["x"]
+
+
+CUT = np.array(["2024-02-29T00:00:00.000000001", "NaT", "2024-02-29"], "datetime64[ns]")
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: SArray(CUT),
+        lambda: SArray(pd.Series(CUT)),
+        lambda: SArray(pd.Series(CUT).dt.tz_localize("UTC")),
+        lambda: SArray(pa.array(CUT)),
+        lambda: SFrame(pd.DataFrame({"x": CUT})),
+        lambda: SFrame.from_pandas(pd.DataFrame({"x": CUT}), naive=True),
+        lambda: SFrame(pa.table({"x": CUT})),
+        lambda: SFrame({"x": CUT}),
+    ],
+)
+def test_nanoseconds_that_are_cut_are_told_once(make: Callable[[], Any]) -> None:
+    with pytest.warns(LostNanosecondsWarning, match="the nanoseconds of 1") as told:
+        made = make()
+    assert len(told) == 1 and told[0].filename == __file__
+    column = made if isinstance(made, SArray) else made["x"]
+    assert [None if day is None else day.replace(tzinfo=None) for day in column] == [DAY, None, DAY]
+
+
+def test_whole_microseconds_are_nothing_to_tell() -> None:
+    whole = CUT.astype("datetime64[us]").astype("datetime64[ns]")
+    assert len(SArray(whole)) == len(SFrame(pa.table({"x": whole}))) == 3
 
 
 BROKEN = pa.StringArray.from_buffers(1, pa.array([0, 1], pa.int32()).buffers()[1], pa.py_buffer(b"\xff"))

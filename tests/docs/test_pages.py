@@ -38,6 +38,12 @@ def test_a_block_about_ordered_data_runs_on_its_own(text: str, printed: str, cap
     assert printed.strip() in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("text", "printed"), blocks_of("files.md"))
+def test_a_block_about_files_runs_on_its_own(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(text, "files.md", "exec"), {})
+    assert printed.strip() in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", [PAGES.parent / "README.md", *sorted(PAGES.rglob("*.md"))], ids=lambda path: path.stem)
 def test_lines_are_short(page: Path) -> None:
     text = ANY_BLOCK.sub("", page.read_text(encoding="utf-8"))

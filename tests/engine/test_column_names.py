@@ -12,8 +12,8 @@ from sframe_spark.engine.column_names import ColumnNames, column_origins
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.join import join
+from sframe_spark.operators.made_sources import range_source
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.sources import range_source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.optimizer import Trace
 

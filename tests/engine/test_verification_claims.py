@@ -12,9 +12,9 @@ from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.cumulative import Cumulative
 from sframe_spark.operators.groupby import group_by, reduce_columns
 from sframe_spark.operators.join import join
+from sframe_spark.operators.made_sources import range_source
 from sframe_spark.operators.rows import append
 from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.sources import range_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties.partitioning import plan_tree
 

@@ -28,7 +28,7 @@ PACKAGE = os.path.dirname(sframe_spark.__file__)
 WATCHED = tuple(
     os.path.join(PACKAGE, *file.split("/"))
     for file in (
-        "api/csv_writer.py",
+        "storage/text_files.py",
         "engine/actions.py",
         "session/interrupts.py",
         "session/leftovers.py",

@@ -60,6 +60,9 @@ def test_only_the_key_makes_an_error() -> None:
     transport = error_transport()
     good = "CarriedError: " + transport.packed(StorageError("the disk is full"))
     assert repr(transport.unpacked(f"x {good} y")) == "StorageError('the disk is full')"
+    # The words behind it are for people who read Spark's message.
+    assert good.endswith("; the disk is full")
+    good = good.removesuffix(" the disk is full")
     for place in range(len("CarriedError: "), len(good)):
         changed = good[:place] + ("b" if good[place] == "a" else "a") + good[place + 1 :]
         assert transport.unpacked(changed) is None

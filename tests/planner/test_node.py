@@ -9,7 +9,8 @@ import pytest
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.columns import project
-from sframe_spark.operators.sources import memory_source, range_source
+from sframe_spark.operators.made_sources import range_source
+from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode, check_same_rows
 from sframe_spark.types import INT, STR

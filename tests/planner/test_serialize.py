@@ -16,8 +16,9 @@ from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_lambda, apply_program
 from sframe_spark.operators.hash_join import HashJoin
+from sframe_spark.operators.made_sources import range_source
 from sframe_spark.operators.program import Literal, Program, Register, Step
-from sframe_spark.operators.sources import memory_source, range_source
+from sframe_spark.operators.sources import memory_source
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk

@@ -49,7 +49,30 @@ early = mixed["twice"]
 early.materialize()
 mixed["same"] = mixed["id"].apply(lambda value: value * 2)
 answers["evaluated"] = [sum(row["twice"] == row["same"] for row in mixed), list(mixed["id"]) == list(mixed["id"]), list(early) == list(mixed["same"])]
+every = spark.range(100).selectExpr("id", "timestamp_seconds(id) AS t", "map('k', id) AS m", "array(id) AS l", "cast(id AS decimal(18,0)) AS d")
+looked = SFrame(every)
+answers["looked"] = ["fixed when they are first used" in str(looked), looked.is_materialized(), SFrame(every)._node is looked._node]
+answers["types"] = [repr(value) for value in looked.sort("id")[99].values()]
 answers["to_spark"] = sf.to_spark().where("a < 3").count()
+from datetime import datetime, timezone
+spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+moment = datetime(2024, 3, 10, 2, 30)
+values = {"z": [moment.replace(tzinfo=timezone.utc), None], "n": [moment, None], "l": [[1, "a"], None], "t": ["b", "é"]}
+SFrame(values).save(sys.argv[1] + "/values")
+answers["native"] = []
+for native in (SFrame(values), load_sframe(sys.argv[1] + "/values"), SFrame(values).sort("t", ascending=False).sort("t")):
+    df = native.to_spark()
+    df.createOrReplaceTempView("native_rows")
+    found = spark.sql("SELECT to_json(l), cast(n AS string), t, unix_micros(z) FROM native_rows").toPandas().iloc[0].tolist()
+    answers["native"].append([df.sparkSession is spark, [kind for _, kind in df.dtypes], found])
+import sframe_spark
+spark.catalog.dropTempView("native_rows")
+spark.range(3).createOrReplaceTempView("theirs")
+query = "SELECT a, id FROM mine JOIN theirs ON a = id JOIN d USING (id) ORDER BY id DESC"
+answers["sql"] = [tuple(row.values()) for row in sframe_spark.sql(query, mine=sf, d=spark.range(1, 9))]
+answers["views"] = [table.name for table in spark.catalog.listTables()]
+answers["tags"] = sorted(spark.getTags())
+spark.conf.set("spark.sql.session.timeZone", "Asia/Kolkata")
 sf.save(sys.argv[1] + "/saved")
 answers["saved"] = len(load_sframe(sys.argv[1] + "/saved"))
 def reciprocal(value):
@@ -143,7 +166,12 @@ def test_answers_are_those_of_any_session(found: dict[str, Any]) -> None:
     assert answers["running"] == sum(range(201))
     assert answers["from_spark"] == [8, 6, 4, 2, 0]
     assert answers["evaluated"] == [50, True, True]
+    assert answers["looked"] == [True, False, True]
+    assert answers["types"] == ["99", "datetime.datetime(1970, 1, 1, 0, 1, 39, tzinfo=datetime.timezone.utc)", "{'k': 99}", "[99]", "99"]
     assert answers["to_spark"] == 3 and answers["saved"] == 200
+    assert answers["sql"] == [[2, 2], [1, 1]] and answers["views"] == ["theirs"] and answers["tags"] == []
+    row = ['[1,"a"]', "2024-03-10 02:30:00", "b", 1710037800000000]
+    assert answers["native"] == [[True, ["variant", "timestamp_ntz", "string", "timestamp"], row]] * 3
 
 
 @pytest.mark.spark

@@ -21,10 +21,11 @@ from sframe_spark.session.memory import AvailableMemory
 from sframe_spark.storage import footers, manifest_length
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
-from sframe_spark.storage.manifest_length import SHORT, check_length, read_text
+from sframe_spark.storage.manifest_length import MEMORY_FOR_LENGTH, SHORT, check_length, read_text
 from sframe_spark.storage.manifest_text import sealed
 from sframe_spark.storage.pages import LONGEST_HEADER, BrokenPages, _header
 from sframe_spark.storage.verify import run_verify
+from tests.peaks import PEAK
 
 GIGABYTE = 1 << 30
 
@@ -64,14 +65,16 @@ def piped(manifest: Path) -> None:
     os.mkfifo(manifest)
 
 
-DOORS = """
-import os, resource, stat, sys
+DOORS = (
+    PEAK
+    + """
+import os, stat, sys
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.clean import run_clean
 from sframe_spark.storage.verify import run_verify
 frame, places = SFrame({"a": [1]}), sys.argv[1:]
-used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+used = peak()
 for place in places:
     is_file = stat.S_ISREG(os.lstat(place + "/_manifest.json").st_mode)
     for door in (load_sframe, SFrame, SArray, lambda path: load_sframe(path, verify=True)):
@@ -87,11 +90,12 @@ for place in places:
     if is_file:
         frame.save(place)
         assert list(load_sframe(place)["a"]) == [1], place
-    taken = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used
+    taken = peak() - used
     # All places together.
-    assert taken < 100 * 1024, f"{place}: {taken} KiB"
+    assert taken < 100 << 20, f"{place}: {taken} bytes"
     print(place)
 """
+)
 
 
 def test_what_is_no_text_takes_no_memory(tmp_path: Path) -> None:
@@ -130,9 +134,9 @@ def test_a_true_text_that_memory_cannot_hold_is_refused(frame: Path) -> None:
 
 
 def test_the_limit_is_the_memory_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifest_length, "available_memory", lambda: AvailableMemory(100 * GIGABYTE, "left in this container"))
+    monkeypatch.setattr(manifest_length, "available_memory", lambda: AvailableMemory(5 * MEMORY_FOR_LENGTH * GIGABYTE, "left in this container"))
     check_length("/m", 5 * GIGABYTE)
-    with pytest.raises(StorageError, match=r"5\.1 GiB, .* 102\.0 GiB of memory; 100\.0 GiB are left in this container"):
+    with pytest.raises(StorageError, match=r"5\.1 GiB, .* 142\.8 GiB of memory; 140\.0 GiB are left in this container"):
         check_length("/m", 5 * GIGABYTE + GIGABYTE // 10)
     monkeypatch.setattr(manifest_length, "available_memory", lambda: None)
     with pytest.raises(StorageError, match="assumed"):
@@ -149,19 +153,22 @@ def test_a_file_that_grows_is_not_read_on() -> None:
 
 
 def test_what_texts_become_in_memory_is_as_much_as_said(tmp_path: Path) -> None:
-    run = """
-import resource, sys
+    run = (
+        PEAK
+        + """
+import sys
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.manifest_length import MEMORY_FOR_LENGTH
 text = open(sys.argv[1]).read()
-used = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+used = peak()
 try:
     Manifest.from_json(text, "/m")
 except Exception as error:
     print(repr(error)[:100])
-taken = (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - used) * 1024
+taken = peak() - used
 assert taken < MEMORY_FOR_LENGTH * len(text), (taken, len(text))
 """
+    )
     items: list[Any] = [[], 0.5, "b", {"": 0}, {}]
     for content in ({"types": [item] * 300_000} for item in items):
         (tmp_path / "text").write_text(sealed(content))

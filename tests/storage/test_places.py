@@ -196,7 +196,7 @@ def web() -> Iterator[str]:
 
 
 def test_files_from_the_web(web: str) -> None:
-    assert list(SFrame.read_csv(f"{web}/data/a%20b.csv?x=1")["n"]) == [1, 2]
+    assert list(SFrame.read_csv(f"{web}/data/a%20b.csv?x=1")["n"]) == list(SFrame.read_csv(f"{web}/data/a b.csv?x=1")["n"]) == [1, 2]
     with pytest.raises(StorageError, match="the server answers 404 Not here") as caught:
         SFrame.read_csv(f"{web}/none.csv")
     assert "\x1b" not in str(caught.value)
@@ -204,7 +204,14 @@ def test_files_from_the_web(web: str) -> None:
         SFrame.read_csv(f"{web}/short.csv")
 
 
-def test_a_server_that_is_not_there(web: str) -> None:
+@pytest.mark.parametrize("url", ["http://", "http://[bad/x.csv", "http://\x1b[2J/x.csv", "http:///x.csv"])
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(StorageError, match="cannot read http://") as caught:
+        SFrame.read_csv(url)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_server_that_is_not_there() -> None:
     with pytest.raises(StorageError, match=r"cannot read http://127.0.0.1:1/x.csv: .*refused"):
         SFrame.read_csv("http://127.0.0.1:1/x.csv")
 

@@ -10,8 +10,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from sframe_spark.operators.made_sources import range_source
 from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sources import range_source
 from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema

@@ -57,6 +57,7 @@ FORMS: dict[str, tuple[list[Any], str, dict[str, str]]] = {
     "dicts of other names": ([{"a": 1, "b": "x"}, {"b": "x", "a": 1}], "extension<arrow.json>", {"kind": "dict", "text": "json"}),
     "dicts without a name": ([{}, {"a": "x"}, {"a": 1}], "extension<arrow.json>", {"kind": "dict", "text": "json"}),
     "dicts by number and name": ([{1: "a", "b": "c"}], "string", {"kind": "dict", "text": "tagged"}),
+    "a NaN before the mixture": ([["a", None], [None, math.nan]], "string", {"kind": "list", "text": "tagged"}),
     "a deep list": ([nested(MOST_LEVELS + 2)], "extension<arrow.json>", {"kind": "list", "text": "json"}),
     "a wide dict": ([{str(n): n if n % 2 else "x" for n in range(MOST_FIELDS + 1)}], "extension<arrow.json>", {"kind": "dict", "text": "json"}),
 }

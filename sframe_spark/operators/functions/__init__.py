@@ -14,6 +14,7 @@ from sframe_spark.operators.functions import (
     logic,
     membership,
     missing,
+    variants,
 )
 
 __all__ = [
@@ -28,4 +29,5 @@ __all__ = [
     "logic",
     "membership",
     "missing",
+    "variants",
 ]

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.groupby import GroupBy
 from sframe_spark.operators.laws.streaming import in_runs, one_value_per_group
+from sframe_spark.operators.made_sources import range_source
 from sframe_spark.operators.reverse import Reverse, reverse
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.rows import SliceRows, slice_rows
 from sframe_spark.operators.sort import Sort, sort_rows
-from sframe_spark.operators.sources import range_source
 from sframe_spark.operators.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.suffix_sort import SuffixSort
 from sframe_spark.operators.top_rows import TopRows

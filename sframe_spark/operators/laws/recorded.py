@@ -10,9 +10,10 @@ import pyarrow as pa
 from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.groupby import Aggregation, Reduce
 from sframe_spark.operators.laws.pruning import is_read_by_number
+from sframe_spark.operators.made_sources import constant_source, range_source
 from sframe_spark.operators.program_properties import INT_LIMITS
 from sframe_spark.operators.source_statistics import Statistics, source_statistics
-from sframe_spark.operators.sources import SegmentSource, constant_source, range_source
+from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -1,0 +1,206 @@
+"""The values in JSON files, a block at a time: elements of one array, or one on each line."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from sframe_spark.api.csv_encoding import opened_file, wrong_bytes
+from sframe_spark.errors import StorageError, travelling
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.magic import TEXT, kind_of
+from sframe_spark.visible import visible
+
+BLOCK_BYTES = 4 << 20
+# A value of more text is not read: one that nothing ends would take the rest of the file into memory.
+LONGEST_VALUE = 256 << 20
+# A word, or an escape in a text, may be cut where what was read ends.
+LONGEST_WORD = 64
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+@travelling
+class JsonError(StorageError, RuntimeError):
+    """A file is not JSON of the form that was asked for; an OSError and, as in the reference, a RuntimeError."""
+
+
+@attrs.frozen
+class Values:
+    """Some values of a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    values
+        The values.
+    lines
+        The line on which each starts.
+    size
+        About how many characters they take in the file.
+    """
+
+    path: str
+    values: list[Any]
+    lines: list[int]
+    size: int
+
+
+def values_of(path: str, is_array: bool) -> Iterator[Values]:
+    """The values in a file, in order, a block at a time.
+
+    Raises
+    ------
+    JsonError
+        If the file is something else; it names the line.
+    """
+    with opened_file(path) as stream:
+        text = _Text(path, stream)
+        yield from text.elements() if is_array else text.on_lines()
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object; of those with one name the first, as in the reference."""
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else dict(reversed(pairs))
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)
+
+
+class _Text:
+    """The text of a file, read as it is needed."""
+
+    def __init__(self, path: str, stream: Any) -> None:
+        self._path, self._stream = path, stream
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._text, self._is_last, self._line, self._is_first = "", False, 1, True
+
+    def _fill(self) -> None:
+        """Read some more, as much as is there already, so that long values are not looked at too often."""
+        size = max(BLOCK_BYTES, len(self._text))
+        with telling("read", self._path):
+            data = self._stream.read(size)
+        if self._is_first and (kind := kind_of(data)) is not None and kind != TEXT:
+            raise JsonError(f"{visible(self._path)} is not JSON: it is {kind.name}; {kind.advice}")
+        self._is_first, self._is_last = False, not data
+        try:
+            self._text += self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError:
+            raise wrong_bytes(self._path, "utf-8") from None
+        if len(self._text) > LONGEST_VALUE + 2 * BLOCK_BYTES:
+            raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
+
+    def _drop(self, end: int) -> None:
+        self._line += self._text.count("\n", 0, end)
+        self._text = self._text[end:]
+
+    def _wrong(self, position: int, reason: str) -> JsonError:
+        line = self._line + self._text.count("\n", 0, position)
+        return JsonError(f"{visible(self._path)}, line {line}: {reason}")
+
+    def on_lines(self) -> Iterator[Values]:
+        """One value from each line that is not blank."""
+        while not self._is_last:
+            self._fill()
+            end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
+            values, lines = [], []
+            for number, line in enumerate(self._text[:end].split("\n"), self._line):
+                if line := line.strip(" \t\r"):
+                    values.append(self._parsed(line, number))
+                    lines.append(number)
+            if values:
+                yield Values(self._path, values, lines, end)
+            self._drop(end)
+
+    def _parsed(self, line: str, number: int) -> Any:
+        try:
+            return _DECODER.decode(line)
+        except ValueError as error:
+            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
+            advice = "with orient='lines' each line is one JSON value; orient='records' reads one array"
+        except RecursionError:
+            reason, advice = "lists and objects are nested too deep", "keep inner ones in columns of their own"
+        raise JsonError(f"{visible(self._path)}, line {number}: {visible(line[:60])!r} is not JSON ({reason}): {advice}")
+
+    def elements(self) -> Iterator[Values]:
+        """The elements of the one array in the file; none of an empty file."""
+        position = self._next(0)
+        if position is None:
+            return
+        if self._text[position] != "[":
+            raise self._wrong(position, "the file is not one array of objects; orient='lines' reads an object on each line")
+        position += 1
+        is_first = True
+        while True:
+            values, lines, size = [], [], 0
+            while size < BLOCK_BYTES:
+                begin = self._after_comma(position, is_first)
+                if begin is None:
+                    break
+                values_line = self._line + self._text.count("\n", 0, begin)
+                value, position = self._element(begin)
+                values.append(value)
+                lines.append(values_line)
+                is_first, size = False, size + position - begin
+                if position > BLOCK_BYTES // 64:
+                    self._drop(position)
+                    position = 0
+            if values:
+                yield Values(self._path, values, lines, size)
+            if size < BLOCK_BYTES:
+                return
+
+    def _next(self, position: int) -> int | None:
+        """Where something stands that is no white space; None at the end."""
+        while True:
+            match = _SPACE.match(self._text, position)
+            assert match is not None
+            if match.end() < len(self._text):
+                return match.end()
+            if self._is_last:
+                return None
+            self._fill()
+
+    def _after_comma(self, position: int, is_first: bool) -> int | None:
+        """Where the next element starts; None where the array and the file end."""
+        found = self._next(position)
+        if found is None:
+            raise self._wrong(len(self._text), "the array has no end: the file was cut off")
+        if self._text[found] == "]":
+            behind = self._next(found + 1)
+            if behind is not None:
+                raise self._wrong(behind, "something follows the end of the array: a file holds one")
+            return None
+        if is_first:
+            return found
+        if self._text[found] != ",":
+            raise self._wrong(found, "a comma or the end of the array is missing")
+        begin = self._next(found + 1)
+        if begin is None:
+            raise self._wrong(found, "the array has no end: the file was cut off")
+        return begin
+
+    def _element(self, begin: int) -> tuple[Any, int]:
+        """A value and where it ends."""
+        while True:
+            reason = ""
+            try:
+                value, end = _DECODER.raw_decode(self._text, begin)
+                if end < len(self._text) or self._is_last:
+                    return value, end
+            except RecursionError:
+                raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
+            except json.JSONDecodeError as error:
+                reason = f"it is not JSON ({error.msg})"
+                # What is wrong far from the end of what was read does not become right by reading on.
+                if self._is_last or (error.pos < len(self._text) - LONGEST_WORD and not error.msg.startswith("Unterminated")):
+                    raise self._wrong(error.pos, reason) from None
+            except ValueError as error:
+                raise self._wrong(begin, f"it is not JSON ({error})") from None
+            self._fill()

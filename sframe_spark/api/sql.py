@@ -1,0 +1,173 @@
+"""Spark SQL over frames, and frames as views of the user's session."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.to_spark import to_spark_within
+from sframe_spark.engine.messages import in_one_line
+from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
+from sframe_spark.session import is_remote
+from sframe_spark.session.user import clone_of, in_session, user_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from sframe_spark.api.sframe import SFrame
+
+# What gives rows and changes nothing: what a statement sets, or names for a session, would be gone with the session that runs it.
+QUERIES = ("select", "with", "from", "values", "table", "show", "describe", "desc", "explain")
+_BEFORE = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", re.DOTALL)
+
+
+def sql(query: str, /, **frames: Any) -> SFrame:
+    """Run a query of Spark SQL over frames and return its rows; those of an ``ORDER BY`` at its end are in that order.
+
+    It runs as in the user's active session, with its settings, functions, tables and views. The frames' names are there for this query alone.
+
+    Parameters
+    ----------
+    query
+        One query. Names of columns with blanks, dots or other signs stand in backticks.
+    **frames
+        By the names that the query uses: frames and whatever an SFrame is made of, Spark DataFrames too. Columns have the types that
+        ``to_spark`` gives them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the query is none, or not right, or a name cannot be that of a view.
+    SchemaError
+        If no column can hold the values of a column of the result.
+
+    Examples
+    --------
+    >>> import sframe_spark
+    >>> trades = sframe_spark.SFrame({"user": ["ann", "bob", "ann"], "lots": [5, 3, 4]})
+    >>> sframe_spark.sql("SELECT user, sum(lots) AS n FROM trades GROUP BY user ORDER BY n", trades=trades)  # doctest: +SKIP
+    """
+    from sframe_spark.api.sframe import SFrame
+
+    require_query(query)
+    require_distinct_names(frames)
+    user = user_session()
+    with clone_of(user) as session:
+        for name, given in frames.items():
+            make_view(name, given if isinstance(given, SFrame) else _made(name, given), session)
+        with errors_of_query(frames):
+            rows = session.sql(query)
+            # Asks a server, which looks at the query only then.
+            rows.schema  # noqa: B018
+        if not is_remote(user):
+            return SFrame(in_session(rows, user))
+        # The server knows the views only as long as their session is open.
+        result = SFrame(rows)
+        result.materialize()
+        return result
+
+
+def register_view(name: str, frame: SFrame) -> None:
+    """Make a frame a temporary view of the user's active session."""
+    require_name(name)
+    make_view(name, frame, user_session())
+
+
+def make_view(name: str, frame: SFrame, session: SparkSession) -> None:
+    """Make a frame a temporary view of a session, instead of one that is there."""
+    to_spark_within(frame._node, frame._names, session).createOrReplaceTempView(f"`{name}`")
+
+
+def _made(name: str, given: Any) -> SFrame:
+    """A frame of what was given under a name.
+
+    Raises
+    ------
+    SchemaError
+        If none can be made of it.
+    """
+    from sframe_spark.api.sframe import SFrame
+
+    if given is None:
+        raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
+    return SFrame(given)
+
+
+def require_query(query: Any) -> None:
+    """Let texts pass that are a query.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it begins like another statement.
+
+    Examples
+    --------
+    >>> require_query("/* all */ (SELECT 1)")
+    """
+    if not isinstance(query, str):
+        raise SchemaError(f"sql() takes a query as a str, got {type(query).__name__}")
+    start = _BEFORE.match(query)
+    rest = query[start.end() :] if start else query
+    word = re.match(r"\w*", rest)
+    if word is None or word.group().casefold() not in QUERIES:
+        raise InvalidArgumentError(
+            f"sql() runs queries, which begin with SELECT, WITH, FROM, VALUES, TABLE, SHOW or DESCRIBE, not with {rest[:20]!r}: "
+            "run other statements with spark.sql()"
+        )
+
+
+def require_name(name: Any) -> None:
+    """Let names of views pass.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is not one word of letters, digits and underscores.
+    """
+    if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w{0,127}", name):
+        raise InvalidArgumentError(f"the name of a view is at most 128 letters, digits and underscores, a letter first, got {name!r:.200}")
+
+
+def require_distinct_names(frames: Mapping[str, Any]) -> None:
+    """Let names pass that Spark tells apart.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If one cannot be that of a view, or two differ in upper and lower case alone.
+    """
+    found: dict[str, str] = {}
+    for name in frames:
+        require_name(name)
+        other = found.setdefault(name.casefold(), name)
+        if other != name:
+            raise InvalidArgumentError(f"{other!r} and {name!r} are one name to Spark: give one of the frames another name")
+
+
+@contextlib.contextmanager
+def errors_of_query(frames: Mapping[str, Any]) -> Iterator[None]:
+    """Tell what Spark says of a query in one line.
+
+    Raises
+    ------
+    InvalidArgumentError
+        Where Spark does not understand the query.
+    """
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except PySparkException as error:
+        given = f" The frames given are {listed(list(frames))}." if frames else ""
+        raise InvalidArgumentError(f"Spark cannot run the query: {_reason(str(error))}.{given}") from None
+
+
+def _reason(told: str) -> str:
+    """The first line, which tells where, too; the plan or the query itself stands below."""
+    first, _, rest = told.strip().partition("\n")
+    place = re.search(r"\(line \d+, pos \d+\)", rest) if "(line " not in first else None
+    text = in_one_line(first).rstrip(";. ")
+    return f"{text} {place.group()}" if place else text

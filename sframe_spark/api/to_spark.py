@@ -1,0 +1,93 @@
+"""Frames as Spark DataFrames of the user's own session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.looks import look
+from sframe_spark.engine.materialize import materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.peeks import open_plan
+from sframe_spark.engine.query import lower
+from sframe_spark.engine.read_by_users import source_for_users
+from sframe_spark.operators.columns import Project
+from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.spark_types_out import with_json_texts, with_native_types
+from sframe_spark.planner.graph import postorder, rebuild
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import get_session, is_remote
+from sframe_spark.session.active import keeping_active
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.user import in_session, starts_our_python, user_session
+from sframe_spark.storage.temporary import temporary_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def to_spark(node: PlannerNode, names: list[str]) -> Any:
+    """A Spark DataFrame of the rows in order, under the frame's names, in the session that the user works in."""
+    return to_spark_within(node, names, user_session())
+
+
+def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
+    """The same in a session given."""
+    going = with_json_texts(node)
+    df = _unfixed_rows(going, user)
+    if df is None:
+        df = _rows_in_plan(going, user) if starts_our_python(user) else _stored_rows(going, user)
+    with interrupts_deferred(), keeping_active(user):
+        return with_native_types(df, node.schema).toDF(*names)
+
+
+def _unfixed_rows(node: PlannerNode, user: SparkSession) -> DataFrame | None:
+    """Rows made one by one of those of a user's DataFrame, which nobody has used in order: they go out in whatever order Spark gives them."""
+    plan = open_plan(node, parts=False)
+    if plan is None:
+        return None
+    nodes = list(postorder([plan]))
+    (given,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
+    as_given = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)
+    if is_remote(user) or is_remote(given.sparkSession):
+        # A server would take what expressions of ours mean from the settings of the user's session.
+        return lower(plan, root_observed=False).visible() if as_given and given.sparkSession is user else None
+    if not as_given and not starts_our_python(user):
+        return None
+    # Expressions of ours get their meaning under our settings, and run in the user's session as the DataFrame itself does.
+    return in_session(lower(rebuild(plan, _in_ours), root_observed=False).visible(), user)
+
+
+def _in_ours(node: PlannerNode) -> PlannerNode:
+    if not isinstance(node.operator, SparkSource):
+        return node
+    return attrs.evolve(node.operator, df=in_session(node.operator.df, get_session())).make_planner_node()
+
+
+def _rows_in_plan(node: PlannerNode, user: SparkSession) -> DataFrame:
+    """The rows as a plan of ours, which the user's session runs."""
+    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
+    _keep_files(section)
+    with interrupts_deferred():
+        return in_session(lower(section).sorted(), user)
+
+
+def _stored_rows(node: PlannerNode, user: SparkSession) -> DataFrame:
+    """The rows as they are in memory or in files, which the user's session reads without any expression or function of ours."""
+    materialize(node)
+    with GRAPH_LOCK:
+        source = source_for_users(node)
+    _keep_files(source)
+    if is_remote(user):
+        return lower(source, within=user).sorted()
+    with interrupts_deferred():
+        return in_session(lower(source).sorted(), user)
+
+
+def _keep_files(plan: PlannerNode) -> None:
+    """The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark."""
+    temporary_store().keep([node.operator for node in postorder([plan]) if isinstance(node.operator, SegmentSource)])

@@ -1,0 +1,75 @@
+"""The session in which a user works, and DataFrames of ours that belong to it."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from sframe_spark.session.build import WORKER_PYTHON, is_remote
+from sframe_spark.session.session import active_session, get_base, get_session, own_sessions
+from sframe_spark.session.workers import is_same_program
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def user_session() -> SparkSession:
+    """Return the session that is active in this thread, or the one that ours are beside when none is; never one of ours."""
+    base = get_base()
+    active = active_session()
+    if active is None or is_remote(active) != is_remote(base) or any(is_same(active, own) for own in own_sessions()):
+        return base
+    if is_remote(active) and active.client.host != base.client.host:
+        # Another server knows nothing of what ours reads.
+        return base
+    return base if is_same(active, base) else active
+
+
+def is_same(one: SparkSession, other: SparkSession) -> bool:
+    """Say whether two objects are one session of Spark's."""
+    if one is other:
+        return True
+    if is_remote(one) or is_remote(other):
+        return False
+    return bool(one._jsparkSession.equals(other._jsparkSession))
+
+
+def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
+    """Return a DataFrame of this process's JVM as one of another session of it; whatever is computed by it already is computed as before.
+
+    The plan is the analysed one: every expression in it has taken from its own session what decides its value (ANSI mode, time zone, upper
+    and lower case in names), and every scan has its session with it. What is built on top is analysed in the other session.
+    """
+    if df.sparkSession is session:
+        return df
+    from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
+
+    # No public call does this; without it a user could neither name the DataFrame in their SQL nor give it their functions.
+    dataset = session.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
+    return ClassicDataFrame(dataset.ofRows(session._jsparkSession, df._jdf.queryExecution().analyzed()), session)
+
+
+@contextlib.contextmanager
+def clone_of(session: SparkSession) -> Iterator[SparkSession]:
+    """Yield a session with all that a user's has: settings, views, functions. What it gets more is its own; that of a server ends with the block."""
+    if is_remote(session):
+        remote = session.cloneSession()
+        try:
+            yield remote
+        finally:
+            remote.client.close()
+        return
+    from pyspark.sql import SparkSession
+
+    # PySpark knows no call for what Spark Connect's sessions have.
+    yield SparkSession(session.sparkContext, session._jsparkSession.cloneSession())
+
+
+def starts_our_python(session: SparkSession) -> bool:
+    """Say whether queries of a user's session start the Python that queries of ours do, which has our packages."""
+    if is_remote(session):
+        return False
+    ours = get_session()
+    default = session.sparkContext.pythonExec
+    return is_same_program(ours.conf.get(WORKER_PYTHON, "") or default, session.conf.get(WORKER_PYTHON, "") or default)
