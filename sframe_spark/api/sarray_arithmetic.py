@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.columns_of_others import is_column
+from sframe_spark.api.columns_of_others import is_column, is_of_pandas
 from sframe_spark.api.nodes import equal_length, literal_of
 from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
@@ -23,7 +23,8 @@ COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_e
 class Arithmetic:
     """Element-wise operators; the other operand is an SArray of the same length or one value for all rows.
 
-    Arrays of numpy, Series of pandas and polars and Arrow arrays are columns too, paired by position; beside a column of arrays one is a value.
+    Arrays of numpy, Series of polars and Arrow arrays are columns too, paired by position; beside a column of arrays one is a value. A Series of
+    pandas is a value, as in the reference: ``SArray(series)`` is a column.
     """
 
     _node: PlannerNode
@@ -33,7 +34,7 @@ class Arithmetic:
 
         if function == "xor":
             raise SchemaError("columns have no operator ^: use comparisons with & and |")
-        if is_column(other) and self._node.schema[0].kind != ARRAY_KIND:
+        if is_column(other) and not is_of_pandas(other) and self._node.schema[0].kind != ARRAY_KIND:
             other = SArray(other)
         if isinstance(other, Arithmetic):
             if not equal_length(self._node, other._node):

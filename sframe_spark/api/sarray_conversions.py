@@ -10,7 +10,7 @@ import pyarrow as pa
 from sframe_spark.api.arrow_streams import array_of_values, forms_of, stream_of_values
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
-from sframe_spark.api.nodes import numbers_table, numpy_column
+from sframe_spark.api.nodes import numpy_column
 from sframe_spark.planner.node import PlannerNode
 
 
@@ -18,9 +18,6 @@ class ValuesElsewhere:
     """All values in a form of another library."""
 
     _node: PlannerNode
-
-    # Of two operands numpy leaves the work to the one of higher priority: `array + column` is a column.
-    __array_priority__ = 1000
 
     def to_numpy(self) -> np.ndarray:
         """All values as a numpy array.
@@ -34,10 +31,13 @@ class ValuesElsewhere:
 
     @property
     def __array_interface__(self) -> dict[str, Any]:
-        """All numbers for ``numpy.asarray``, a missing one as NaN; numpy asks for other values one by one."""
+        """All numbers for ``numpy.asarray``; where one is missing, and of other values, numpy asks for one after the other, as in the reference."""
         if not self._node.schema[0].is_numeric:
             raise NoAttributeError(f"values of type {self._node.schema[0].kind} are no numbers: use to_numpy()")
-        return interface_of(numbers_table(self._node)[:, 0])
+        values = numpy_column(self._node)
+        if values.dtype == object:
+            raise NoAttributeError("a number is missing: use to_numpy()")
+        return interface_of(values)
 
     def to_arrow(self) -> pa.Array:
         """All values as an Arrow array.

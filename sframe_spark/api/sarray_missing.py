@@ -107,14 +107,12 @@ class Missing:
             return SArray(_node=apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__"):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
-        values = tuple(other)
-        require_clock_of_values(self._node.schema[0], values, "is_in")
-        return self._function("is_in", values)
+        return self._function("is_in", tuple(other))
 
     def _is_one_of(self, keys: SArray) -> SArray:
         """1 in rows whose value is one of the keys, else 0; a NaN is a key."""
         values = tuple(keys)
-        require_clock_of_values(self._node.schema[0], values, "filter_by")
+        require_clock_of_values(self._node, values, "filter_by")
         return self._function("is_in", values, True)
 
     def contains(self, item: Any) -> SArray:

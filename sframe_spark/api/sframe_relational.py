@@ -204,7 +204,7 @@ class Relational(Columns):
                 raise UnsupportedOperationError(
                     f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
                 )
-            require_one_clock(left_node.schema[a], right_node.schema[b], f"on {left_name!r}", UnsupportedOperationError)
+            require_one_clock(project(left_node, [a]), project(right_node, [b]), f"on {left_name!r}", UnsupportedOperationError)
             common = common_encoding(left_node.schema[a], right_node.schema[b])
             left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
         left_keys = [self._position(name) for name, _ in pairs]

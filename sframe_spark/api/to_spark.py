@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import attrs
-
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import look
@@ -18,9 +16,9 @@ from sframe_spark.operators.columns import Project
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.spark_types_out import with_json_texts, with_native_types
-from sframe_spark.planner.graph import postorder, rebuild
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import get_session, is_remote
+from sframe_spark.session import is_remote
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.user import in_session, starts_our_python, user_session
@@ -59,13 +57,7 @@ def _unfixed_rows(node: PlannerNode, user: SparkSession) -> DataFrame | None:
     if not as_given and not starts_our_python(user):
         return None
     # Expressions of ours get their meaning under our settings, and run in the user's session as the DataFrame itself does.
-    return in_session(lower(rebuild(plan, _in_ours), root_observed=False).visible(), user)
-
-
-def _in_ours(node: PlannerNode) -> PlannerNode:
-    if not isinstance(node.operator, SparkSource):
-        return node
-    return attrs.evolve(node.operator, df=in_session(node.operator.df, get_session())).make_planner_node()
+    return in_session(lower(plan, root_observed=False).visible(), user)
 
 
 def _rows_in_plan(node: PlannerNode, user: SparkSession) -> DataFrame:

@@ -16,6 +16,7 @@ from sframe_spark.engine.private_rows import is_row_by_row
 from sframe_spark.engine.query import counted, from_spark_table, lower, run_spark
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.operators.rows import SliceRows
+from sframe_spark.operators.spark_columns import microseconds_of
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.chunk import Chunk, column_names
@@ -85,7 +86,7 @@ def _as_python(column: Column, physical: pa.DataType) -> Column:
     from pyspark.sql import functions as F
 
     if pa.types.is_timestamp(physical):
-        return F.timestamp_diff("MICROSECOND", F.lit("1970-01-01").cast("timestamp_ntz"), column)
+        return microseconds_of(column)
     if pa.types.is_map(physical):
         return F.map_entries(column)
     if pa.types.is_struct(physical):

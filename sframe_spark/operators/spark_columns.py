@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.types import ColumnType
+from sframe_spark.values.temporal import DAY, MINUTE, SECOND
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -98,3 +99,17 @@ def fit(array: pa.Array | pa.ChunkedArray, physical: pa.DataType) -> pa.Array:
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks() if array.num_chunks != 1 else array.chunk(0)
     return array if array.type.equals(physical) else array.cast(physical)
+
+
+def microseconds_of(moment: Column) -> Column:
+    """The microseconds since 1970 of a date-time without an offset, whatever the zone of the session.
+
+    By its parts, as casts and differences would read it in that zone, which lacks an hour in spring.
+    """
+    from pyspark.sql import functions as F
+
+    day = F.unix_date(moment.cast("date")).cast("bigint")
+    minutes = (F.hour(moment) * 60 + F.minute(moment)).cast("bigint")
+    # Seconds with six decimals.
+    seconds = (F.date_part(F.lit("SECOND"), moment) * SECOND).cast("bigint")
+    return day * DAY + minutes * MINUTE + seconds

@@ -12,7 +12,8 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size
-from sframe_spark.session import require_frame_open
+from sframe_spark.session import is_remote, require_frame_open
+from sframe_spark.session.user import in_session
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -53,9 +54,10 @@ class SparkSource(Operator):
         return tuple(map(fixed_size, schema))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
-        """The DataFrame itself, without a key."""
+        """The DataFrame itself, without a key, in a session of ours: what is made of it has its meaning from our settings, not from its user's."""
         require_frame_open(self.df.sparkSession)
-        return Relation(self.df, self.types)
+        df = self.df if is_remote(context.spark) or is_remote(self.df.sparkSession) else in_session(self.df, context.spark)
+        return Relation(df, self.types)
 
     def describe(self) -> str:
         """Width."""

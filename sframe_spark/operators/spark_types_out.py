@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.spark_columns import microseconds_of
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
@@ -13,8 +14,6 @@ from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
-
-MICROSECONDS_OF_DAY = 86_400_000_000
 
 
 def with_json_texts(node: PlannerNode) -> PlannerNode:
@@ -40,15 +39,4 @@ def _native(column: Column, column_type: ColumnType) -> Column:
 
     if column_type.is_encoded:
         return F.parse_json(column)
-    return _moment(column["instant"]) if column_type.is_zoned else column
-
-
-def _moment(instant: Column) -> Column:
-    """The moment of a date-time in UTC; by its parts, as casts and differences would read it in the session's zone, which lacks an hour in spring."""
-    from pyspark.sql import functions as F
-
-    day = F.unix_date(instant.cast("date")).cast("bigint")
-    minutes = (F.hour(instant) * 60 + F.minute(instant)).cast("bigint")
-    # Seconds with six decimals.
-    seconds = (F.date_part(F.lit("SECOND"), instant) * 1_000_000).cast("bigint")
-    return F.timestamp_micros(day * MICROSECONDS_OF_DAY + minutes * 60_000_000 + seconds)
+    return F.timestamp_micros(microseconds_of(column["instant"])) if column_type.is_zoned else column

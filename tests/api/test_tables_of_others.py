@@ -183,18 +183,29 @@ def test_half_characters_are_told(use: Callable[[SArray], Any]) -> None:
 
 @pytest.mark.parametrize("flip", [False, True])
 def test_keys_with_and_without_an_offset_are_told(flip: bool) -> None:
-    plain, aware = SFrame({"day": [DAY]}), SFrame({"day": [DAY.replace(tzinfo=UTC)]})
+    plain, aware = SFrame({"day": [DAY, None]}), SFrame({"day": [DAY.replace(tzinfo=UTC), None]})
     left, right = (aware, plain) if flip else (plain, aware)
     with pytest.raises(UnsupportedOperationError, match=r"on 'day': date-times with and without an offset.*replace\(tzinfo"):
         left.join(right, on="day")
-    for look in (
-        lambda: left.filter_by(right["day"], "day"),
-        lambda: left["day"].filter_by(list(right["day"])),
-        lambda: left["day"].is_in(right["day"]),
-    ):
+    for look in (lambda: left.filter_by(right["day"], "day"), lambda: left["day"].filter_by(list(right["day"]))):
         with pytest.raises(SchemaError, match="never equal"):
             look()
+    # As in the reference: `is_in` compares moments, and one without an offset counts as UTC.
+    assert list(left["day"].is_in([right["day"][0]])) == [1, 0]
     for same in (left, right):
-        assert len(same.join(same, on="day")) == len(same.filter_by(same["day"], "day")) == same["day"].is_in(same["day"]).sum() == 1
-        assert list(same["day"].is_in([])) == [0]
-        assert len(same.filter_by([None], "day")) == 0
+        assert len(same.filter_by(same["day"][:1], "day")) == same["day"].is_in([same["day"][0]]).sum() == 1
+        assert list(same["day"].is_in([])) == [0, 0]
+        assert len(same.filter_by([None], "day")) == 1
+
+
+def test_columns_with_both_have_both_kinds_of_keys() -> None:
+    both = SFrame({"day": [DAY, DAY.replace(tzinfo=UTC)]})
+    assert list(both.filter_by([DAY], "day")["day"]) == [DAY]
+    assert list(both.filter_by([DAY.replace(tzinfo=UTC)], "day")["day"]) == [DAY.replace(tzinfo=UTC)]
+
+
+@pytest.mark.spark
+def test_columns_with_both_are_joined() -> None:
+    both, plain = SFrame({"day": [DAY, DAY.replace(tzinfo=UTC)]}), SFrame({"day": [DAY]})
+    assert len(both.join(plain, on="day")) == len(plain.join(both, on="day")) == 1
+    assert len(both[:0].join(plain, on="day")) == 0
