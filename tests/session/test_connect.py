@@ -17,6 +17,7 @@ from typing import IO, Any
 
 import pytest
 
+from tests.docs.interchange import OUT_CORNER, table_of_page
 from tests.properties.other_sparks import last_line
 from tests.session.user_settings import answers_in, require_held, require_ours
 
@@ -129,7 +130,7 @@ def of_program(found: dict[str, Any], name: str) -> Any:
 
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Any]]:
-    """What each of three programs found; one that failed left its exception."""
+    """What each of four programs found; one that failed left its exception."""
     place = tmp_path_factory.mktemp("connect")
     script = place / "program.py"
     script.write_text(PROGRAM, encoding="utf-8")
@@ -155,6 +156,7 @@ def found_by_others(process: subprocess.Popen[str], place: Path) -> dict[str, An
     return {
         "random": outcome(lambda: last_line("tests.properties.other_sparks", URL, SEED, RANDOM_PROGRAMS)),
         "settings": outcome(lambda: answers_in(URL, place / "settings")),
+        "interchange": outcome(lambda: json.loads(last_line("tests.docs.interchange", URL))),
     }
 
 
@@ -202,3 +204,8 @@ def test_settings_of_a_running_session_hold_for_our_queries(found: dict[str, Any
 @pytest.mark.spark
 def test_settings_that_decide_results_are_ours(found: dict[str, Any]) -> None:
     require_ours(of_program(found, "settings"))
+
+
+@pytest.mark.spark
+def test_columns_go_out_and_come_back_as_the_page_says(found: dict[str, Any]) -> None:
+    assert of_program(found, "interchange") == table_of_page(OUT_CORNER)["Connect"]
