@@ -176,7 +176,8 @@ def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
     # A directory that is there as it is named is no pattern.
     pattern = os.path.join(glob.escape(directory), name) if os.path.isdir(directory) else location
     with telling("read", location):
-        matches = sorted(glob.glob(pattern, recursive=True), key=sort_key)
+        # Several "**" match one name in several ways.
+        matches = sorted(dict.fromkeys(glob.glob(pattern, recursive=True)), key=sort_key)
         files = [path for path in matches if not os.path.isdir(path)]
         for path in files:
             require_file(path)

@@ -222,3 +222,9 @@ def test_errors_name_what_was_fetched_by_its_url(memory: Any) -> None:
         with pytest.raises(StorageError, match=rf"memory://?/?{name}") as caught:
             read(f"memory://{name}")
         assert "dataset-" not in str(caught.value)
+
+
+def test_several_stars_name_a_file_once(tmp_path: Path) -> None:
+    write(tmp_path / "x" / "y" / "a.csv")
+    write(tmp_path / "x" / "b.csv")
+    assert names(tmp_path / "**" / "**" / "*.csv") == ["b.csv", "a.csv"]
