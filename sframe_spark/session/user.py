@@ -45,9 +45,10 @@ def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
         return df
     from pyspark.sql.classic.dataframe import DataFrame as ClassicDataFrame
 
+    # Of a command, what it gave: Spark would run it again.
     # No public call does this; without it a user could neither name the DataFrame in their SQL nor give it their functions.
     dataset = session.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
-    return ClassicDataFrame(dataset.ofRows(session._jsparkSession, df._jdf.queryExecution().analyzed()), session)
+    return ClassicDataFrame(dataset.ofRows(session._jsparkSession, df._jdf.queryExecution().commandExecuted()), session)
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from sframe_spark import SFrame, config
 from sframe_spark.api.sql import require_distinct_names, require_name, require_query
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
 from sframe_spark.session.session import get_base
+from sframe_spark.session.user import clone_of, in_session, user_session
 
 ODD = {"a.b": [3, 1, 2], "c d": ["x", "y", "z"], "e`f": [1.5, 2.5, 3.5], "日本": [1, 2, 3]}
 
@@ -95,3 +97,21 @@ def test_names_are_checked_before_anything_runs() -> None:
         require_query(3)
     require_query("-- a comment\n/* two\nlines */ ( ( select 1) )")
     require_name("größe_2")
+
+
+@pytest.mark.spark
+def test_what_spark_tells_of_a_frame(spark: Any) -> None:
+    told = sframe_spark.sql("DESCRIBE t", t=SFrame({"a": [1], "b": ["x"]}))
+    assert list(told["col_name"]) == ["a", "b"] and list(told["data_type"]) == ["bigint", "string"]
+
+
+@pytest.mark.spark
+def test_a_command_runs_once(spark: Any, tmp_path: Path) -> None:
+    user = user_session()
+    user.sql(f"CREATE TABLE runs_once (a BIGINT) USING parquet LOCATION '{tmp_path / 'table'}'")
+    try:
+        with clone_of(user) as session:
+            assert in_session(session.sql("INSERT INTO runs_once VALUES (1)"), user).collect() == []
+        assert user.table("runs_once").count() == 1
+    finally:
+        user.sql("DROP TABLE runs_once")
