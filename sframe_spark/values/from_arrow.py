@@ -31,6 +31,7 @@ from sframe_spark.values.text import encode_value
 from sframe_spark.values.zones import WITH_OFFSET, is_with_offset
 from sframe_spark.visible import visible
 
+MOST_MINUTES = 24 * 60 - 1
 _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
 
 
@@ -60,6 +61,8 @@ def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]
         return normalize_extension(values)
     column_type = arrow_column_type(values.type)
     if values.type == column_type.physical:
+        if column_type.is_zoned:
+            _check_offsets(values.field("offset").filter(values.is_valid()))
         return values, column_type
     return _convert(values, column_type), column_type
 
@@ -233,6 +236,7 @@ def _zoned_values(values: pa.Array) -> pa.Array:
     """Give each time stamp the offset its zone had at that moment, or the one beside it."""
     if is_with_offset(values.type):
         _check_microseconds(values.field(0))
+        _check_offsets(values.field(1).filter(values.is_valid()))
         return zoned_array(
             values.field(0).cast(pa.timestamp("us", "UTC"), safe=False).cast(pa.int64()), values.field(1).cast(pa.int32()), values.is_valid()
         )
@@ -243,6 +247,19 @@ def _zoned_values(values: pa.Array) -> pa.Array:
     # Whole minutes, rounded down: zones before about 1900 have odd seconds, which the instant keeps.
     offset = pc.divide(pc.subtract(wall, utc), MINUTE).cast(pa.int32())
     return zoned_array(utc, offset, values.is_valid())
+
+
+def _check_offsets(minutes: pa.Array) -> None:
+    """Refuse offsets of a day and more, which no date-time of Python's has.
+
+    Raises
+    ------
+    DateTimeRangeError
+        If there are some.
+    """
+    for found in pc.min_max(minutes).as_py().values():
+        if found is not None and abs(found) > MOST_MINUTES:
+            raise DateTimeRangeError(f"an offset of {found} minutes from UTC is none of a date-time: offsets are less than a day")
 
 
 def zoned_array(utc: pa.Array, offset: pa.Array, valid: pa.Array) -> pa.Array:

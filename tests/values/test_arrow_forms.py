@@ -13,8 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
+from sframe_spark.types import ZONED_PHYSICAL
 from sframe_spark.values.common_type import MOST_FIELDS, MOST_LEVELS
+from sframe_spark.values.zones import OFFSET_FIELDS
 
 NOON = datetime.datetime(2024, 2, 29, 12)
 
@@ -198,3 +200,17 @@ def test_any_column_comes_back_as_it_was(values: list[Any]) -> None:
     frame = SFrame({"x": values})
     for again in (SFrame(frame.to_arrow()), SFrame(pa.RecordBatchReader.from_stream(frame))):
         assert shown(again["x"]) == shown(frame["x"])
+
+
+@pytest.mark.parametrize("fields", [OFFSET_FIELDS, list(ZONED_PHYSICAL)])
+def test_offsets_of_a_day_are_refused(fields: list[pa.Field]) -> None:
+    def frame(minutes: int) -> SFrame:
+        parts = [pa.array([0, 0], fields[0].type), pa.array([minutes, 5_000], fields[1].type)]
+        # What stands where a row is missing is nothing.
+        return SFrame(pa.table({"at": pa.StructArray.from_arrays(parts, fields=fields, mask=pa.array([False, True]))}))
+
+    for minutes in (-1_439, 1_439):
+        assert [value and value.utcoffset() for value in frame(minutes)["at"]] == [datetime.timedelta(minutes=minutes), None]
+    for minutes in (-1_440, 1_440, 32_767):
+        with pytest.raises(DateTimeRangeError, match=f"an offset of {minutes} minutes"):
+            frame(minutes)
