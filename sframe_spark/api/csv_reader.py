@@ -22,8 +22,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.operators.columns import project
 from sframe_spark.operators.sources import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.failures import telling
-from sframe_spark.storage.file_state import FileState, file_state
+from sframe_spark.storage.file_state import FileState, unchanged
 from sframe_spark.storage.partitions import PartitionColumn, partition_columns, repeated
 from sframe_spark.storage.places import resolve
 from sframe_spark.storage.writer import SegmentWriter
@@ -174,11 +173,7 @@ class CsvFiles:
         StorageError
             If it was changed since it was read first.
         """
-        with telling("read", path):
-            state = file_state(path, may_be_link=True)
-        # Links and rights, of which the time of any change tells, may be others.
-        if self.states.setdefault(path, state)[:3] != state[:3]:
-            raise StorageError(f"{path} was changed while it was read: read it again when nobody writes it, or read a copy")
+        self.states[path] = unchanged(path, self.states.get(path))
 
     def _blocks_of(self, path: str) -> Iterator[TextBlock]:
         self._require_unchanged(path)

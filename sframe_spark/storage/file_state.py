@@ -11,6 +11,7 @@ from typing import NamedTuple
 import attrs
 
 from sframe_spark.errors import StorageError
+from sframe_spark.storage.failures import telling
 
 # Clocks of file systems stand still for so long at most, network and memory cards apart.
 TICK_NANOSECONDS = 20_000_000
@@ -50,6 +51,22 @@ def file_state(location: str, may_be_link: bool) -> FileState:
     if not stat.S_ISREG(status.st_mode):
         raise StorageError(f"{location} is no regular file; restore it from a copy")
     return FileState.of(status)
+
+
+def unchanged(location: str, before: FileState | None) -> FileState:
+    """Return a file of somebody else's as it is now, which is as it was when it was read before.
+
+    Raises
+    ------
+    StorageError
+        If it was changed meanwhile, or is no longer there.
+    """
+    with telling("read", location):
+        state = file_state(location, may_be_link=True)
+    # Links and rights, of which the time of any change tells, may be others.
+    if before is not None and state[:3] != before[:3]:
+        raise StorageError(f"{location} was changed while it was read: read it again when nobody writes it, or read a copy")
+    return state
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.errors import StorageError
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.failures import telling
-from sframe_spark.storage.file_state import FileState, file_state
+from sframe_spark.storage.file_state import FileState, unchanged
 from sframe_spark.storage.magic import ORC, refuse_other_kind
 from sframe_spark.storage.manifest import Scalar
 from sframe_spark.storage.parquet_source import common_names, common_type
@@ -44,6 +44,19 @@ class OrcFile:
     stripes: int
     rows: int
     constants: tuple[Scalar, ...] = ()
+
+
+@attrs.frozen
+class OrcEnd:
+    """What the end of a file says of its columns.
+
+    Parameters
+    ----------
+    schema
+        The columns.
+    """
+
+    schema: pa.Schema
 
 
 @attrs.frozen
@@ -86,7 +99,7 @@ class OrcTable:
         for number, stripe in stripes:
             raise_if_cancelled()
             file = self.files[number]
-            _require_unchanged(file)
+            unchanged(file.path, file.state)
             with _telling(file.path):
                 opened = _opened(file.path)
                 batch = opened.read_stripe(stripe)
@@ -95,7 +108,7 @@ class OrcTable:
                 for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
                     with column_named(name):
                         found.append(convert_foreign(batch.column(places[name]), kind))
-            _require_unchanged(file)
+            unchanged(file.path, file.state)
             kinds = self.types[self.stored :]
             yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]
 
@@ -111,17 +124,17 @@ def orc_table(found: DataFiles) -> OrcTable:
         If a column is of a type that no column can have.
     """
     paths, files, partitions = found.paths, [], partition_columns(found.files)
-    opened = []
+    # What stays of a file is its columns: thousands of files are not open at once.
+    ends = []
     for number, path in enumerate(paths):
-        with telling("read", path):
-            state = file_state(path, may_be_link=True)
+        state = unchanged(path, None)
         refuse_other_kind(path, ORC, "a readable ORC file")
         with _telling(path):
             file = _opened(path)
-            opened.append(file)
+            ends.append(OrcEnd(file.schema))
             files.append(OrcFile(path, state, file.nstripes, file.nrows, tuple(column.values[number] for column in partitions)))
-    names = tuple(name for name in common_names(paths, opened) if name not in {column.name for column in partitions})
-    types = tuple(common_type(name, paths, opened) for name in names)
+    names = tuple(name for name in common_names(paths, ends) if name not in {column.name for column in partitions})
+    types = tuple(common_type(name, paths, ends) for name in names)
     return OrcTable(tuple(files), (*names, *(column.name for column in partitions)), (*types, *(column.type for column in partitions)), len(names))
 
 
@@ -147,10 +160,3 @@ class _telling:
                 "let Spark read it, or write the table as Parquet"
             ) from error
         telling("read", self._path).__exit__(kind, error, trace)
-
-
-def _require_unchanged(file: OrcFile) -> None:
-    with telling("read", file.path):
-        state = file_state(file.path, may_be_link=True)
-    if state[:3] != file.state[:3]:
-        raise StorageError(f"{file.path} was changed while it was read: read it again when nobody writes it, or read a copy")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import datetime
+import os
+import resource
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +118,15 @@ def test_many_stripes_stay_in_order(budget: int, tmp_path: Path, monkeypatch: py
     with config.using(memory_budget=budget):
         frame = SFrame.read_orc(path)
         assert frame._node.operator_type == "segment_source" and list(frame["a"]) == list(range(rows))
+
+
+def test_files_are_not_open_all_at_once(tmp_path: Path) -> None:
+    for number in range(100):
+        write(tmp_path / f"{number:03}.orc", a=[number])
+    limits = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = len(os.listdir("/proc/self/fd")) + 50
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, limits[1]))
+    try:
+        assert list(SFrame.read_orc(tmp_path)["a"]) == list(range(100))
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, limits)
