@@ -15,6 +15,7 @@ from sframe_spark.engine.datasets import write_runs
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.file_state import FileState, unchanged
 from sframe_spark.storage.partitions import partition_columns, repeated
 from sframe_spark.storage.places import DataFiles, resolve
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
@@ -97,6 +98,7 @@ class _Reader:
     is_array: bool
     columns: dict[str, _Column] = attrs.Factory(dict)
     has_objects: bool | None = None
+    states: dict[str, FileState] = attrs.Factory(dict)
 
     def read(self) -> tuple[PlannerNode, list[str]]:
         """A source of all rows, and its names."""
@@ -133,8 +135,14 @@ class _Reader:
         return memory_source(joined, list(whole), rows), all_names
 
     def _all(self) -> Iterator[Values]:
-        for file in self.files.files:
-            yield from values_of(file.path, self.is_array)
+        for path in self.files.paths:
+            self._require_unchanged(path)
+            yield from values_of(path, self.is_array)
+            self._require_unchanged(path)
+
+    def _require_unchanged(self, path: str) -> None:
+        """Types and values may come from two readings of a file, which must find the same."""
+        self.states[path] = unchanged(path, self.states.get(path))
 
     def _learn(self, found: Values) -> None:
         """Take the kinds of values into account.

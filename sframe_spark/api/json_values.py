@@ -79,11 +79,16 @@ class _Text:
     def __init__(self, path: str, stream: Any) -> None:
         self._path, self._stream = path, stream
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
-        self._text, self._is_last, self._line, self._is_first = "", False, 1, True
+        self._text, self._is_last, self._is_first = "", False, True
+        # The line of a position, from which lines are counted on.
+        self._line, self._counted = 1, 0
 
     def _fill(self) -> None:
         """Read some more, as much as is there already, so that long values are not looked at too often."""
-        size = max(BLOCK_BYTES, len(self._text))
+        room = LONGEST_VALUE + 2 * BLOCK_BYTES - len(self._text)
+        if room <= 0:
+            raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
+        size = max(BLOCK_BYTES, min(len(self._text), room))
         with telling("read", self._path):
             data = self._stream.read(size)
         if self._is_first and (kind := kind_of(data)) is not None and kind != TEXT:
@@ -93,16 +98,21 @@ class _Text:
             self._text += self._decoder.decode(data, final=not data)
         except UnicodeDecodeError:
             raise wrong_bytes(self._path, "utf-8") from None
-        if len(self._text) > LONGEST_VALUE + 2 * BLOCK_BYTES:
-            raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
 
     def _drop(self, end: int) -> None:
-        self._line += self._text.count("\n", 0, end)
-        self._text = self._text[end:]
+        self._line_at(end)
+        self._text, self._counted = self._text[end:], 0
+
+    def _line_at(self, position: int) -> int:
+        """The line of a position; those asked for one after the other are each counted from the one before."""
+        first, last = sorted((position, self._counted))
+        between = self._text.count("\n", first, last)
+        self._line += between if position == last else -between
+        self._counted = position
+        return self._line
 
     def _wrong(self, position: int, reason: str) -> JsonError:
-        line = self._line + self._text.count("\n", 0, position)
-        return JsonError(f"{visible(self._path)}, line {line}: {reason}")
+        return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
 
     def on_lines(self) -> Iterator[Values]:
         """One value from each line that is not blank."""
@@ -143,12 +153,12 @@ class _Text:
                 begin = self._after_comma(position, is_first)
                 if begin is None:
                     break
-                values_line = self._line + self._text.count("\n", 0, begin)
+                lines.append(self._line_at(begin))
                 value, position = self._element(begin)
                 values.append(value)
-                lines.append(values_line)
                 is_first, size = False, size + position - begin
-                if position > BLOCK_BYTES // 64:
+                # What is left is copied, which may be much more than is dropped.
+                if position > max(BLOCK_BYTES, len(self._text)) // 64:
                     self._drop(position)
                     position = 0
             if values:

@@ -223,3 +223,36 @@ def test_tasks_write_the_rows_in_order(orient: str, everything_on_spark: None, s
     assert [row["a"] for row in objects(tmp_path / "x.json", orient)] == list(range(150_000, rows))
     assert sorted(os.listdir(tmp_path)) == ["saved", "x.json"]
     assert spark.read.option("multiLine", orient == "records").json(f"file://{tmp_path}/x.json").count() == 50_000
+
+
+@pytest.mark.parametrize("orient", ORIENTS)
+def test_a_file_changed_between_two_readings_is_told(orient: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_reader, "IN_MEMORY_ROWS", 0)
+    path = tmp_path / "x.json"
+
+    def changed(*given: Any) -> Any:
+        path.write_text('[{"a":1,"b":2}]' if orient == "records" else '{"a":1,"b":2}\n')
+        return write_runs(*given)
+
+    write_runs = json_reader.write_runs
+    monkeypatch.setattr(json_reader, "write_runs", changed)
+    with pytest.raises(StorageError, match="was changed while it was read"):
+        read('[{"a":1}]' if orient == "records" else '{"a":1}', orient, tmp_path)
+
+
+def test_lines_are_counted_once(tmp_path: Path) -> None:
+    # As long as the lines of each element were counted from the start of a block, these took ten seconds.
+    rows, count = ",\n".join(f'{{"a":{number}}}' for number in range(200_000)), json_values._Text._line_at
+    asked: list[int] = []
+
+    def counted(text: Any, position: int) -> int:
+        asked.append(abs(position - text._counted))
+        return count(text, position)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(json_values._Text, "_line_at", counted)
+        assert read(f"[{rows}]", "records", tmp_path)["a"].sum() == 200_000 * 199_999 // 2
+    # Two readings, as these are too many rows for memory.
+    assert sum(asked) <= 2 * (len(rows) + 2)
+    with pytest.raises(StorageError, match="line 200001: a comma or the end"):
+        read(f"[{rows}\n x]", "records", tmp_path)
