@@ -184,8 +184,32 @@ def _matching(location: str, sort_key: SortKey) -> list[DataFile]:
     if not matches:
         raise StorageError(f"there is no file {location}: nothing matches; check the path")
     if files:
+        _require_nothing_left_out(location, files, [path for path in matches if os.path.isdir(path)])
         return [DataFile(path, path) for path in files]
     return [file for path in matches for file in _in_directory(path, sort_key)]
+
+
+def _require_nothing_left_out(pattern: str, files: Sequence[str], directories: Sequence[str]) -> None:
+    """Refuse a pattern that matches files and directories of other files, of which one kind would be left out.
+
+    Raises
+    ------
+    StorageError
+        If it does.
+    """
+    above = {parent for file in files for parent in _parents(file)}
+    for directory in directories:
+        path = directory.rstrip(os.sep)
+        if path not in above and not is_hidden(os.path.basename(path)) and any(not is_hidden(name) for name in os.listdir(path)):
+            raise StorageError(
+                f"{visible(pattern)} matches files and the directory {visible(path)} with others: match one kind, or both with '**', or give a list"
+            )
+
+
+def _parents(path: str) -> Iterator[str]:
+    while (parent := os.path.dirname(path)) != path:
+        yield parent
+        path = parent
 
 
 def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:

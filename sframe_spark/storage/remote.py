@@ -58,7 +58,7 @@ class Download:
             files, path = _file_system(url)
             found = _listed(files, path, sort_key, is_pattern)
             if not found:
-                raise StorageError(f"there is no file {visible(url)}: check the address")
+                raise StorageError(f"there is no file {visible(without_secrets(url))}: check the address")
             return [self._copied(files, place, inside) for place, inside in found]
 
     def _from_web(self, url: str) -> Fetched:
@@ -69,7 +69,8 @@ class Download:
             with urllib.request.urlopen(written, timeout=SECONDS_OF_SILENCE) as stream:
                 said = stream.headers.get("Content-Length")
                 size = int(said) if said is not None and said.isdecimal() else None
-                return Fetched(self._kept(stream, name, size, url), url, name)
+                shown = without_secrets(url)
+                return Fetched(self._kept(stream, name, size, shown), shown, name)
 
     def _copied(self, files: Any, place: str, inside: str) -> Fetched:
         origin = files.unstrip_protocol(place)
@@ -104,6 +105,19 @@ def _whole(url: str) -> str:
     return f"{scheme.lower()}:{rest if rest.startswith('//') else '/' + rest}"
 
 
+def without_secrets(url: str) -> str:
+    """Return a URL as messages show it: without a password, and without a query, which often is a signature.
+
+    Examples
+    --------
+    >>> without_secrets("https://me:secret@host/a.csv?sig=abc"), without_secrets("memory:///a")
+    ('https://host/a.csv', 'memory:///a')
+    """
+    scheme, mark, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return scheme + mark + place.rpartition("@")[2] + slash + path.partition("?")[0].partition("#")[0] if mark else url
+
+
 def _file_system(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it.
 
@@ -115,11 +129,15 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        raise StorageError(f"{visible(url)} is not on a local or mounted disk: to read from there, {INSTALL}; or copy it here") from None
+        raise StorageError(
+            f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {INSTALL}; or copy it here"
+        ) from None
     try:
         files, path = fsspec.core.url_to_fs(url)
     except (ImportError, ValueError) as error:
-        raise StorageError(f"{visible(url)} cannot be read: {str(error).splitlines()[0]}; install what is missing, or copy it here") from None
+        raise StorageError(
+            f"{visible(without_secrets(url))} cannot be read: {visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
+        ) from None
     return files, path
 
 
@@ -141,17 +159,18 @@ def _listed(files: Any, path: str, sort_key: Callable[[str], Any], is_pattern: b
 @contextlib.contextmanager
 def _telling(url: str) -> Iterator[None]:
     """Tell what goes wrong on the way in one line that names the URL."""
+    shown = visible(without_secrets(url))
     try:
         yield
     except SFrameError:
         raise
     except urllib.error.HTTPError as error:
         error.close()
-        raise StorageError(f"cannot read {visible(url)}: the server answers {error.code} {visible(str(error.reason))}") from None
+        raise StorageError(f"cannot read {shown}: the server answers {error.code} {visible(str(error.reason))}") from None
     except urllib.error.URLError as error:
-        raise StorageError(f"cannot read {visible(url)}: {visible(str(error.reason))}") from None
+        raise StorageError(f"cannot read {shown}: {visible(str(error.reason))}") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            raise StorageError(f"cannot fetch {visible(url)}: {full_disk(temporary_store().directory)}") from None
+            raise StorageError(f"cannot fetch {shown}: {full_disk(temporary_store().directory)}") from None
         lines = str(error).strip().splitlines() or [""]
-        raise StorageError(f"cannot read {visible(url)}: {type(error).__name__}: {visible(lines[0])}") from error
+        raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None

@@ -61,7 +61,7 @@ def test_patterns_across_directories(tmp_path: Path) -> None:
         write(tmp_path / name)
     assert names(tmp_path / "x" / "**" / "*.csv") == ["a.csv", "b.csv", "c.csv"]
     assert names(tmp_path / "x" / "[12]") == ["a.csv", "b.csv"]
-    assert names(tmp_path / "x" / "*") == ["c.csv"]
+    assert names(tmp_path / "x" / "*.csv") == ["c.csv"]
 
 
 def test_directories_of_a_partitioned_table(tmp_path: Path) -> None:
@@ -228,3 +228,24 @@ def test_several_stars_name_a_file_once(tmp_path: Path) -> None:
     write(tmp_path / "x" / "y" / "a.csv")
     write(tmp_path / "x" / "b.csv")
     assert names(tmp_path / "**" / "**" / "*.csv") == ["b.csv", "a.csv"]
+
+
+def test_a_pattern_leaves_no_directory_out_in_silence(tmp_path: Path) -> None:
+    (tmp_path / "year=2024").mkdir()
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "_hidden").mkdir()
+    for name in ("b.csv", "year=2024/a.csv", "_hidden/c.csv"):
+        (tmp_path / name).write_text("x\n1\n")
+    with pytest.raises(StorageError, match=r"matches files and the directory .*year=2024 with others"):
+        resolve(f"{tmp_path}/*", str)
+    assert [Path(path).name for path in resolve(f"{tmp_path}/*.csv", str).paths] == ["b.csv"]
+    assert {"a.csv", "b.csv"} <= {Path(path).name for path in resolve(f"{tmp_path}/**/*.csv", str).paths}
+
+
+@pytest.mark.parametrize(
+    "url", ["http://me:secret@127.0.0.1:9/a.csv?sig=secret", "https://127.0.0.1:9/a.csv?sig=secret", "nonsense://me:secret@host/a"]
+)
+def test_messages_show_no_secrets(url: str) -> None:
+    with pytest.raises(StorageError) as raised:
+        resolve(url, str)
+    assert "secret" not in str(raised.value)
