@@ -223,3 +223,20 @@ def test_tasks_write_the_rows_in_order(orient: str, everything_on_spark: None, s
     assert [row["a"] for row in objects(tmp_path / "x.json", orient)] == list(range(150_000, rows))
     assert sorted(os.listdir(tmp_path)) == ["saved", "x.json"]
     assert spark.read.option("multiLine", orient == "records").json(f"file://{tmp_path}/x.json").count() == 50_000
+
+
+@pytest.mark.parametrize("cell", [{1: "a", "1": "b"}, {None: 1, "null": 2}, [{"x": {1.5: 1, "1.5": 2}}], {MOMENT: 1, MOMENT.isoformat(): 2}])
+def test_keys_that_are_one_text_are_refused(cell: Any, tmp_path: Path) -> None:
+    frame, told = SFrame({"odd": [None, cell]}), "column 'odd': a dict has the keys .* one value would be lost"
+    for orient in ORIENTS:
+        with pytest.raises(InvalidArgumentError, match=told):
+            frame.export_json(str(tmp_path / "x.json"), orient=orient)
+    for write in (frame.write_parquet, frame.write_orc):
+        with pytest.raises(InvalidArgumentError, match=told):
+            write(str(tmp_path / "rows"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_date_times_are_the_same_texts_as_keys(tmp_path: Path) -> None:
+    SFrame({"a": [{MOMENT: 1}]}).export_json(str(tmp_path / "x.json"))
+    assert objects(tmp_path / "x.json", "records") == [{"a": {MOMENT.isoformat(): 1}}]
