@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -92,9 +93,9 @@ def test_other_statements_are_refused(query: str) -> None:
         "/* a */ with t AS (SELECT 1 AS z)\nFROM t insert OVERWRITE changed_here SELECT z; ",
     ],
 )
-def test_statements_that_begin_like_queries_change_nothing(spark: Any, statement: str) -> None:
+def test_statements_that_begin_like_queries_change_nothing(spark: Any, statement: str, tmp_path: Path) -> None:
     user = get_base()
-    user.sql("CREATE TABLE changed_here (z INT) USING parquet")
+    user.sql(f"CREATE TABLE changed_here (z INT) USING parquet LOCATION '{tmp_path}/rows'")
     try:
         with pytest.raises(InvalidArgumentError, match=r"(?i)insert.*spark\.sql\(\)"):
             sframe_spark.sql(statement)
