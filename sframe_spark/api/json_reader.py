@@ -29,6 +29,8 @@ IN_MEMORY_ROWS = 100_000
 # Values take so many times their text in memory.
 BYTES_OF_CHARACTER = 8
 COLUMN_NAME = "X1"
+# Of 64 bits, but none that a float holds.
+LARGE_INT = "large int"
 _NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"int", "float"}): FLOAT}
 _ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"str"}): STR}
 
@@ -74,7 +76,7 @@ class _Column:
     @property
     def type(self) -> ColumnType:
         """The type that holds all of them as they are; text, where they are of several kinds."""
-        kinds, element = frozenset(self.kinds), _ELEMENTS.get(frozenset(self.inner))
+        kinds, element = _of_ints(self.kinds), _ELEMENTS.get(_of_ints(self.inner))
         if not kinds:
             return FLOAT
         if kinds == {"list"}:
@@ -86,8 +88,15 @@ class _Column:
 
 def _kind(value: Any) -> str:
     if isinstance(value, int):
-        return "int" if SMALLEST_INT <= value <= LARGEST_INT else "long int"
+        if not SMALLEST_INT <= value <= LARGEST_INT:
+            return "long int"
+        return "int" if int(float(value)) == value else LARGE_INT
     return type(value).__name__
+
+
+def _of_ints(kinds: set[str]) -> frozenset[str]:
+    """Kinds of values: large ints are ints, except beside floats, which do not hold them."""
+    return frozenset(kinds if "float" in kinds else {"int" if kind == LARGE_INT else kind for kind in kinds})
 
 
 @attrs.define

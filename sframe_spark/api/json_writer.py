@@ -20,6 +20,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.json_text import json_text
+from sframe_spark.values.named_columns import column_named
 
 RECORDS, LINES = "records", "lines"
 _SPECIAL = r'[\x00-\x1f"\\]'
@@ -117,7 +118,8 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
     if kind == STR:
         return _texts(values)
     try:
-        return pa.array([None if value is None else json_text(value) for value in decode(values, kind)], pa.large_string())
+        with column_named(name):
+            return pa.array([None if value is None else json_text(value) for value in decode(values, kind)], pa.large_string())
     except DateTimeRangeError as error:
         raise error.located(name, first_row) from error.__cause__
 

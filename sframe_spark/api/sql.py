@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+import string
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.session import is_remote
 from sframe_spark.session.user import clone_of, in_session, user_session
+from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -20,6 +22,9 @@ if TYPE_CHECKING:
 
 # What gives rows and changes nothing: what a statement sets, or names for a session, would be gone with the session that runs it.
 QUERIES = ("select", "with", "from", "values", "table", "show", "describe", "desc", "explain")
+# These begin queries, and statements that change tables as well, which Spark runs at once, and again for their rows.
+_MAYBE_NO_QUERIES = ("with", "from")
+_CHANGES = re.compile(r"\b(?:insert|update|delete|merge)\b", re.IGNORECASE)
 _BEFORE = re.compile(r"(?:\s|--[^\n]*(?:\n|$)|/\*.*?\*/|\()*", re.DOTALL)
 
 
@@ -58,6 +63,7 @@ def sql(query: str, /, **frames: Any) -> SFrame:
         for name, given in frames.items():
             make_view(name, given if isinstance(given, SFrame) else _made(name, given), session)
         with errors_of_query(frames):
+            require_no_change(query, session)
             rows = session.sql(query)
             # Asks a server, which looks at the query only then.
             rows.schema  # noqa: B018
@@ -109,14 +115,46 @@ def require_query(query: Any) -> None:
     """
     if not isinstance(query, str):
         raise SchemaError(f"sql() takes a query as a str, got {type(query).__name__}")
-    start = _BEFORE.match(query)
-    rest = query[start.end() :] if start else query
-    word = re.match(r"\w*", rest)
-    if word is None or word.group().casefold() not in QUERIES:
+    word, rest = _first_word(query)
+    if word not in QUERIES:
         raise InvalidArgumentError(
             f"sql() runs queries, which begin with SELECT, WITH, FROM, VALUES, TABLE, SHOW or DESCRIBE, not with {rest[:20]!r}: "
             "run other statements with spark.sql()"
         )
+
+
+def _first_word(query: str) -> tuple[str, str]:
+    """The word that a statement begins with, in small letters, and the statement from there."""
+    start = _BEFORE.match(query)
+    rest = query[start.end() :] if start else query
+    word = re.match(r"\w*", rest)
+    return word.group().casefold() if word else "", rest
+
+
+def require_no_change(query: str, session: SparkSession) -> None:
+    """Let queries pass that begin like statements that change tables, and are none. Nothing runs.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it inserts, updates, deletes or merges.
+    """
+    from pyspark.errors import AnalysisException, ParseException
+
+    found = _CHANGES.search(query) if _first_word(query)[0] in _MAYBE_NO_QUERIES else None
+    if found is None:
+        return
+    try:
+        # Only queries stand in parentheses.
+        session.sql(f"SELECT * FROM (\n{query.rstrip('; ' + string.whitespace)}\n)").schema  # noqa: B018
+    except ParseException:
+        raise InvalidArgumentError(
+            f"sql() runs queries, which change nothing, and Spark cannot read this one, with {visible(found.group())} in it, as such: "
+            "run other statements with spark.sql()"
+        ) from None
+    except AnalysisException:
+        # Of a query, which tells about itself better without the parentheses.
+        return
 
 
 def require_name(name: Any) -> None:

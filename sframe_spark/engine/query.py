@@ -27,10 +27,11 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import row_bytes
-from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, shuffle_partitions
+from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.user import in_session
 from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_full_disk
 from sframe_spark.storage.paths import spark_path
 from sframe_spark.storage.temporary import temporary_root
@@ -89,7 +90,16 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         return in_one_task(relation) if single and forgotten else relation
 
     with interrupts_deferred(), keeping_active(spark), translated_errors(f"planning {root.operator_type}"):
-        return fold([root], lower_node)[id(root)]
+        relation = fold([root], lower_node)[id(root)]
+        return relation if within is not None else run_by_user(root, relation)
+
+
+def run_by_user(root: PlannerNode, relation: Relation) -> Relation:
+    """The relation in the session of a user's DataFrame that it reads: what is ours has its meaning already, what is theirs goes by its settings."""
+    sessions = [node.operator.df.sparkSession for node in postorder([root]) if isinstance(node.operator, SparkSource)]
+    if not sessions or is_remote(sessions[0]) or is_remote(relation.df.sparkSession):
+        return relation
+    return attrs.evolve(relation, df=in_session(relation.df, sessions[0]))
 
 
 def in_one_task(relation: Relation) -> Relation:

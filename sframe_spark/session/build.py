@@ -47,6 +47,9 @@ FIXED_SETTINGS: dict[str, str] = {
 # Our scans name every file, and Spark would start a task for each of more than 32 to look whether it is there; the driver has just done so.
 COST_SETTINGS = {"spark.sql.sources.parallelPartitionDiscovery.threshold": str(1 << 20)}
 
+# What is made of users' DataFrames is analysed in sessions of ours: what theirs may permit is permitted.
+PERMITTING_SETTINGS = {"spark.sql.timeType.enabled": "true"}
+
 # A remote server has no such setting, or does not tell how it ran a query.
 LOCAL_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
@@ -77,7 +80,7 @@ def open_session(base: SparkSession) -> SparkSession:
     for key in session.conf.getAll:
         if key.startswith(LEGACY_PREFIX):
             session.conf.unset(key)
-    for key, value in {**FIXED_SETTINGS, **COST_SETTINGS, **({} if is_remote(session) else LOCAL_SETTINGS)}.items():
+    for key, value in {**FIXED_SETTINGS, **COST_SETTINGS, **PERMITTING_SETTINGS, **({} if is_remote(session) else LOCAL_SETTINGS)}.items():
         session.conf.set(key, value)
     session.conf.set(ROWS_PER_BATCH, str(config.batch_rows))
     if is_on_this_machine(base) and not base.conf.get(WORKER_PYTHON, ""):

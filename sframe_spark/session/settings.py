@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from sframe_spark.session.build import FIXED_SETTINGS, LEGACY_PREFIX, LOCAL_SETTINGS, ROWS_PER_BATCH, is_remote
+from sframe_spark.session.build import FIXED_SETTINGS, LEGACY_PREFIX, LOCAL_SETTINGS, PERMITTING_SETTINGS, ROWS_PER_BATCH, is_remote
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # These are ours to set.
-OWN_SETTINGS = {*FIXED_SETTINGS, *LOCAL_SETTINGS, ROWS_PER_BATCH}
+OWN_SETTINGS = {*FIXED_SETTINGS, *PERMITTING_SETTINGS, *LOCAL_SETTINGS, ROWS_PER_BATCH}
 
 
 class UserSettings:

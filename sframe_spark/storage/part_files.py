@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,12 +13,13 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.writer import BYTES_PER_GROUP, ROWS_PER_GROUP
 from sframe_spark.types import ColumnType
+from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.outgoing import outgoing, outgoing_type
 
 PARQUET, ORC = "parquet", "orc"
@@ -94,7 +96,10 @@ def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Ta
 
 def _outgoing(form: PartForm, place: int, array: pa.Array) -> pa.Array:
     try:
-        return outgoing(array, form.types[place])
+        with column_named(form.names[place]):
+            return outgoing(array, form.types[place])
+    except InvalidArgumentError:
+        raise
     except SFrameError as error:
         error.add_note(f"in column {form.names[place]!r}")
         raise
@@ -107,7 +112,8 @@ class _Writer(AbstractContextManager["_Writer"]):
         self.write, self._close = write, close
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
-        if kind is None:
+        # What an error ends is removed; pyarrow must not close it later, when the file below it is closed, and complain.
+        with contextlib.nullcontext() if kind is None else contextlib.suppress(Exception):
             self._close()
 
 

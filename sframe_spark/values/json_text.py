@@ -7,12 +7,21 @@ import datetime
 import json
 from typing import Any
 
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.values.text import brief
+from sframe_spark.visible import visible
+
 
 def json_text(value: Any) -> str:
     """Write a plain value as JSON.
 
     Date-times become ISO texts, arrays lists, keys of dicts texts; JSON has no numbers for NaN and the infinities, which are
     the words ``NaN``, ``Infinity`` and ``-Infinity``, as Python, Spark and DuckDB write and read them.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a dict has two keys that are one text.
 
     Examples
     --------
@@ -25,12 +34,31 @@ def json_text(value: Any) -> str:
 def with_text_keys(value: Any) -> Any:
     """Return a value in which all keys of dicts are texts, and arrays and tuples lists."""
     if isinstance(value, dict):
-        return {key if isinstance(key, str) else _ENCODER.encode(with_text_keys(key)): with_text_keys(item) for key, item in value.items()}
+        return _with_text_keys(value)
     if isinstance(value, (list, tuple, array.array)):
         return [with_text_keys(item) for item in value]
     if isinstance(value, datetime.datetime):
         return value.isoformat()
     return value
+
+
+def _with_text_keys(given: dict[Any, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for key, item in given.items():
+        text = _text_of_key(key)
+        if text in found:
+            other = next(other for other in given if _text_of_key(other) == text)
+            raise InvalidArgumentError(
+                f"a dict has the keys {visible(brief(other))} and {visible(brief(key))}, which are both {visible(brief(text))} in JSON, "
+                "so that one value would be lost: rename one of them first"
+            )
+        found[text] = with_text_keys(item)
+    return found
+
+
+def _text_of_key(key: Any) -> str:
+    plain = with_text_keys(key)
+    return plain if isinstance(plain, str) else _ENCODER.encode(plain)
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)

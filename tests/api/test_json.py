@@ -256,3 +256,31 @@ def test_lines_are_counted_once(tmp_path: Path) -> None:
     assert sum(asked) <= 2 * (len(rows) + 2)
     with pytest.raises(StorageError, match="line 200001: a comma or the end"):
         read(f"[{rows}\n x]", "records", tmp_path)
+
+
+@pytest.mark.parametrize("cell", [{1: "a", "1": "b"}, {None: 1, "null": 2}, [{"x": {1.5: 1, "1.5": 2}}], {MOMENT: 1, MOMENT.isoformat(): 2}])
+def test_keys_that_are_one_text_are_refused(cell: Any, tmp_path: Path) -> None:
+    frame, told = SFrame({"odd": [None, cell]}), "column 'odd': a dict has the keys .* one value would be lost"
+    for orient in ORIENTS:
+        with pytest.raises(InvalidArgumentError, match=told):
+            frame.export_json(str(tmp_path / "x.json"), orient=orient)
+    for write in (frame.write_parquet, frame.write_orc):
+        with pytest.raises(InvalidArgumentError, match=told):
+            write(str(tmp_path / "rows"))
+    assert os.listdir(tmp_path) == []
+
+
+def test_date_times_are_the_same_texts_as_keys(tmp_path: Path) -> None:
+    SFrame({"a": [{MOMENT: 1}]}).export_json(str(tmp_path / "x.json"))
+    assert objects(tmp_path / "x.json", "records") == [{"a": {MOMENT.isoformat(): 1}}]
+
+
+@pytest.mark.parametrize("orient", ORIENTS)
+def test_ints_that_no_float_holds_beside_floats_are_texts(orient: str, tmp_path: Path) -> None:
+    large = 2**53 + 1
+    for values, expected in (([large, 0.5], [str(large), "0.5"]), ([large, 1], [large, 1]), ([2**53, 0.5], [2.0**53, 0.5])):
+        rows = [json.dumps({"a": value}) for value in values]
+        found = read(f"[{','.join(rows)}]" if orient == "records" else "\n".join(rows), orient, tmp_path)["a"]
+        assert repr(list(found)) == repr(expected)
+    row = json.dumps({"a": [large, 2]})
+    assert list(read(f"[{row}]" if orient == "records" else row, orient, tmp_path)["a"]) == [[large, 2]]

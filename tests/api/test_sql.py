@@ -85,6 +85,28 @@ def test_other_statements_are_refused(query: str) -> None:
         sframe_spark.sql(query)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "WITH t AS (SELECT 1 AS z) INSERT INTO changed_here SELECT * FROM t",
+        "FROM (SELECT 1 AS z) INSERT INTO changed_here SELECT *",
+        "/* a */ with t AS (SELECT 1 AS z)\nFROM t insert OVERWRITE changed_here SELECT z; ",
+    ],
+)
+def test_statements_that_begin_like_queries_change_nothing(spark: Any, statement: str, tmp_path: Path) -> None:
+    user = get_base()
+    user.sql(f"CREATE TABLE changed_here (z INT) USING parquet LOCATION '{tmp_path}/rows'")
+    try:
+        with pytest.raises(InvalidArgumentError, match=r"(?i)insert.*spark\.sql\(\)"):
+            sframe_spark.sql(statement)
+        assert user.table("changed_here").count() == 0
+    finally:
+        user.sql("DROP TABLE changed_here")
+    found = sframe_spark.sql("WITH t AS (SELECT 'insert' AS `update`) SELECT `update` FROM t ORDER BY 1; ")
+    assert list(found["update"]) == ["insert"]
+
+
 def test_names_are_checked_before_anything_runs() -> None:
     for name in ("", "a b", "a`b", "a;b", "1a", "x" * 200, "a\n"):
         with pytest.raises(InvalidArgumentError, match="name of a view"):

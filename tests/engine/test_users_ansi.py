@@ -43,3 +43,16 @@ def test_results_are_those_of_rows_in_memory(name: str, dataframe: Any) -> None:
     unfixed = SFrame(dataframe.select("*"))
     fixed = SFrame(SFrame(dataframe.select("*")).to_arrow())
     assert PROGRAMS[name](unfixed) == PROGRAMS[name](fixed)
+
+
+def test_what_is_the_users_goes_by_their_settings() -> None:
+    user = get_session().newSession()
+    user.conf.set("spark.sql.legacy.timeParserPolicy", "LEGACY")
+    # The parser of today knows no name of a day.
+    df = user.range(3).selectExpr("to_date(format_string('Mon Jan %02d 2024', id * 7 + 1), 'EEE MMM dd yyyy') as day", "id")
+    frame = SFrame(df)
+    assert "2024-01-01" in str(frame) and frame["id"].sum() == 3
+    frame["next"] = frame["id"] + 1
+    assert frame[frame["id"] > 0].groupby("day", {"n": aggregate.SUM("next")})["n"].sum() == 5
+    assert [str(day.date()) for day in frame["day"]] == ["2024-01-01", "2024-01-08", "2024-01-15"]
+    assert frame.to_spark().count() == 3
