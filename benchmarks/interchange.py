@@ -5,7 +5,6 @@ Times are ratios in one process, in turns; peaks of memory are those of processe
 
 from __future__ import annotations
 
-import argparse
 import shutil
 import subprocess
 import sys
@@ -20,6 +19,7 @@ import pyarrow.dataset
 
 from benchmarks.cases import Case
 from benchmarks.frames import Data, prepare
+from benchmarks.ordered import arguments
 from benchmarks.run import measure, verdict
 from sframe_spark import SFrame, load_sframe
 
@@ -139,11 +139,7 @@ def peak_of(action: str, saved: str) -> tuple[int, int]:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
-    parser.add_argument("--runs", type=int, default=3)
-    parser.add_argument("--only", default="")
-    chosen = parser.parse_args()
+    chosen = arguments(__doc__ or "")
     with tempfile.TemporaryDirectory(prefix="sframe-bench-") as directory:
         data = prepare(chosen.rows, Path(directory))
         o = outside(data, chosen.rows, Path(directory))

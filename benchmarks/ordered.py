@@ -180,13 +180,18 @@ CASES = [
 ]
 
 
-def run_cases(description: str, cases: Sequence[Any], columns: str) -> None:
-    """Measure the cases that the command line asks for, and print a line for each; ``columns`` says what the two times are."""
+def arguments(description: str) -> argparse.Namespace:
+    """What the command line says."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
     parser.add_argument("--runs", type=int, default=3)
     parser.add_argument("--only", default="")
-    chosen = parser.parse_args()
+    return parser.parse_args()
+
+
+def run_cases(description: str, cases: Sequence[Any], columns: str) -> None:
+    """Measure the cases that the command line asks for, and print a line for each; ``columns`` says what the two times are."""
+    chosen = arguments(description)
     with tempfile.TemporaryDirectory(prefix="sframe-bench-") as directory:
         data = prepare(chosen.rows, Path(directory))
         print(f"{chosen.rows:,} events, {chosen.rows // 10:,} quotes; median of {chosen.runs} warm runs, seconds {columns}", flush=True)

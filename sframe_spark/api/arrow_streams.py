@@ -17,6 +17,7 @@ from sframe_spark.operators.columns import project
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 from sframe_spark.values.arrow_forms import Form, FormFinder
+from sframe_spark.values.libraries import library_of
 from sframe_spark.visible import visible
 
 
@@ -33,7 +34,7 @@ def gives_rows(data: Any) -> bool:
 
 def is_lazy_in_polars(data: Any) -> bool:
     """True for a query of polars that has not been computed."""
-    return type(data).__module__.split(".")[0] == "polars" and type(data).__name__ == "LazyFrame"
+    return library_of(data) == "polars" and type(data).__name__ == "LazyFrame"
 
 
 def arrow_table(data: Any) -> pa.Table:
@@ -62,7 +63,7 @@ def arrow_table(data: Any) -> pa.Table:
 
 def _column_that_fails(data: Any) -> str | None:
     """The first column of a polars frame that it does not give; what others have read cannot be read again."""
-    is_frame_of_polars = type(data).__module__.split(".")[0] == "polars" and type(data).__name__ == "DataFrame"
+    is_frame_of_polars = library_of(data) == "polars" and type(data).__name__ == "DataFrame"
     for name in data.columns if is_frame_of_polars else ():
         try:
             pa.RecordBatchReader.from_stream(data.select([name])).read_all()

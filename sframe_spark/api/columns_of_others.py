@@ -25,11 +25,6 @@ def is_column(value: Any) -> bool:
     return isinstance(shape, tuple) and len(shape) > 0
 
 
-def is_of_pandas(value: Any) -> bool:
-    """True for what belongs to pandas, which pairs its columns by index."""
-    return type(value).__module__.split(".")[0] == "pandas"
-
-
 def is_mask(value: Any) -> bool:
     """True for a column of true and false, of any library.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -12,17 +12,28 @@ from sframe_spark.api.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.from_arrow import frame_from_arrow
 from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
-from sframe_spark.api.nodes import equal_length, node_from_values, row_count
+from sframe_spark.api.nodes import combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.sources import memory_source, source_of
+from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest import Manifest
+from sframe_spark.values.libraries import library_of
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
 
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+
 Frame = tuple[PlannerNode, list[str]]
+
+
+def made_frame(found: Frame) -> SFrame:
+    """The frame of a node and the names of its columns."""
+    from sframe_spark.api.sframe import SFrame
+
+    node, names = found
+    return SFrame(_node=node, _names=names)
 
 
 def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
@@ -42,7 +53,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return data._node, ["X1"]
     if isinstance(data, (pa.Table, pa.RecordBatch)):
         return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
-    module = type(data).__module__.split(".")[0]
+    module = library_of(data)
     if module == "pandas" and hasattr(data, "columns"):
         return frame_from_pandas(data)
     # A Row is a tuple of values.
@@ -111,14 +122,6 @@ def names_in_order(columns: Mapping[str, Any]) -> list[str]:
         if not isinstance(name, str):
             raise SchemaError(f"a column name is a str, got {name!r}")
     return sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
-
-
-def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
-    """One node over several columns: one source when all are in memory."""
-    if all(node.operator_type == "memory_source" for node in nodes):
-        chunks = [source_of(node).read_all() for node in nodes]
-        return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
-    return zip_columns(*nodes)
 
 
 def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:

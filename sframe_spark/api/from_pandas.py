@@ -7,10 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.from_arrow import column_from_arrow
-from sframe_spark.api.nodes import node_from_values
+from sframe_spark.api.nodes import combine_columns, node_from_values
 from sframe_spark.api.sframe_columns import require_distinct
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.sources import memory_source, source_of
+from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.named_columns import column_named
 
@@ -35,12 +34,7 @@ def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list
     names = [str(name) for name in data.columns]
     require_distinct(names)
     nodes = [_column(data.iloc[:, place], name, naive) for place, name in enumerate(names)]
-    if not nodes:
-        return memory_source([], [], 0), []
-    if len(nodes) == 1 or not all(node.operator_type == "memory_source" for node in nodes):
-        return zip_columns(*nodes), names
-    arrays = [source_of(node).read_all().columns[0] for node in nodes]
-    return memory_source(arrays, [node.schema[0] for node in nodes]), names
+    return (combine_columns(nodes) if nodes else memory_source([], [], 0)), names
 
 
 def _column(series: Any, name: str, naive: bool) -> PlannerNode:

@@ -13,6 +13,7 @@ from sframe_spark.engine.materialize import compute, count_rows, iterate, materi
 from sframe_spark.engine.peeks import peek
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
+from sframe_spark.operators.columns import zip_columns
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.operators.groupby import Aggregation, reduce_columns
 from sframe_spark.operators.program import Literal
@@ -49,6 +50,14 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
         else:
             column_type = encoding_for(source, column_type_for(dtype))
         return memory_source([encode(source, column_type, ignore_cast_failure)], [column_type])
+
+
+def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
+    """One node over several columns: one source when all are in memory."""
+    if all(node.operator_type == "memory_source" for node in nodes):
+        chunks = [source_of(node).read_all() for node in nodes]
+        return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
+    return zip_columns(*nodes)
 
 
 def row_count(node: PlannerNode) -> int:
@@ -171,6 +180,17 @@ def numbers_table(node: PlannerNode) -> np.ndarray:
     return table
 
 
+def present_numbers(node: PlannerNode) -> np.ndarray | None:
+    """All numbers of a one-column node as they are; None where one is missing, and where there are none."""
+    require_room(node)
+    materialize(node)
+    require_room(node)
+    arrays = [chunk.columns[0] for chunk in iterate(node)] if row_count(node) else []
+    if not arrays or any(array.null_count for array in arrays):
+        return None
+    return np.concatenate([array.to_numpy() for array in arrays])
+
+
 def numpy_column(node: PlannerNode) -> np.ndarray:
     """All values of a one-column node as a numpy array: numbers as they are, others as objects.
 
@@ -181,15 +201,13 @@ def numpy_column(node: PlannerNode) -> np.ndarray:
     InvalidArgumentError
         If lists are of different lengths, or hold what numpy makes no table of.
     """
-    is_number = node.schema[0].is_numeric
-    require_room(node, as_objects=not is_number)
+    if node.schema[0].is_numeric:
+        numbers = present_numbers(node)
+        if numbers is not None:
+            return numbers
+    require_room(node, as_objects=True)
     materialize(node)
-    require_room(node, as_objects=not is_number)
-    if is_number and row_count(node):
-        arrays = [chunk.columns[0] for chunk in iterate(node)]
-        if not any(array.null_count for array in arrays):
-            return np.concatenate([array.to_numpy() for array in arrays])
-        require_room(node, as_objects=True)
+    require_room(node, as_objects=True)
     rows = list(iterate_tuples(node))
     values = [value for (value,) in rows]
     if node.schema[0].kind == STR_KIND:

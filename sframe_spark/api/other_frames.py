@@ -11,6 +11,7 @@ import pyarrow as pa
 from sframe_spark.api.arrow_streams import gives_rows
 from sframe_spark.api.sframe_columns import Columns
 from sframe_spark.errors import SchemaError, SFrameError
+from sframe_spark.values.libraries import library_of
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -51,4 +52,4 @@ def is_table(given: Any) -> bool:
         return os.path.exists(given)
     if isinstance(given, (pa.Table, pa.RecordBatch, Mapping, os.PathLike)) or gives_rows(given):
         return True
-    return hasattr(given, "columns") and type(given).__module__.split(".")[0] in ("pandas", "pyspark")
+    return hasattr(given, "columns") and library_of(given) in ("pandas", "pyspark")

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.columns_of_others import is_column, is_of_pandas
+from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.nodes import equal_length, literal_of
 from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.types import ARRAY_KIND, INT, ColumnType
+from sframe_spark.values.libraries import library_of
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -34,7 +35,8 @@ class Arithmetic:
 
         if function == "xor":
             raise SchemaError("columns have no operator ^: use comparisons with & and |")
-        if is_column(other) and not is_of_pandas(other) and self._node.schema[0].kind != ARRAY_KIND:
+        # A Series of pandas would be paired by index.
+        if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:
             other = SArray(other)
         if isinstance(other, Arithmetic):
             if not equal_length(self._node, other._node):

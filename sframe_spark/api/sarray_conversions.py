@@ -10,7 +10,7 @@ import pyarrow as pa
 from sframe_spark.api.arrow_streams import array_of_values, forms_of, stream_of_values
 from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
-from sframe_spark.api.nodes import numpy_column
+from sframe_spark.api.nodes import numpy_column, present_numbers
 from sframe_spark.planner.node import PlannerNode
 
 
@@ -34,9 +34,9 @@ class ValuesElsewhere:
         """All numbers for ``numpy.asarray``; where one is missing, and of other values, numpy asks for one after the other, as in the reference."""
         if not self._node.schema[0].is_numeric:
             raise NoAttributeError(f"values of type {self._node.schema[0].kind} are no numbers: use to_numpy()")
-        values = numpy_column(self._node)
-        if values.dtype == object:
-            raise NoAttributeError("a number is missing: use to_numpy()")
+        values = present_numbers(self._node)
+        if values is None:
+            raise NoAttributeError("a number is missing, or there is none: use to_numpy()")
         return interface_of(values)
 
     def to_arrow(self) -> pa.Array:

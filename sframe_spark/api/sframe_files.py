@@ -6,6 +6,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api import construction, persistence
+from sframe_spark.api.construction import made_frame
 from sframe_spark.api.file_writers import write_directory
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import Columns
@@ -13,12 +14,6 @@ from sframe_spark.storage.part_files import ORC, PARQUET
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
-
-
-def _frame(found: construction.Frame) -> SFrame:
-    from sframe_spark.api.sframe import SFrame
-
-    return SFrame(_node=found[0], _names=found[1])
 
 
 class Files(Columns):
@@ -114,7 +109,7 @@ class Files(Columns):
         """
         from sframe_spark.api.json_reader import read_json
 
-        return _frame(read_json(url, orient))
+        return made_frame(read_json(url, orient))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write all rows as a directory of Parquet files, ``part-00000-...parquet`` ..., in row order, whole or not at all.
@@ -172,7 +167,7 @@ class Files(Columns):
         """
         from sframe_spark.api.csv_reader import read_csv
 
-        return _frame(read_csv(url, delimiter, header, *dialect, **options))
+        return made_frame(read_csv(url, delimiter, header, *dialect, **options))
 
     @staticmethod
     def read_csv_with_errors(url: Any, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
@@ -180,7 +175,7 @@ class Files(Columns):
         from sframe_spark.api.csv_reader import read_csv_with_errors
 
         node, names, left_out = read_csv_with_errors(url, delimiter, header, False, *dialect, **options)
-        return _frame((node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}
+        return made_frame((node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}
 
     @staticmethod
     def read_parquet(path: Any) -> SFrame:
@@ -210,7 +205,7 @@ class Files(Columns):
         ...     list(SFrame.read_parquet(directory))
         [{'n': 3, 'year': 2023}, {'n': 4, 'year': 2024}]
         """
-        return _frame(construction.frame_from_parquet(path))
+        return made_frame(construction.frame_from_parquet(path))
 
     @staticmethod
     def read_orc(path: Any) -> SFrame:
@@ -237,7 +232,7 @@ class Files(Columns):
         ...     list(SFrame.read_orc(directory + "/rows")["a"])
         [1, None]
         """
-        return _frame(construction.frame_from_orc(path))
+        return made_frame(construction.frame_from_orc(path))
 
     @staticmethod
     def read_delta(path: str | os.PathLike[str], version: int | None = None) -> SFrame:
@@ -274,7 +269,7 @@ class Files(Columns):
         """
         from sframe_spark.storage.delta import delta_manifest
 
-        return _frame(construction.frame_from_manifest(delta_manifest(path, version)))
+        return made_frame(construction.frame_from_manifest(delta_manifest(path, version)))
 
     @staticmethod
     def read_iceberg(table: Any, snapshot_id: int | None = None) -> SFrame:
@@ -309,4 +304,4 @@ class Files(Columns):
         """
         from sframe_spark.storage.iceberg import iceberg_manifest
 
-        return _frame(construction.frame_from_manifest(iceberg_manifest(table, snapshot_id)))
+        return made_frame(construction.frame_from_manifest(iceberg_manifest(table, snapshot_id)))

@@ -8,10 +8,12 @@ import pyarrow as pa
 
 from sframe_spark.api import construction
 from sframe_spark.api.arrow_streams import arrow_table, gives_rows
+from sframe_spark.api.construction import made_frame
 from sframe_spark.api.from_arrow import frame_from_arrow
 from sframe_spark.api.from_pandas import frame_from_pandas
 from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.errors import SchemaError
+from sframe_spark.values.libraries import library_of
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -44,8 +46,8 @@ class Origins:
         >>> SFrame.from_pandas(days)["day"][0].tzinfo, SFrame.from_pandas(days, naive=True)["day"][0].tzinfo
         (datetime.timezone.utc, None)
         """
-        _require(_library(data) == "pandas" and hasattr(data, "columns"), "from_pandas", "a pandas DataFrame", data)
-        return _made(frame_from_pandas(data, naive))
+        _require(library_of(data) == "pandas" and hasattr(data, "columns"), "from_pandas", "a pandas DataFrame", data)
+        return made_frame(frame_from_pandas(data, naive))
 
     @classmethod
     def from_arrow(cls, data: Any) -> SFrame:
@@ -63,7 +65,7 @@ class Origins:
         2
         """
         _require(isinstance(data, (pa.Table, pa.RecordBatch)) or gives_rows(data), "from_arrow", "an Arrow table, batch or stream", data)
-        return _made(construction.frame_from(data))
+        return made_frame(construction.frame_from(data))
 
     @classmethod
     def from_polars(cls, data: Any) -> SFrame:
@@ -74,8 +76,8 @@ class Origins:
         TypeError
             If it is something else, or no column holds the values of one.
         """
-        _require(_library(data) == "polars" and gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
-        return _made(frame_from_arrow(arrow_table(data)))
+        _require(library_of(data) == "polars" and gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
+        return made_frame(frame_from_arrow(arrow_table(data)))
 
     @classmethod
     def from_spark(cls, data: Any) -> SFrame:
@@ -86,22 +88,11 @@ class Origins:
         TypeError
             If it is something else, or no column holds the values of one.
         """
-        _require(_library(data) == "pyspark" and hasattr(data, "columns"), "from_spark", "a Spark DataFrame", data)
-        return _made(frame_from_spark(data))
-
-
-def _library(data: Any) -> str:
-    return type(data).__module__.split(".")[0]
+        _require(library_of(data) == "pyspark" and hasattr(data, "columns"), "from_spark", "a Spark DataFrame", data)
+        return made_frame(frame_from_spark(data))
 
 
 def _require(condition: bool, member: str, wanted: str, given: Any) -> None:
     if not condition:
-        kind = f"{_library(given)}.{type(given).__name__}" if _library(given) != "builtins" else type(given).__name__
+        kind = f"{library_of(given)}.{type(given).__name__}" if library_of(given) != "builtins" else type(given).__name__
         raise SchemaError(f"SFrame.{member}() takes {wanted}, got {kind}: SFrame(...) takes tables of every kind")
-
-
-def _made(found: construction.Frame) -> SFrame:
-    from sframe_spark.api.sframe import SFrame
-
-    node, names = found
-    return SFrame(_node=node, _names=names)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.values.libraries import library_of
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
@@ -42,7 +43,7 @@ def simplify(values: Any) -> Source:
         return values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     if isinstance(values, pa.Array):
         return values
-    if type(values).__module__.split(".")[0] == "pandas":
+    if library_of(values) == "pandas":
         values = _from_pandas(values)
     if isinstance(values, array.array):
         values = _from_array(values)
@@ -61,7 +62,7 @@ def simplify(values: Any) -> Source:
 def _is_arrow_column(values: Any) -> bool:
     """True for a column of another library that gives it to Arrow, of polars for one; what is missing in one of pandas, pandas knows best."""
     gives = hasattr(values, "__arrow_c_stream__") and hasattr(values, "dtype") and not hasattr(values, "column_names")
-    return gives and type(values).__module__.split(".")[0] != "pandas"
+    return gives and library_of(values) != "pandas"
 
 
 def _from_pandas(values: Any) -> Any:
