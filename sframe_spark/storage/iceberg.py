@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
@@ -18,6 +20,9 @@ from sframe_spark.visible import visible
 
 INSTALL = "pip install 'sframe_spark[iceberg]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('iceberg').load(...)), or have its files rewritten"
+COMPRESSED = ".gz.metadata.json"
+# A small file can become as much text as one likes.
+MOST_METADATA = 256 << 20
 
 
 def iceberg_manifest(table: Any, snapshot_id: int | None = None) -> Manifest:
@@ -56,7 +61,7 @@ def iceberg_manifest(table: Any, snapshot_id: int | None = None) -> Manifest:
 
 
 def _table_of(table: Any) -> Any:
-    from pyiceberg.table import StaticTable, Table
+    from pyiceberg.table import Table
 
     if isinstance(table, Table):
         return table
@@ -68,7 +73,31 @@ def _table_of(table: Any) -> Any:
         raise StorageError(f"there is no file {visible(location)}: check the path")
     require_file(location)
     with _telling(location):
-        return StaticTable.from_metadata(location)
+        return _static_table(location)
+
+
+def _static_table(location: str) -> Any:
+    """Return the table that a file describes; its files are opened by the library's own class.
+
+    Not by `StaticTable.from_metadata`, which imports and calls whatever class the metadata names for that (`py-io-impl`).
+    """
+    from pyiceberg.catalog.noop import NoopCatalog
+    from pyiceberg.io.pyarrow import PyArrowFileIO
+    from pyiceberg.table import StaticTable
+    from pyiceberg.table.metadata import TableMetadataUtil
+
+    metadata = TableMetadataUtil.parse_raw(_text_of_metadata(location))
+    return StaticTable(("static-table", location), metadata, location, PyArrowFileIO(), NoopCatalog("static-table"))
+
+
+def _text_of_metadata(location: str) -> str:
+    if not location.endswith(COMPRESSED):
+        return Path(location).read_text(encoding="utf-8")
+    with gzip.open(location) as file:
+        content = file.read(MOST_METADATA + 1)
+    if len(content) > MOST_METADATA:
+        raise StorageError(f"{visible(location)} has more than {MOST_METADATA >> 20} MB of metadata when it is decompressed, so it is not read")
+    return content.decode("utf-8")
 
 
 def _root_of(table: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import gzip
 import json
 import sys
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
-from sframe_spark.storage import reader
+from sframe_spark.storage import iceberg, reader
 
 STAMP = datetime.datetime(2024, 2, 29, 1, 2, 3, 4)
 
@@ -216,6 +217,34 @@ def test_metadata_that_names_other_places(catalog: Any, tmp_path: Path) -> None:
     moved.mkdir(parents=True)
     (moved / path.name).write_text(json.dumps(content))
     assert "not inside its directory" in message(moved / path.name)
+
+
+def test_metadata_names_no_code(catalog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The library imports the class that opens files by the name that metadata has for it.
+    table = made(catalog, {"a": [1]})
+    path = Path(table.metadata_location.removeprefix("file://"))
+    (tmp_path / "code_in_metadata.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    content = json.loads(path.read_text())
+    for name in ("py-io-impl", "write.py-location-provider.impl", "py-catalog-impl", "type"):
+        content["properties"][name] = "code_in_metadata.Class"
+    path.write_text(json.dumps(content))
+    assert list(SFrame.read_iceberg(path)["a"]) == [1]
+    assert "code_in_metadata" not in sys.modules
+
+
+def test_compressed_metadata(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(catalog, {"a": [1]})
+    path = Path(table.metadata_location.removeprefix("file://"))
+    compressed = path.with_name("x.gz.metadata.json")
+    compressed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(SFrame.read_iceberg(compressed)["a"]) == [1]
+    monkeypatch.setattr(iceberg, "MOST_METADATA", 1 << 20)
+    compressed.write_bytes(gzip.compress(b" " * (1 << 20) + path.read_bytes()))
+    assert "more than 1 MB" in message(compressed)
+    for broken in (compressed.read_bytes()[:-9], b"{}", gzip.compress(b"\xff")):
+        compressed.write_bytes(broken)
+        assert str(compressed) in message(compressed)
 
 
 def test_wrong_calls(catalog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
