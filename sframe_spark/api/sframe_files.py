@@ -253,7 +253,7 @@ class Files(Columns):
         StorageError
             If there is no such table or version, or its files are not as its log says: missing, of other sizes, outside its directory.
         UnsupportedOperationError
-            If the library is missing, or the table has rows that are not those of its files: deletion vectors, columns mapped to other names.
+            If the library is missing, or the table has rows that are not those of its files: deletion vectors in use.
         SchemaError
             If a column is of a type that no column can have.
 

@@ -5,6 +5,7 @@ Nothing that a log says is believed: paths stay inside the table, and sizes and 
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ from sframe_spark.values.from_arrow import arrow_column_type, normalize
 from sframe_spark.visible import visible
 
 FIELD_ID = b"PARQUET:field_id"
+# In the metadata of a field of a table: what files call it, where that is another name.
+STORED_NAME = b"sframe:stored_name"
 
 
 @attrs.frozen
@@ -69,13 +72,13 @@ def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], sn
     root
         Directory of the table.
     schema
-        Columns of the table.
+        Columns of the table; ``STORED_NAME`` in the metadata of one says what files call it.
     files
         The files in row order.
     snapshot
         What messages call the snapshot.
     by_id
-        Whether columns are those with the same field number, not with the same name.
+        Whether columns are those with the same field number (``FIELD_ID`` in the metadata of a field), not with the same name.
 
     Raises
     ------
@@ -92,11 +95,7 @@ def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], sn
     types = tuple(_type_of(field, read, by_id) for field in schema)
     tell_of_types((field.name, field.type) for field in schema)
     entries = tuple(_entry(number, one, schema.names, types) for number, one in enumerate(read) if one.footer.rows)
-    in_files = tuple(_name_in_files(name, read) for name in schema.names)
-    if len(set(in_files)) != len(in_files):
-        raise StorageError(
-            f"{visible(root)} has columns that were renamed to names of other columns: have its files rewritten, or read it with Spark"
-        )
+    in_files = _names_in_files(schema.names, read)
     return Manifest(types, entries, root, tuple(schema.names), has_key=False, column_names_in_files=in_files)
 
 
@@ -178,13 +177,13 @@ def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
             )
     in_file: dict[object, list[pa.Field]] = {}
     for field in footer.schema:
-        in_file.setdefault(_identity(field, by_id), []).append(field)
+        in_file.setdefault(_id_of(field) if by_id else field.name, []).append(field)
     if by_id and None in in_file:
         raise StorageError(f"{visible(path)} has columns without field numbers, so which of the table's they are is unknown: read it with Spark")
     folded = {str(name).casefold() for name in in_file}
     fields = {}
     for field in schema:
-        found_fields = in_file.get(_identity(field, by_id), [])
+        found_fields = in_file.get(_id_of(field) if by_id else stored_name(field), [])
         if field.name in file.constants:
             continue
         if len(found_fields) > 1:
@@ -193,15 +192,22 @@ def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
             fields[field.name] = found_fields[0]
         elif field.name in file.never_missing:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}: {file.never_missing[field.name]}; read the table with Spark")
-        elif not by_id and field.name.casefold() in folded:
+        elif not by_id and stored_name(field).casefold() in folded:
             raise StorageError(f"{visible(path)} has column {visible(field.name)!r} with other capitals than the table: read it with Spark")
         elif not field.nullable:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}, which misses no value in the table: one of them is damaged")
     return _Read(file, path, footer, fields)
 
 
-def _identity(field: pa.Field, by_id: bool) -> object:
-    return (field.metadata or {}).get(FIELD_ID) if by_id else field.name
+def stored_name(field: pa.Field) -> str:
+    """Return what files call a column of a table, or a part of one."""
+    stored: bytes | None = (field.metadata or {}).get(STORED_NAME)
+    return str(field.name) if stored is None else stored.decode()
+
+
+def _id_of(field: pa.Field) -> bytes | None:
+    found: bytes | None = (field.metadata or {}).get(FIELD_ID)
+    return found
 
 
 def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
@@ -240,13 +246,14 @@ def _is_int96(one: _Read, name: str) -> bool:
 
 def _same_shape(wanted: pa.Field, found: pa.Field, by_id: bool) -> bool:
     """Say whether two fields have the same parts: a struct that got or lost one would be read as another dict."""
-    if by_id and _identity(wanted, True) != _identity(found, True):
+    if by_id and _id_of(wanted) != _id_of(found):
         return False
     left, right = wanted.type, found.type
     if isinstance(left, pa.BaseExtensionType) or isinstance(right, pa.BaseExtensionType):
         return bool(left == right)
     if pa.types.is_struct(left) and pa.types.is_struct(right):
-        names = [field.name for field in left] == [field.name for field in right]
+        # Parts are found in files by their names there, and called so.
+        names = [(field.name, stored_name(field)) for field in left] == [(field.name, field.name) for field in right]
         return names and all(_same_shape(*fields, by_id) for fields in zip(left, right, strict=True))
     if pa.types.is_map(left) and pa.types.is_map(right):
         pairs = (left.key_field, right.key_field), (left.item_field, right.item_field)
@@ -272,8 +279,16 @@ def _facts_of_constant(value: Scalar, rows: int) -> ColumnStatistics:
     return UNKNOWN_STATISTICS if isinstance(value, float) and math.isnan(value) else facts_of(value, rows)
 
 
-def _name_in_files(name: str, read: Sequence[_Read]) -> str:
+def _names_in_files(names: Sequence[str], read: Sequence[_Read]) -> tuple[str, ...]:
+    found = {name: _name_in_files(name, read) for name in names}
+    taken = set(found.values())
+    # What no file has is read from none, and may be called anything.
+    free = (name for name in map("missing {}".format, itertools.count()) if name not in taken)
+    return tuple(next(free) if stored is None else stored for stored in found.values())
+
+
+def _name_in_files(name: str, read: Sequence[_Read]) -> str | None:
     found = {one.fields[name].name for one in read if name in one.fields}
     if len(found) > 1:
         raise StorageError(f"column {visible(name)!r} was renamed, and files have it under several names: have them rewritten, or read it with Spark")
-    return found.pop() if found else name
+    return found.pop() if found else None

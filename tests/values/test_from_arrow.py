@@ -99,3 +99,11 @@ def test_what_no_column_holds_is_refused() -> None:
         normalize(pa.array([b"\xff"], pa.binary()))
     with pytest.raises(SchemaError):
         arrow_column_type(pa.month_day_nano_interval())
+
+
+@pytest.mark.parametrize("key", [pa.list_(pa.string()), pa.list_(pa.float64()), pairs, pa.map_(pa.string(), pa.int64())], ids=str)
+def test_dicts_with_lists_or_dicts_as_keys_are_refused(key: pa.DataType) -> None:
+    held = pa.map_(key, pa.int64())
+    for data_type in (held, pa.list_(held), pa.struct([("m", held), ("n", pa.string())]), pa.map_(pa.string(), held)):
+        with pytest.raises(SchemaError, match="no lists or dicts as keys"):
+            arrow_column_type(data_type)
