@@ -134,6 +134,8 @@ def _refuse_features(root: str, table: Any, mapping: str) -> None:
         reason = f"reader version {protocol.min_reader_version}, which is not known here"
     elif unknown:
         reason = f"the feature {visible(unknown[0])!r}, which is not known here"
+    elif mapping != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
+        reason = "columnMapping by its configuration, and not by its protocol, so which counts is unknown"
     elif mapping not in ("none", "name", "id"):
         reason = f"columnMapping by {visible(mapping)!r}, which is not known here"
     else:

@@ -246,6 +246,7 @@ def test_files_are_not_as_the_log_says(tmp_path: Path) -> None:
         "link/x.parquet",
         "%00",
         "",
+        "9" * 5000,
     ],
 )
 def test_paths_that_leave_the_table(path: str, tmp_path: Path) -> None:
@@ -272,6 +273,7 @@ def test_features_that_change_rows_are_refused(tmp_path: Path) -> None:
     assert "deletion vectors" in message(place, UnsupportedOperationError)
     edit(place, of_add(deletionVector=None))
     assert len(SFrame.read_delta(place)) == 3
+    assert "not by its protocol" in message(edit(place, features(**{"delta.columnMapping.mode": "name"})), SFrameError)
     assert "columnMapping by 'hash'" in message(edit(place, features("columnMapping", **{"delta.columnMapping.mode": "hash"})), SFrameError)
     assert "fooBar" in message(edit(place, features("fooBar")), SFrameError)
 
