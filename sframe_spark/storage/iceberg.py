@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import gzip
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.locations import normalised, scheme_of
-from sframe_spark.storage.lake_files import LakeFile, manifest_of_lake, path_inside
+from sframe_spark.storage.lake_files import LakeFile, constants_of, manifest_of_lake, path_inside
 from sframe_spark.storage.listing import require_file
-from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.manifest import Manifest, Scalar
 from sframe_spark.storage.parquet_source import natural
 from sframe_spark.storage.places import text_of
 from sframe_spark.visible import visible
@@ -51,12 +53,12 @@ def iceberg_manifest(table: Any, snapshot_id: int | None = None) -> Manifest:
             known = ", ".join(str(one.snapshot_id) for one in found.snapshots()[-5:]) or "it has none"
             raise StorageError(f"the Iceberg table {visible(root)} has no snapshot {snapshot_id}: the last ones are {known}")
         if snapshot is not None:
-            _require_metadata_inside(root, found, snapshot)
+            _check_manifests(root, found, snapshot)
         # A snapshot is read with the columns of its time.
         scan = found.scan(snapshot_id=snapshot_id)
         current = scan.projection()
         schema = schema_to_pyarrow(current)
-        files = [] if snapshot is None else _files(root, found, current, snapshot, list(scan.plan_files()))
+        files = [] if snapshot is None else _files(root, found, current, schema, snapshot, list(scan.plan_files()))
     return manifest_of_lake(root, schema, files, f"snapshot {snapshot.snapshot_id}" if snapshot else "the table", by_id=True)
 
 
@@ -123,30 +125,51 @@ def _telling(root: str) -> Iterator[None]:
         raise StorageError(f"the metadata of the Iceberg table {visible(root)} cannot be read: {visible(str(error))[:400]}") from error
 
 
-def _require_metadata_inside(root: str, table: Any, snapshot: Any) -> None:
-    """Let the library open no file that is elsewhere, on another machine perhaps, because metadata names it."""
+def _check_manifests(root: str, table: Any, snapshot: Any) -> None:
+    """Let the library open no file that is elsewhere, on another machine perhaps, because metadata names it; and say what it has no class for."""
+    from pyiceberg.manifest import DataFileContent, ManifestContent
+
     _inside(root, snapshot.manifest_list)
-    for manifest in snapshot.manifests(table.io):
+    manifests = snapshot.manifests(table.io)
+    for manifest in manifests:
         _inside(root, manifest.manifest_path)
+    for manifest in manifests:
+        is_data = manifest.content == ManifestContent.DATA
+        entries = () if is_data else manifest.fetch_manifest_entry(table.io)
+        if any(entry.data_file.content == DataFileContent.EQUALITY_DELETES for entry in entries):
+            raise _has_delete_files(root)
 
 
-def _files(root: str, table: Any, schema: Any, snapshot: Any, tasks: list[Any]) -> list[LakeFile]:
+def _has_delete_files(root: str) -> UnsupportedOperationError:
+    return UnsupportedOperationError(f"the Iceberg table {visible(root)} has delete files: its files have rows that were deleted; {WITH_SPARK}")
+
+
+def _files(root: str, table: Any, current: Any, schema: pa.Schema, snapshot: Any, tasks: list[Any]) -> list[LakeFile]:
     numbers = {
         entry.data_file.file_path: entry.sequence_number
         for manifest in snapshot.manifests(table.io)
         for entry in manifest.fetch_manifest_entry(table.io)
     }
-    never_missing = {spec_id: _never_missing(spec, schema) for spec_id, spec in table.specs().items()}
+    defaults = _defaults(current, schema)
+    never_missing = {spec_id: _never_missing(spec, current, defaults) for spec_id, spec in table.specs().items()}
     found = []
     for task in sorted(tasks, key=lambda task: (_age(numbers.get(task.file.file_path)), natural(task.file.file_path))):
         file = task.file
         if task.delete_files:
-            raise UnsupportedOperationError(
-                f"the Iceberg table {visible(root)} has delete files: its files have rows that were deleted; {WITH_SPARK}"
-            )
+            raise _has_delete_files(root)
         if file.file_format.name != "PARQUET":
             raise UnsupportedOperationError(f"the Iceberg table {visible(root)} has files of format {file.file_format.name}: {WITH_SPARK}")
-        found.append(LakeFile(_inside(root, file.file_path), file.file_size_in_bytes, file.record_count, {}, never_missing[file.spec_id]))
+        inside, missing = _inside(root, file.file_path), never_missing[file.spec_id]
+        found.append(
+            LakeFile(
+                inside,
+                file.file_size_in_bytes,
+                file.record_count,
+                {},
+                {name: value for name, value in defaults.items() if name not in missing},
+                missing,
+            )
+        )
     return found
 
 
@@ -155,13 +178,25 @@ def _age(sequence_number: int | None) -> int:
     return -1 if sequence_number is None else sequence_number
 
 
-def _never_missing(spec: Any, schema: Any) -> dict[str, str]:
+def _defaults(current: Any, schema: pa.Schema) -> dict[str, Scalar]:
+    """The values that columns have in files of before they came, as far as a column that files do not have can be of their types."""
+    found = {}
+    for field in _with_default(current):
+        data_type = schema.field(field.name).type
+        with contextlib.suppress(SchemaError):
+            found[field.name] = constants_of(field.name, pa.array([pa.scalar(field.initial_default, data_type)], data_type))[0]
+    return found
+
+
+def _with_default(current: Any) -> list[Any]:
+    return [field for field in current.fields if getattr(field, "initial_default", None) is not None]
+
+
+def _never_missing(spec: Any, current: Any, defaults: Mapping[str, Scalar]) -> dict[str, str]:
     """Columns that have other values than missing ones where a file lacks them."""
-    found = {
-        field.name: "it has a default value for rows of before" for field in schema.fields if getattr(field, "initial_default", None) is not None
-    }
+    found = {field.name: "it has a default value for rows of before" for field in _with_default(current) if field.name not in defaults}
     partitioned = {field.source_id for field in spec.fields if str(field.transform) == "identity"}
-    return found | {field.name: "its value is in the partition alone" for field in schema.fields if field.field_id in partitioned}
+    return found | {field.name: "its value is in the partition alone" for field in current.fields if field.field_id in partitioned}
 
 
 def _inside(root: str, location: str) -> str:

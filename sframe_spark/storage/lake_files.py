@@ -43,6 +43,8 @@ class LakeFile:
         How many rows it has; None where the log does not tell.
     constants
         Columns, by name, that have one value in all rows, whatever the file says.
+    defaults
+        Columns, by name, that have one value in all rows of a file that does not have them; others miss it there.
     never_missing
         Columns, by name, that the file must have, and why.
     """
@@ -51,6 +53,7 @@ class LakeFile:
     size: int
     rows: int | None
     constants: Mapping[str, Scalar] = {}
+    defaults: Mapping[str, Scalar] = {}
     never_missing: Mapping[str, str] = {}
 
 
@@ -190,6 +193,8 @@ def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
             raise StorageError(f"{visible(path)} has several columns {visible(field.name)!r}: it is damaged")
         if found_fields:
             fields[field.name] = found_fields[0]
+        elif field.name in file.defaults:
+            continue
         elif field.name in file.never_missing:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}: {file.never_missing[field.name]}; read the table with Spark")
         elif not by_id and stored_name(field).casefold() in folded:
@@ -265,7 +270,8 @@ def _same_shape(wanted: pa.Field, found: pa.Field, by_id: bool) -> bool:
 
 def _entry(number: int, one: _Read, names: Sequence[str], types: Sequence[ColumnType]) -> SegmentEntry:
     rows = one.footer.rows
-    constants = {place: one.file.constants.get(name) for place, name in enumerate(names) if name not in one.fields}
+    given = {**one.file.defaults, **one.file.constants}
+    constants = {place: given.get(name) for place, name in enumerate(names) if name not in one.fields}
     facts = tuple(
         _facts_of_constant(constants[place], rows) if place in constants else statistics_in_footer(one.footer, one.fields[name].name, types[place])
         for place, name in enumerate(names)

@@ -6,6 +6,7 @@ import datetime
 import gzip
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -191,18 +192,158 @@ def test_files_without_numbers_of_columns_and_elsewhere(catalog: Any, tmp_path: 
     assert "without field numbers" in message(other)
 
 
-def test_delete_files_are_refused(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The library reads such files and writes none.
-    table = made(catalog, {"a": [1, 2]})
-    plan = type(table.scan()).plan_files
+def with_metadata(table: Any, change: Callable[[dict[str, Any]], None]) -> Path:
+    """Write metadata beside that of a table with something else in it."""
+    path = Path(table.metadata_location.removeprefix("file://"))
+    content = json.loads(path.read_text())
+    change(content)
+    changed = path.with_name(f"changed-{len(list(path.parent.iterdir()))}.metadata.json")
+    changed.write_text(json.dumps(content))
+    return changed
 
-    def with_deletes(scan: Any) -> Any:
-        for task in plan(scan):
-            task.delete_files = {"d"}
-            yield task
 
-    monkeypatch.setattr(type(table.scan()), "plan_files", with_deletes)
-    assert "delete files" in message(table, UnsupportedOperationError)
+def with_deletes(table: Any, content: str, rows: dict[str, Any], **fields: Any) -> Path:
+    """Metadata of a table with one more snapshot, which has a delete file: the library reads such files and writes none."""
+    from pyiceberg import manifest as m
+    from pyiceberg.typedef import Record
+
+    class Deletes(m.ManifestWriterV2):
+        _meta = property(lambda self: {**super()._meta, "content": "deletes"})
+
+        def content(self) -> m.ManifestContent:
+            return m.ManifestContent.DELETES
+
+    root, snapshot, number = table.location(), table.current_snapshot(), 77
+    pq.write_table(pa.table(rows), f"{root.removeprefix('file://')}/data/deletes.parquet")
+    size = Path(f"{root.removeprefix('file://')}/data/deletes.parquet").stat().st_size
+    file = m.DataFile.from_args(
+        content=m.DataFileContent[content], file_path=f"{root}/data/deletes.parquet", file_format=m.FileFormat.PARQUET, partition=Record(),
+        record_count=len(next(iter(rows.values()))), file_size_in_bytes=size, spec_id=0, **fields,
+    )  # fmt: skip
+    with Deletes(table.spec(), table.schema(), table.io.new_output(f"{root}/metadata/deletes.avro"), number, "null") as writer:
+        writer.add_entry(m.ManifestEntry.from_args(status=m.ManifestEntryStatus.ADDED, snapshot_id=number, data_file=file))
+    sequence = table.metadata.last_sequence_number + 1
+    out = table.io.new_output(f"{root}/metadata/list.avro")
+    with m.write_manifest_list(2, out, number, snapshot.snapshot_id, sequence, "null") as lists:
+        lists.add_manifests([writer.to_manifest_file(), *snapshot.manifests(table.io)])
+
+    def change(metadata: dict[str, Any]) -> None:
+        told = {"snapshot-id": number, "sequence-number": sequence, "manifest-list": f"{root}/metadata/list.avro"}
+        metadata["snapshots"].append({**metadata["snapshots"][-1], **told})
+        metadata.update({"current-snapshot-id": number, "last-sequence-number": sequence, "refs": {}})
+
+    return with_metadata(table, change)
+
+
+def test_files_with_deleted_positions_are_refused(catalog: Any) -> None:
+    from pyiceberg.table import StaticTable
+
+    table = made(catalog, {"a": [1, 2, 3]})
+    (file,) = [task.file.file_path for task in table.scan().plan_files()]
+    path = with_deletes(table, "POSITION_DELETES", {"file_path": [file], "pos": [1]})
+    assert StaticTable.from_metadata(str(path)).scan().to_arrow().to_pydict() == {"a": [1, 3]}
+    assert "delete files" in message(path, UnsupportedOperationError)
+    # Before them the rows are those of the files.
+    assert list(SFrame.read_iceberg(path, table.current_snapshot().snapshot_id)["a"]) == [1, 2, 3]
+    table.append(pa.table({"a": [4]}))
+    path = with_deletes(table, "POSITION_DELETES", {"file_path": ["file:///of/another"], "pos": [1]})
+    assert "delete files" in message(path, UnsupportedOperationError)
+
+
+def test_rows_deleted_by_their_values_are_refused(catalog: Any) -> None:
+    path = with_deletes(made(catalog, {"a": [1, 2, 3]}), "EQUALITY_DELETES", {"a": [2]}, equality_ids=[1])
+    assert "delete files" in message(path, UnsupportedOperationError)
+
+
+def with_new_column(table: Any, **column: Any) -> Path:
+    """Metadata of format 3, where columns have values in files of before they came."""
+
+    def change(metadata: dict[str, Any]) -> None:
+        old = metadata["schemas"][-1]
+        metadata["schemas"].append({**old, "schema-id": 9, "fields": [*old["fields"], {"id": 100, "required": False, **column}]})
+        metadata.update({"format-version": 3, "next-row-id": 0, "last-column-id": 100, "current-schema-id": 9})
+
+    return with_metadata(table, change)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("long", 7), ("double", 0.5), ("string", "x y"), ("boolean", True), ("date", "2024-02-29"), ("timestamp", "2024-02-29T01:02:03.000004"),
+     ("decimal(9,2)", "1.50"), ("int", -1), ("uuid", "00000000-0000-0000-0000-000000000001")],
+)  # fmt: skip
+def test_columns_with_values_of_before(catalog: Any, kind: str, value: Any) -> None:
+    from pyiceberg.table import StaticTable
+
+    table = made(catalog, {"a": [1, None]}, {"a": [3]})
+    path = with_new_column(table, name="b", type=kind, **{"initial-default": value, "write-default": None})
+    frame, expected = SFrame.read_iceberg(path), SFrame(StaticTable.from_metadata(str(path)).scan().to_arrow())
+    assert frame.column_types() == expected.column_types()
+    assert sorted(map(repr, frame)) == sorted(map(repr, expected)) and None not in list(frame["b"])
+    (first,) = set(frame["b"])
+    assert len(frame[frame["b"] == first]) == 3 and len(frame[frame["b"] != first]) == 0
+    assert SFrame.read_iceberg(path, table.snapshots()[0].snapshot_id).column_names() == ["a"]
+
+
+def test_defaults_that_no_missing_column_can_have_are_refused(catalog: Any) -> None:
+    table = made(catalog, {"a": [1]})
+    for kind, value in (("timestamptz", "2024-02-29T01:02:03+00:00"), ("binary", "6162")):
+        path = with_new_column(table, name="b", type=kind, **{"initial-default": value})
+        assert "no column 'b': it has a default value" in message(path)
+
+
+TRANSFORMS = {
+    "bucket[3]": "i",
+    "bucket[5]": "s",
+    "truncate[2]": "s",
+    "truncate[10]": "i",
+    "day": "t",
+    "month": "t",
+    "year": "d",
+    "hour": "t",
+    "void": "s",
+}
+
+
+@pytest.mark.parametrize(("transform", "column"), [*TRANSFORMS.items(), ("identity", "d")])
+def test_hidden_partitions(catalog: Any, transform: str, column: str) -> None:
+    import uuid
+
+    from pyiceberg.io.pyarrow import write_file
+    from pyiceberg.partitioning import PartitionFieldValue, PartitionKey
+    from pyiceberg.table import WriteTask
+    from pyiceberg.transforms import parse_transform
+
+    day = datetime.date(1969, 12, 30)
+    rows = [
+        {"i": i, "s": s, "t": None if i is None else STAMP.replace(year=1969 + i % 3, day=28), "d": day + datetime.timedelta(days=place)}
+        for place, (i, s) in enumerate([(-7, ""), (None, "/"), (12, "a b%2F"), (5, None), (12, "ä=日"), (-1, "..")])
+    ]
+    schema = pa.schema({"i": pa.int64(), "s": pa.string(), "t": pa.timestamp("us"), "d": pa.date32()})
+    table = catalog.create_table("n.t", schema=schema)
+    table.append(pa.Table.from_pylist(rows[:1], schema=schema))
+    with table.update_spec() as update:
+        update.add_field(column, parse_transform(transform), "hidden part")
+    # The library computes partitions of many rows by another one, which need not be there; of a value it does so itself.
+    (field,) = table.spec().fields
+    of = field.transform.transform(table.schema().find_field(column).field_type)
+    tasks = []
+    for place, row in enumerate(rows[1:]):
+        with_key = pa.Table.from_pylist([row], schema=schema)
+        value = with_key[column].cast(pa.int32() if column == "d" else pa.int64() if column == "t" else with_key[column].type)[0].as_py()
+        key = PartitionKey([PartitionFieldValue(field, of(value))], table.spec(), table.schema())
+        tasks.append(WriteTask(uuid.uuid4(), place, table.schema(), with_key.to_batches(), partition_key=key))
+    with table.transaction() as change, change.update_snapshot().fast_append() as append:
+        for file in write_file(table.io, table.metadata, iter(tasks)):
+            append.append_data_file(file)
+    frame = same(table)
+    assert sorted(map(repr, frame)) == sorted(map(repr, SFrame(pa.Table.from_pylist(rows, schema=schema))))
+    for row in rows:
+        if row[column] is not None:
+            assert len(frame[frame[column] == row[column]]) == sum(other[column] == row[column] for other in rows)
+    with table.update_spec() as update:
+        update.remove_field("hidden part")
+    table.append(pa.Table.from_pylist(rows, schema=schema))
+    assert len(same(table)) == 12
 
 
 def test_metadata_that_names_other_places(catalog: Any, tmp_path: Path) -> None:
