@@ -53,12 +53,12 @@ def iceberg_manifest(table: Any, snapshot_id: int | None = None) -> Manifest:
             known = ", ".join(str(one.snapshot_id) for one in found.snapshots()[-5:]) or "it has none"
             raise StorageError(f"the Iceberg table {visible(root)} has no snapshot {snapshot_id}: the last ones are {known}")
         if snapshot is not None:
-            _check_manifests(root, found, snapshot)
+            ages = _ages(root, found, snapshot)
         # A snapshot is read with the columns of its time.
         scan = found.scan(snapshot_id=snapshot_id)
         current = scan.projection()
         schema = schema_to_pyarrow(current)
-        files = [] if snapshot is None else _files(root, found, current, schema, snapshot, list(scan.plan_files()))
+        files = [] if snapshot is None else _files(root, found, current, schema, ages, list(scan.plan_files()))
     return manifest_of_lake(root, schema, files, f"snapshot {snapshot.snapshot_id}" if snapshot else "the table", by_id=True)
 
 
@@ -125,35 +125,50 @@ def _telling(root: str) -> Iterator[None]:
         raise StorageError(f"the metadata of the Iceberg table {visible(root)} cannot be read: {visible(str(error))[:400]}") from error
 
 
-def _check_manifests(root: str, table: Any, snapshot: Any) -> None:
-    """Let the library open no file that is elsewhere, on another machine perhaps, because metadata names it; and say what it has no class for."""
+def _ages(root: str, table: Any, snapshot: Any) -> dict[str, int]:
+    """Return when each data file was added, by its location; make sure of what the library does not look at.
+
+    It would open files that are elsewhere, on another machine perhaps, and takes the end of a file cut short for the end of the list in it.
+    """
     from pyiceberg.manifest import DataFileContent, ManifestContent
 
     _inside(root, snapshot.manifest_list)
     manifests = snapshot.manifests(table.io)
+    ages: dict[str, int] = {}
+    counts = {"total-data-files": 0, "total-delete-files": 0}
     for manifest in manifests:
-        _inside(root, manifest.manifest_path)
-    for manifest in manifests:
-        is_data = manifest.content == ManifestContent.DATA
-        entries = () if is_data else manifest.fetch_manifest_entry(table.io)
+        _require_length(os.path.join(root, _inside(root, manifest.manifest_path)), manifest.manifest_length)
+        entries = manifest.fetch_manifest_entry(table.io)
+        counts["total-data-files" if manifest.content == ManifestContent.DATA else "total-delete-files"] += len(entries)
         if any(entry.data_file.content == DataFileContent.EQUALITY_DELETES for entry in entries):
             raise _has_delete_files(root)
+        # Format 1 numbers nothing: its files come before those of format 2.
+        ages.update((entry.data_file.file_path, -1 if entry.sequence_number is None else entry.sequence_number) for entry in entries)
+    for name, found in counts.items():
+        said = snapshot.summary[name] if snapshot.summary else None
+        if said is not None and said != str(found):
+            raise StorageError(
+                f"snapshot {snapshot.snapshot_id} of the Iceberg table {visible(root)} has {visible(str(said))[:80]} files by its summary "
+                f"({name}), its manifests name {found}: one of them is damaged; restore it from a copy, or {WITH_SPARK}"
+            )
+    return ages
+
+
+def _require_length(path: str, said: int) -> None:
+    found = os.path.getsize(path)
+    if found != said:
+        raise StorageError(f"{visible(path)} has {found} bytes, the list of manifests says {said}: one of them is damaged; restore it from a copy")
 
 
 def _has_delete_files(root: str) -> UnsupportedOperationError:
     return UnsupportedOperationError(f"the Iceberg table {visible(root)} has delete files: its files have rows that were deleted; {WITH_SPARK}")
 
 
-def _files(root: str, table: Any, current: Any, schema: pa.Schema, snapshot: Any, tasks: list[Any]) -> list[LakeFile]:
-    numbers = {
-        entry.data_file.file_path: entry.sequence_number
-        for manifest in snapshot.manifests(table.io)
-        for entry in manifest.fetch_manifest_entry(table.io)
-    }
+def _files(root: str, table: Any, current: Any, schema: pa.Schema, ages: Mapping[str, int], tasks: list[Any]) -> list[LakeFile]:
     defaults = _defaults(current, schema)
     never_missing = {spec_id: _never_missing(spec, current, defaults) for spec_id, spec in table.specs().items()}
     found = []
-    for task in sorted(tasks, key=lambda task: (_age(numbers.get(task.file.file_path)), natural(task.file.file_path))):
+    for task in sorted(tasks, key=lambda task: (ages[task.file.file_path], natural(task.file.file_path))):
         file = task.file
         if task.delete_files:
             raise _has_delete_files(root)
@@ -171,11 +186,6 @@ def _files(root: str, table: Any, current: Any, schema: pa.Schema, snapshot: Any
             )
         )
     return found
-
-
-def _age(sequence_number: int | None) -> int:
-    """Put files of format 1, which numbers nothing, before those of format 2."""
-    return -1 if sequence_number is None else sequence_number
 
 
 def _defaults(current: Any, schema: pa.Schema) -> dict[str, Scalar]:

@@ -90,6 +90,8 @@ def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], sn
     SchemaError
         If a column is of a type that no column can have.
     """
+    if files and not schema.names:
+        raise StorageError(f"{snapshot} of the table {visible(root)} has files but no columns: its log is damaged; restore it from a copy")
     _require_named_once(files, root)
     paths = [_path_of(root, file, snapshot) for file in files]
     with telling("read", root):

@@ -192,6 +192,39 @@ def test_files_without_numbers_of_columns_and_elsewhere(catalog: Any, tmp_path: 
     assert "without field numbers" in message(other)
 
 
+def manifests(table: Any) -> list[Path]:
+    return [Path(one.manifest_path.removeprefix("file://")) for one in table.current_snapshot().manifests(table.io)]
+
+
+def test_manifests_cut_short_are_told(catalog: Any) -> None:
+    # The library takes what is left for all of it where the cut is between two blocks, and the first one begins behind the header.
+    table = made(catalog, {"a": [1]}, {"a": [2]})
+    for path in (manifests(table)[0], Path(table.current_snapshot().manifest_list.removeprefix("file://"))):
+        content = path.read_bytes()
+        mark = content[-16:]
+        for cut in range(content.index(mark) + 16, len(content), 40):
+            path.write_bytes(content[:cut])
+            assert "damaged" in message(copied(table)) or "cannot be read" in message(copied(table))
+        path.write_bytes(content)
+        assert sorted(SFrame.read_iceberg(copied(table))["a"]) == [1, 2]
+
+
+def copied(table: Any) -> Path:
+    """The metadata, read anew: the library remembers lists of manifests by their paths."""
+    from pyiceberg import manifest
+
+    manifest.clear_manifest_cache()
+    return with_metadata(table, lambda content: None)
+
+
+def test_summaries_with_other_numbers_of_files_are_told(catalog: Any) -> None:
+    table = made(catalog, {"a": [1]}, {"a": [2]})
+    for name in ("total-data-files", "total-delete-files"):
+        for number in ("1", "-1", "\x1b[2J"):
+            text = message(with_metadata(table, lambda content: content["snapshots"][-1]["summary"].update({name: number})))  # noqa: B023
+            assert f"({name})" in text and "\x1b" not in text
+
+
 def with_metadata(table: Any, change: Callable[[dict[str, Any]], None]) -> Path:
     """Write metadata beside that of a table with something else in it."""
     path = Path(table.metadata_location.removeprefix("file://"))
@@ -228,8 +261,9 @@ def with_deletes(table: Any, content: str, rows: dict[str, Any], **fields: Any) 
         lists.add_manifests([writer.to_manifest_file(), *snapshot.manifests(table.io)])
 
     def change(metadata: dict[str, Any]) -> None:
+        last = metadata["snapshots"][-1]
         told = {"snapshot-id": number, "sequence-number": sequence, "manifest-list": f"{root}/metadata/list.avro"}
-        metadata["snapshots"].append({**metadata["snapshots"][-1], **told})
+        metadata["snapshots"].append({**last, **told, "summary": {**last["summary"], "total-delete-files": "1"}})
         metadata.update({"current-snapshot-id": number, "last-sequence-number": sequence, "refs": {}})
 
     return with_metadata(table, change)
