@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, StorageError, UnsupportedOperationError
 from sframe_spark.locations import normalised, scheme_of
-from sframe_spark.storage.lake_files import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifest_of_lake
+from sframe_spark.storage.lake_files import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.parquet_source import natural
 from sframe_spark.storage.places import text_of
@@ -28,8 +28,8 @@ MAPPING, PHYSICAL_NAME, COLUMN_NUMBER = "delta.columnMapping.mode", b"delta.colu
 _NEWEST_READER = 3
 
 
-def delta_manifest(path: Any, version: int | None = None) -> Manifest:
-    """Return a manifest of the rows of a version of a Delta table: files by the time that the log gives them, then by name.
+def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
+    """Return manifests of the rows of a version of a Delta table: files by the time that the log gives them, then by name.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def delta_manifest(path: Any, version: int | None = None) -> Manifest:
         snapshot = f"version {table.version()}"
     _refuse_features(root, table, mapping)
     fields = [_as_in_files(field, mapping) for field in schema]
-    return manifest_of_lake(root, pa.schema(fields), _files(root, found, partitions), snapshot, by_id=mapping == "id")
+    return manifests_of_lake(root, pa.schema(fields), _files(root, found, partitions), snapshot, by_id=mapping == "id")
 
 
 def _as_in_files(field: pa.Field, mapping: str) -> pa.Field:

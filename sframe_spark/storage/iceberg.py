@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.locations import normalised, scheme_of
-from sframe_spark.storage.lake_files import LakeFile, constants_of, manifest_of_lake, path_inside
+from sframe_spark.storage.lake_files import LakeFile, constants_of, manifests_of_lake, path_inside
 from sframe_spark.storage.listing import require_file
 from sframe_spark.storage.manifest import Manifest, Scalar
 from sframe_spark.storage.parquet_source import natural
@@ -27,8 +27,8 @@ COMPRESSED = ".gz.metadata.json"
 MOST_METADATA = 256 << 20
 
 
-def iceberg_manifest(table: Any, snapshot_id: int | None = None) -> Manifest:
-    """Return a manifest of the rows of a snapshot of an Iceberg table: files by when they were added, then by name.
+def iceberg_manifests(table: Any, snapshot_id: int | None = None) -> list[Manifest]:
+    """Return manifests of the rows of a snapshot of an Iceberg table: files by when they were added, then by name.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def iceberg_manifest(table: Any, snapshot_id: int | None = None) -> Manifest:
         current = scan.projection()
         schema = schema_to_pyarrow(current)
         files = [] if snapshot is None else _files(root, found, current, schema, ages, list(scan.plan_files()))
-    return manifest_of_lake(root, schema, files, f"snapshot {snapshot.snapshot_id}" if snapshot else "the table", by_id=True)
+    return manifests_of_lake(root, schema, files, f"snapshot {snapshot.snapshot_id}" if snapshot else "the table", by_id=True)
 
 
 def _table_of(table: Any) -> Any:

@@ -67,8 +67,8 @@ class _Read:
     fields: Mapping[str, pa.Field]
 
 
-def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], snapshot: str, by_id: bool = False) -> Manifest:
-    """Return a manifest of all rows of the files of a snapshot, one after the other.
+def manifests_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], snapshot: str, by_id: bool = False) -> list[Manifest]:
+    """Return manifests of all rows of the files of a snapshot, one after the other: a new one where files call a column otherwise than those before.
 
     Parameters
     ----------
@@ -99,9 +99,7 @@ def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], sn
     read = [_read(file, path, schema, by_id) for file, path in zip(files, paths, strict=True)]
     types = tuple(_type_of(field, read, by_id) for field in schema)
     tell_of_types((field.name, field.type) for field in schema)
-    entries = tuple(_entry(number, one, schema.names, types) for number, one in enumerate(read) if one.footer.rows)
-    in_files = _names_in_files(schema.names, read)
-    return Manifest(types, entries, root, tuple(schema.names), has_key=False, column_names_in_files=in_files)
+    return [_manifest(root, group, schema.names, types) for group in _called_alike(read)]
 
 
 def constants_of(name: str, values: pa.Array) -> list[Scalar]:
@@ -287,16 +285,27 @@ def _facts_of_constant(value: Scalar, rows: int) -> ColumnStatistics:
     return UNKNOWN_STATISTICS if isinstance(value, float) and math.isnan(value) else facts_of(value, rows)
 
 
-def _names_in_files(names: Sequence[str], read: Sequence[_Read]) -> tuple[str, ...]:
-    found = {name: _name_in_files(name, read) for name in names}
+def _called_alike(read: Sequence[_Read]) -> list[list[_Read]]:
+    """Runs of files in which each column has one name, and each name is one column's; one run at least."""
+    groups: list[list[_Read]] = [[]]
+    stored: dict[str, str] = {}
+    column_of: dict[str, str] = {}
+    for one in read:
+        called = {name: field.name for name, field in one.fields.items()}
+        if any(stored.get(name, found) != found or column_of.get(found, name) != name for name, found in called.items()):
+            groups.append([])
+            stored, column_of = {}, {}
+        groups[-1].append(one)
+        stored.update(called)
+        column_of.update((found, name) for name, found in called.items())
+    return groups
+
+
+def _manifest(root: str, read: Sequence[_Read], names: Sequence[str], types: tuple[ColumnType, ...]) -> Manifest:
+    entries = tuple(_entry(number, one, names, types) for number, one in enumerate(read) if one.footer.rows)
+    found = {name: field.name for one in read for name, field in one.fields.items()}
     taken = set(found.values())
     # What no file has is read from none, and may be called anything.
     free = (name for name in map("missing {}".format, itertools.count()) if name not in taken)
-    return tuple(next(free) if stored is None else stored for stored in found.values())
-
-
-def _name_in_files(name: str, read: Sequence[_Read]) -> str | None:
-    found = {one.fields[name].name for one in read if name in one.fields}
-    if len(found) > 1:
-        raise StorageError(f"column {visible(name)!r} was renamed, and files have it under several names: have them rewritten, or read it with Spark")
-    return found.pop() if found else None
+    in_files = tuple(found[name] if name in found else next(free) for name in names)
+    return Manifest(types, entries, root, tuple(names), has_key=False, column_names_in_files=in_files)
