@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.operators.source_readers import Reader, SegmentReader
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -43,6 +44,10 @@ class Source(Operator):
     def read(self, start: int, stop: int) -> Chunk:
         """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
         raise TypeError(f"source {self.name!r} cannot be read by row range")
+
+    def reader(self, threads: int = 0) -> Reader:
+        """One that reads rows for one plan; ``threads``: how many decode rows that were not asked for yet."""
+        return Reader(self)
 
     @property
     def row_count(self) -> int:
@@ -207,10 +212,24 @@ class SegmentSource(Source):
         from sframe_spark.storage.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
-        table = read_rows(self.manifest, self.positions, first, last)
-        if self.positions and table.num_rows != last - first:
-            raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {table.num_rows}")
-        return Chunk(tuple(combine(column) for column in table.columns), last - first)
+        return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
+
+    def reader(self, threads: int = 0) -> Reader:
+        """One that decodes each row group once for who reads rows in order."""
+        return SegmentReader(self, threads)
+
+    def chunk_of(self, columns: Sequence[pa.ChunkedArray], first: int, last: int) -> Chunk:
+        """Columns that were read as rows ``first`` to ``last`` of the dataset, if they have as many.
+
+        Raises
+        ------
+        PlanInvariantError
+            If they have more or fewer.
+        """
+        for column in columns:
+            if len(column) != last - first:
+                raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {len(column)}")
+        return Chunk(tuple(map(combine, columns)), last - first)
 
     def batch_end(self, start: int, stop: int) -> int:
         """At the end of a row group, as the rest of it would be decoded again."""
