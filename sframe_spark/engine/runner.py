@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial, reduce
 from typing import Any, TypeVar
@@ -19,6 +18,7 @@ from sframe_spark.operators.source_readers import Reader
 from sframe_spark.operators.sources import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.session.build import available_cores
 
 Value = TypeVar("Value")
 Interval = tuple[int, int]
@@ -251,7 +251,7 @@ class PlanRunner:
 
 def threads_here() -> int:
     """How many threads decode rows for a plan that runs in the process of the user, who waits for it."""
-    return min(os.cpu_count() or 1, MOST_THREADS)
+    return min(available_cores(), MOST_THREADS)
 
 
 def knows_bytes(operator: Operator) -> bool:
