@@ -17,6 +17,7 @@ from sframe_spark.engine.matches import base_of_rows, may_have_many
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources import source_of
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
@@ -157,6 +158,17 @@ def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> Pla
 def read_all(node: PlannerNode) -> Chunk:
     """All rows of a node in the driver's memory; the node is not changed."""
     return source_of(compute(node)).read_all()
+
+
+def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
+    """All rows of a source in order: stored ones a batch at a time, others in one piece."""
+    from sframe_spark.engine.runner import FlatPlan, PlanRunner, threads_here
+
+    operator = source_of(source)
+    if isinstance(operator, STORED_ROWS):
+        yield from PlanRunner(FlatPlan.of(source), threads=threads_here()).stream(0, operator.row_count, config.batch_rows)
+    else:
+        yield operator.read_all()
 
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
