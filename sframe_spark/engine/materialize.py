@@ -17,7 +17,6 @@ from sframe_spark.engine.matches import base_of_rows, may_have_many
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources import source_of
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
@@ -161,14 +160,10 @@ def read_all(node: PlannerNode) -> Chunk:
 
 
 def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
-    """All rows of a source in order: stored ones a batch at a time, others in one piece."""
-    from sframe_spark.engine.runner import FlatPlan, PlanRunner, threads_here
+    """All rows of a source in order, for who keeps them, but not each column in one array."""
+    from sframe_spark.engine.runner import threads_here
 
-    operator = source_of(source)
-    if isinstance(operator, STORED_ROWS):
-        yield from PlanRunner(FlatPlan.of(source), threads=threads_here()).stream(0, operator.row_count, config.batch_rows)
-    else:
-        yield operator.read_all()
+    return source_of(source).in_pieces(threads_here())
 
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:

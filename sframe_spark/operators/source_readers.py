@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import row_bytes
-from sframe_spark.storage.cursor import Cursor
+from sframe_spark.storage.cursor import Cursor, Part
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources import SegmentSource, Source
@@ -44,12 +46,14 @@ class SegmentReader(Reader):
         The source.
     threads
         How many decode rows that were not asked for yet.
+    most_bytes
+        Row groups that take more are decoded in steps.
     """
 
-    def __init__(self, source: SegmentSource, threads: int) -> None:
+    def __init__(self, source: SegmentSource, threads: int, most_bytes: int) -> None:
         super().__init__(source)
         self._stored = source
-        self._cursor = Cursor(source.manifest, source.positions, source.stop, self._size_between, config.batch_bytes, threads)
+        self._cursor = Cursor(source.manifest, source.positions, source.stop, self._size_between, most_bytes, threads)
         self._last = -1, -1
 
     def read(self, start: int, stop: int) -> Chunk:
@@ -62,13 +66,31 @@ class SegmentReader(Reader):
             if not before[0] <= first <= before[1] <= last:
                 return self._stored.read(start, stop)
             self._cursor.begin(first)
-        parts = self._cursor.read(first, last)
-        columns = [pa.chunked_array([part[place] for part in parts], kind.physical) for place, kind in enumerate(self._stored.infer_type(()))]
-        return self._stored.chunk_of(columns, first, last)
+        return self._stored.chunk_of(self._columns(self._cursor.read(first, last)), first, last)
+
+    def in_pieces(self) -> Iterator[Chunk]:
+        """All rows, in pieces as they are decoded."""
+        first, stop = self._stored.start, self._stored.stop
+        if first == stop or not self._stored.positions:
+            yield self._stored.read_all()
+            return
+        self._cursor.begin(first)
+        try:
+            for part in self._cursor.rest(config.batch_rows):
+                last = first + len(part[0])
+                yield self._stored.chunk_of(self._columns([part]), first, last)
+                first = last
+        finally:
+            self.close()
+        if first != stop:
+            raise PlanInvariantError(f"reading {self._stored.manifest.directory} up to row {stop} ended with row {first}")
 
     def close(self) -> None:
         """Decode nothing more."""
         self._cursor.close()
+
+    def _columns(self, parts: list[Part]) -> list[pa.ChunkedArray]:
+        return [pa.chunked_array([part[place] for part in parts], kind.physical) for place, kind in enumerate(self._stored.infer_type(()))]
 
     def _size_between(self, first: int, last: int) -> float | None:
         sizes = self._stored.sizes_between(first - self._stored.start, last - self._stored.start)

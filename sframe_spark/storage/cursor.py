@@ -14,12 +14,14 @@ import pyarrow as pa
 
 from sframe_spark.storage.footers import segment_footer
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.reader import intersecting, segment_batches
+from sframe_spark.storage.reader import FEW_ROWS, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
 Part = list[pa.Array]
 # About how many bytes the rows between two take in memory; None where nobody knows.
 SizeOf = Callable[[int, int], float | None]
+# Bytes of a row group from which on its columns are worth to be decoded side by side.
+LONG = 32 << 20
 # A step is changed where rows turn out to be so many times shorter or longer.
 OTHER_STEP = 4
 
@@ -112,6 +114,11 @@ class Cursor:
             self._first += len(self._kept.popleft()[0])
         return list(self._between(start, stop))
 
+    def rest(self, most_rows: int) -> Iterator[Part]:
+        """Yield the rows from where the cursor is to the end, as they are decoded: row groups that are not short by so many rows."""
+        self._step = most_rows
+        yield from self._parts
+
     def close(self) -> None:
         """Let the threads end with what they are at; the cursor can begin anew."""
         pool, self._pool = self._pool, None
@@ -183,16 +190,20 @@ class Cursor:
             return None
 
     def _whole(self, unit: Unit) -> list[Part]:
-        # Columns are decoded side by side only where units are not.
-        size = unit.high - unit.low if self._threads else None
-        return list(segment_batches(self._manifest, unit.entry, self._columns, unit.low, unit.high, size, threads=False if size else None))
+        rows = unit.high - unit.low
+        # Where units are decoded side by side, columns are not, but of a unit that takes long.
+        threads = unit.size is not None and unit.size > LONG if self._threads else None
+        return list(segment_batches(self._manifest, unit.entry, self._columns, unit.low, unit.high, rows if self._threads else None, threads=threads))
 
     def _in_steps(self, unit: Unit) -> Iterator[Part]:
         position = unit.low
         while position < unit.high:
             step = self._step
-            for part in segment_batches(self._manifest, unit.entry, self._columns, position, unit.high, step, threads=self._threads > 1):
+            threads = self._threads > 1 and step > FEW_ROWS
+            for part in segment_batches(self._manifest, unit.entry, self._columns, position, unit.high, step, threads=threads):
                 yield part
                 position += len(part[0])
-                if self._step * OTHER_STEP <= step or self._step >= step * OTHER_STEP:
+                # Rows that are left are decoded in one more step, however few of them are asked for.
+                left = unit.high - position
+                if self._step * OTHER_STEP <= min(step, left) or step * OTHER_STEP <= min(self._step, left):
                     break

@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
+from sframe_spark.operators import sources
 from sframe_spark.operators.sources import SegmentSource, source_of
 from sframe_spark.storage import cursor, reader
 from sframe_spark.storage.cursor import Cursor
@@ -197,3 +198,27 @@ def test_where_no_thread_starts_rows_are_read_without(manifests: list[Manifest],
     monkeypatch.setattr(cursor, "ThreadPoolExecutor", Ended)
     with config.using(batch_rows=10):
         assert list(SFrame.read_parquet(manifests[2].directory)["a"]) == list(range(ROWS))
+
+
+@pytest.mark.parametrize("which", [0, 1, 2])
+@pytest.mark.parametrize("rows", [slice(None), slice(13, 950), slice(5, 5)])
+@pytest.mark.parametrize("most", [1, 3_000, 10**9])
+def test_all_rows_in_pieces(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch, which: int, rows: slice, most: int) -> None:
+    monkeypatch.setattr(sources, "MOST_BYTES_OF_PIECE", most)
+    frame = SFrame.read_parquet(manifests[which].directory)[rows]
+    found = decoded_rows(monkeypatch)
+    with config.using(batch_rows=40):
+        table = frame.to_arrow()
+    expected = list(range(ROWS))[rows]
+    assert table.column("a").to_pylist() == expected and table.column("b").to_pylist() == [f"{'x' * (row % 50)}{row}" for row in expected]
+    assert sum(found) <= ROWS
+
+
+def test_a_short_range_at_the_end_of_a_row_group_is_no_new_step(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pq.write_table(pa.table({"a": range(5_000)}), tmp_path / "rows.parquet", row_group_size=1_010)
+    frame = SFrame.read_parquet(str(tmp_path / "rows.parquet"))
+    found = decoded_rows(monkeypatch)
+    # Row groups are longer than what is decoded at a time; batches of 500, 500 and 10 rows are asked for.
+    with config.using(batch_rows=500, batch_bytes=4_000):
+        assert list(frame["a"]) == list(range(5_000))
+    assert len(found) <= 3 * 5 + 3 and sum(found) <= 5_000 + 1_010
