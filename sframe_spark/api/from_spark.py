@@ -75,7 +75,7 @@ def _source(df: Any) -> SparkSource:
     ]
     selected = _selected(positional, columns, df.schema.fields)
     tell_of_types((field.name, arrow) for field, arrow in fields)
-    return SparkSource(selected, tuple(types), weakref.ref(df))
+    return SparkSource(selected, tuple(types), weakref.ref(df), tuple(df.columns))
 
 
 def _selected(df: Any, columns: Sequence[Column], fields: Sequence[StructField]) -> Any:
