@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.api.spark_types import arrow_type_of
-from sframe_spark.api.spark_values import physical_column
+from sframe_spark.api.spark_values import is_ours, physical_column
 from sframe_spark.api.spark_variants import variant_types
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.spark_source import SparkSource
@@ -66,14 +66,16 @@ def _source(df: Any) -> SparkSource:
 
     require_distinct(df.columns)
     fields = [(field, arrow_type_of(field.dataType, field.name)) for field in df.schema.fields]
-    positional = df.toDF(*[f"c{place}" for place in range(len(fields))])
-    looked_at = variant_types(positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)})
+    selected = df.toDF(*[f"c{place}" for place in range(len(fields))])
+    looked_at = variant_types(selected, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)})
     types = [looked_at.get(place) or _column_type(arrow, field.name) for place, (field, arrow) in enumerate(fields)]
-    columns = [
-        physical_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name).alias(f"c{place}")
-        for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
-    ]
-    selected = _selected(positional, columns, df.schema.fields)
+    # Where all columns are ours, nothing is selected from them: each step of a plan takes Spark some milliseconds to look at.
+    if not all(is_ours(field.dataType, column_type) for (field, _), column_type in zip(fields, types, strict=True)):
+        columns = [
+            physical_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name).alias(f"c{place}")
+            for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
+        ]
+        selected = _selected(selected, columns, df.schema.fields)
     tell_of_types((field.name, arrow) for field, arrow in fields)
     return SparkSource(selected, tuple(types), weakref.ref(df), tuple(df.columns))
 

@@ -57,6 +57,11 @@ def native_column(column: Column, data_type: DataType, column_type: ColumnType) 
     return None
 
 
+def is_ours(data_type: DataType, column_type: ColumnType) -> bool:
+    """True where Spark's type is that of our physical column, so that nothing is computed."""
+    return _is_cast(data_type) and data_type.simpleString() == spark_type(column_type)
+
+
 def _is_cast(data_type: DataType) -> bool:
     return data_type.typeName() in CAST
 
