@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.nodes import pieces_of, rows_of
+from sframe_spark.api.persistence import require_unicode
 from sframe_spark.engine.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.operators.columns import project
@@ -95,7 +96,14 @@ def form_of(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
 
 
 def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
-    """Names and Arrow types of the columns that go out."""
+    """Names and Arrow types of the columns that go out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name has half of a character.
+    """
+    require_unicode(names)
     return pa.schema([form.field(name) for form, name in zip(forms, names, strict=True)])
 
 

@@ -29,7 +29,7 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
-from sframe_spark.values.plain import plain
+from sframe_spark.values.plain import one_value, plain
 from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.sources import simplify
 
@@ -253,6 +253,7 @@ def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
 
 def literal_of(value: Any) -> Literal:
     """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
+    value = one_value(value)
     with broken_texts_told([value]):
         found = Literal(plain(value), infer_type([value]))
     require_unicode_values([found.value])

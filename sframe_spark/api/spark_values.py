@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sframe_spark.api.spark_types import nullable
+from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.operators.spark_columns import ddl, fit, spark_type
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.variant_columns import variant_column
+from sframe_spark.values.variants import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -86,8 +89,12 @@ def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, n
     transport = error_transport()
 
     def normalized(values: pa.Array) -> pa.Array:
-        with column_named(name):
-            return normalize(fit(values, arrow))[0]
+        fitted = fit(values, arrow)
+        try:
+            with column_named(name):
+                return variant_column(fitted.storage, column_type) if isinstance(arrow, VariantType) else normalize(fitted)[0]
+        except DateTimeRangeError as error:
+            raise error.located(name, None) from None
 
     def converted(values: pa.Array) -> pa.Array:
         return transport.guarded(lambda: normalized(values))

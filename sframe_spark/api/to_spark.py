@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.api.persistence import require_unicode
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import look
@@ -34,7 +35,14 @@ def to_spark(node: PlannerNode, names: list[str]) -> Any:
 
 
 def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
-    """The same in a session given."""
+    """The same in a session given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name of a column has half of a character.
+    """
+    require_unicode(names)
     going = with_json_texts(node)
     df = _unfixed_rows(going, user)
     if df is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -20,6 +21,7 @@ from sframe_spark.storage.physical import convert_foreign
 from sframe_spark.storage.places import DataFiles
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.nanoseconds import lost_nanoseconds
 from sframe_spark.visible import visible
 
 
@@ -88,8 +90,10 @@ class OrcTable:
         """How many bytes the files have."""
         return sum(file.state.size for file in self.files)
 
-    def arrays(self, stripes: Sequence[tuple[int, int]]) -> Iterator[list[pa.Array]]:
+    def arrays(self, stripes: Sequence[tuple[int, int]], lost: Counter[str]) -> Iterator[list[pa.Array]]:
         """The rows of some stripes, each by the number of its file and its own: one array for each column.
+
+        ``lost`` counts, by the names of columns, date-times whose nanoseconds are cut off.
 
         Raises
         ------
@@ -106,8 +110,10 @@ class OrcTable:
                 places = {name: place for place, name in enumerate(opened.schema.names)}
                 found = []
                 for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
+                    values = batch.column(places[name])
+                    lost[name] += lost_nanoseconds(values)
                     with column_named(name):
-                        found.append(convert_foreign(batch.column(places[name]), kind))
+                        found.append(convert_foreign(values, kind))
             unchanged(file.path, file.state)
             kinds = self.types[self.stored :]
             yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]

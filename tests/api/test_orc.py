@@ -100,9 +100,9 @@ def test_a_file_that_changes_meanwhile_is_told(tmp_path: Path, monkeypatch: pyte
     path = write(tmp_path / "x.orc", a=[1, 2, 3])
     arrays = OrcTable.arrays
 
-    def changed(table: OrcTable, stripes: Any) -> Any:
+    def changed(table: OrcTable, stripes: Any, lost: Any) -> Any:
         write(path, a=[4, 5, 6, 7])
-        return arrays(table, stripes)
+        return arrays(table, stripes, lost)
 
     monkeypatch.setattr(OrcTable, "arrays", changed)
     with pytest.raises(StorageError, match="was changed while it was read"):
