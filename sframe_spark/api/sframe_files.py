@@ -255,7 +255,7 @@ class Files(Columns):
         StorageError
             If there is no such table or version, or its files are not as its log says: missing, of other sizes, outside its directory.
         UnsupportedOperationError
-            If the library is missing, or the table has rows that are not those of its files: deletion vectors, columns mapped to other names.
+            If the library is missing, or the table has rows that are not those of its files: deletion vectors in use.
         SchemaError
             If a column is of a type that no column can have.
 
@@ -269,9 +269,9 @@ class Files(Columns):
         ...     list(SFrame.read_delta(directory)["a"]), list(SFrame.read_delta(directory, version=0)["a"])
         ([1, 2, 3], [1, 2])
         """
-        from sframe_spark.storage.delta import delta_manifest
+        from sframe_spark.storage.delta import delta_manifests
 
-        return made_frame(construction.frame_from_manifest(delta_manifest(path, version)))
+        return made_frame(construction.frame_from_manifests(delta_manifests(path, version)))
 
     @staticmethod
     def read_iceberg(table: Any, snapshot_id: int | None = None) -> SFrame:
@@ -304,6 +304,6 @@ class Files(Columns):
             ...
         sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path
         """
-        from sframe_spark.storage.iceberg import iceberg_manifest
+        from sframe_spark.storage.iceberg import iceberg_manifests
 
-        return made_frame(construction.frame_from_manifest(iceberg_manifest(table, snapshot_id)))
+        return made_frame(construction.frame_from_manifests(iceberg_manifests(table, snapshot_id)))

@@ -105,7 +105,7 @@ def _require_named_once(files: Sequence[str]) -> None:
         raise StorageError(f"{twice[0]} is named twice: read it once, and append the frame to itself")
 
 
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
     """Return a sort key by which numbers in names count as numbers.
 
     Examples
@@ -113,8 +113,13 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     >>> sorted(["part-10", "part-2", "a"], key=natural)
     ['a', 'part-2', 'part-10']
     """
-    parts = re.split(r"([0-9]+)", name)
-    return tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts)
+    return tuple(map(_natural_part, re.split(r"([0-9]+)", name)))
+
+
+def _natural_part(part: str) -> tuple[int, int, str, str]:
+    # Not the number itself: Python makes none of thousands of digits.
+    digits = part.lstrip("0")
+    return (0, len(digits), digits, part) if part.isdecimal() else (1, 0, "", part)
 
 
 class HasSchema(Protocol):

@@ -158,7 +158,10 @@ def _nested_column_type(data_type: pa.DataType) -> ColumnType:
         items = {arrow_column_type(field.type) for field in data_type}
         return dict_of(STR, items.pop()) if len(items) == 1 else ENCODED_DICT
     if types.is_map(data_type):
-        return dict_of(arrow_column_type(data_type.key_type), arrow_column_type(data_type.item_type))
+        key = arrow_column_type(data_type.key_type)
+        if key.is_encoded or (pa.types.is_nested(key.physical) and not key.is_zoned):
+            raise SchemaError(f"a dict has no lists or dicts as keys, so a column cannot hold Arrow {data_type} values")
+        return dict_of(key, arrow_column_type(data_type.item_type))
     if _is_list(data_type):
         element = arrow_column_type(data_type.value_type)
         if types.is_null(data_type.value_type):

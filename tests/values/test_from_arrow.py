@@ -121,3 +121,11 @@ def test_stored_variants_are_no_dicts_of_their_bytes(stored: pa.DataType) -> Non
     assert arrow_column_type(pa.struct([("metadata", pa.binary()), ("value", pa.binary())])) == dict_of(STR, STR)
     assert arrow_column_type(pa.struct([NAMES])) == dict_of(STR, STR)
     assert arrow_column_type(pa.struct([NAMES, ("value", pa.binary()), ("topic", pa.string())])) == dict_of(STR, STR)
+
+
+@pytest.mark.parametrize("key", [pa.list_(pa.string()), pa.list_(pa.float64()), pairs, pa.map_(pa.string(), pa.int64())], ids=str)
+def test_dicts_with_lists_or_dicts_as_keys_are_refused(key: pa.DataType) -> None:
+    held = pa.map_(key, pa.int64())
+    for data_type in (held, pa.list_(held), pa.struct([("m", held), ("n", pa.string())]), pa.map_(pa.string(), held)):
+        with pytest.raises(SchemaError, match="no lists or dicts as keys"):
+            arrow_column_type(data_type)
