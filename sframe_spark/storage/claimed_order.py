@@ -47,7 +47,8 @@ def claimed_orders(manifest: Manifest, column: int) -> tuple[Ordering, ...]:
     said = _said_by_all(manifest, entries)
     if said and said[0][0] == column and said[0][1] in possible:
         return (said,)
-    return (((column, possible[0]),),) if ranges is not None and len(ranges) > 1 else ()
+    ranges_of_values = [low for low, _, _ in ranges or () if low is not None]
+    return (((column, possible[0]),),) if len(ranges_of_values) > 1 else ()
 
 
 def _directions(ranges: Sequence[Range]) -> list[bool]:
@@ -159,8 +160,8 @@ def _said_by(manifest: Manifest, footer: Footer) -> list[Ordering]:
             if position is None or not has_order_statistics(manifest.types[position]):
                 break
             statistics = row_group.column(item.column_index).statistics
-            has_none = statistics is not None and statistics.has_null_count and not statistics.null_count
-            if not has_none and item.nulls_first is item.descending:
+            has_missing = statistics is not None and statistics.has_null_count and statistics.null_count
+            if has_missing and item.nulls_first is item.descending:
                 break
             if position not in dict(said):
                 said.append((position, not item.descending))
