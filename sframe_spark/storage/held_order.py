@@ -97,5 +97,3 @@ def parts_of(rows: int, size: int) -> list[tuple[int, int]]:
     ([(0, 2), (1, 4), (3, 5)], [])
     """
     return [(max(start - 1, 0), min(start + size, rows)) for start in range(0, rows, size)]
-
-
