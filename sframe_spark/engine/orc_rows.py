@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -31,7 +32,9 @@ def orc_rows(table: OrcTable) -> PlannerNode:
     """A source of all rows of ORC files."""
     stripes = [(number, stripe) for number, file in enumerate(table.files) for stripe in range(file.stripes)]
     if table.rows <= IN_MEMORY_ROWS and table.size * WIDENING <= config.memory_budget:
-        runs = list(table.arrays(stripes))
+        found_rows: Counter[int] = Counter()
+        runs = list(table.arrays(stripes, found_rows))
+        table.require_rows(found_rows)
         columns = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(table.types)]
         return memory_source(columns, list(table.types), table.rows)
     count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
@@ -39,14 +42,16 @@ def orc_rows(table: OrcTable) -> PlannerNode:
     with new_dataset(table.types, MaterializeOptions()) as dataset:
         works = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
         if table.size <= config.memory_budget:
-            entries = in_threads(lambda work: work(), works, available_cores())
+            written = in_threads(lambda work: work(), works, available_cores())
         else:
             require_writable(dataset.directory)
-            entries = run_range_works(works, "reading ORC files")
-        manifest = dataset.publish(entries)
+            written = run_range_works(works, "reading ORC files")
+        table.require_rows(sum((rows for _, rows in written), Counter()))
+        manifest = dataset.publish([entry for entry, _ in written])
     return segment_source(manifest, dataset.handle)
 
 
-def write_stripes(table: OrcTable, stripes: Sequence[tuple[int, int]], directory: str, number: int) -> SegmentEntry:
-    """Write the rows of some stripes as one segment."""
-    return write_segment(directory, number, table.types, table.arrays(stripes))
+def write_stripes(table: OrcTable, stripes: Sequence[tuple[int, int]], directory: str, number: int) -> tuple[SegmentEntry, Counter[int]]:
+    """Write the rows of some stripes as one segment; beside it how many rows were found by the number of their file."""
+    found_rows: Counter[int] = Counter()
+    return write_segment(directory, number, table.types, table.arrays(stripes, found_rows)), found_rows

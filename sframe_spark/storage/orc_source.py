@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -88,8 +89,15 @@ class OrcTable:
         """How many bytes the files have."""
         return sum(file.state.size for file in self.files)
 
-    def arrays(self, stripes: Sequence[tuple[int, int]]) -> Iterator[list[pa.Array]]:
+    def arrays(self, stripes: Sequence[tuple[int, int]], found_rows: Counter[int]) -> Iterator[list[pa.Array]]:
         """The rows of some stripes, each by the number of its file and its own: one array for each column.
+
+        Parameters
+        ----------
+        stripes
+            The stripes.
+        found_rows
+            How many rows were found by the number of the file, for :meth:`require_rows`; added to as stripes are read.
 
         Raises
         ------
@@ -103,6 +111,7 @@ class OrcTable:
             with _telling(file.path):
                 opened = _opened(file.path)
                 batch = opened.read_stripe(stripe)
+                found_rows[number] += batch.num_rows
                 places = {name: place for place, name in enumerate(opened.schema.names)}
                 found = []
                 for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
@@ -111,6 +120,25 @@ class OrcTable:
             unchanged(file.path, file.state)
             kinds = self.types[self.stored :]
             yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]
+
+    def require_rows(self, found_rows: Counter[int]) -> None:
+        """Compare the rows of all stripes with what the ends of the files say: a stripe cut short is read without an error.
+
+        Parameters
+        ----------
+        found_rows
+            How many rows each file was found to have, by its number.
+
+        Raises
+        ------
+        StorageError
+            If a file has other rows.
+        """
+        for number, file in enumerate(self.files):
+            if found_rows[number] != file.rows:
+                raise StorageError(
+                    f"{visible(file.path)} is damaged: its stripes have {found_rows[number]} rows, its end says {file.rows}; restore it from a copy"
+                )
 
 
 def orc_table(found: DataFiles) -> OrcTable:
