@@ -139,6 +139,12 @@ def test_columns_that_are_none_or_have_no_order_say_nothing(tmp_path: Path, plac
     assert [claimed_orders(manifest, column) for column in range(3)] == [(), (), ()]
 
 
+def test_of_many_columns_the_first_ones_count(tmp_path: Path) -> None:
+    columns = {f"c{number}": [1, 1] for number in range(40)}
+    said = written(tmp_path, columns, said=[(number // 2, False, False) for number in range(40)])
+    assert claimed_orders(said, 0) == (tuple((column, True) for column in range(4)),)
+
+
 def test_names_with_dots_are_not_parts_of_structs(tmp_path: Path) -> None:
     manifest = written(tmp_path, {"a.b": [1, 2], "a": pa.array([{"c": 1}, {"c": 2}]), "odd\n\x1b[31m": [1, 2]}, said=[(2, False, False)])
     assert [claimed_orders(manifest, column) for column in range(3)] == [(), (), (((2, True),),)]
