@@ -184,6 +184,7 @@ class Files(Columns):
         """A frame of the rows of Parquet files, in file-name order, of which only what is needed is read.
 
         Columns that the directories of a partitioned table name (``year=2024/part-0.parquet``) come last; filters by them leave files out.
+        An order that the files seem to be in is compared with their rows the first time that it could be of use, as for a sort by that column.
 
         Parameters
         ----------
