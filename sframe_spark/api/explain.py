@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sframe_spark.engine.claimed_orders import find_claimed_orders
 from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
@@ -45,6 +46,8 @@ def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, tra
 
 def optimized_parts(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool) -> list[str]:
     """The plan after a stage (None: before all and after all), and what was asked for beside it."""
+    # The plan that would run.
+    find_claimed_orders(node)
     record = Trace()
     with GRAPH_LOCK:
         plan = optimize(node, stage, record)

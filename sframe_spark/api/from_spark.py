@@ -11,6 +11,7 @@ import pyarrow as pa
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.api.spark_types import arrow_type_of
 from sframe_spark.api.spark_values import made_column, native_text
+from sframe_spark.api.spark_variants import variant_types
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
@@ -18,6 +19,7 @@ from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.variants import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -64,18 +66,22 @@ def _source(df: Any) -> SparkSource:
 
     require_distinct(df.columns)
     fields = [(field, arrow_type_of(field.dataType, field.name)) for field in df.schema.fields]
-    types = [_column_type(arrow, field.name) for field, arrow in fields]
     positional = df.toDF(*[f"c{place}" for place in range(len(fields))])
+    looked_at = variant_types(positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)})
+    types = [looked_at.get(place) or _column_type(arrow, field.name) for place, (field, arrow) in enumerate(fields)]
     texts = [native_text(f"c{place}", field.dataType, column_type) for place, ((field, _), column_type) in enumerate(zip(fields, types, strict=True))]
     others = {
         place: made_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name)
         for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
         if texts[place] is None
     }
-    native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
+    native = positional
+    # Each step of a plan takes Spark some milliseconds to look at.
+    if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):
+        native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
     selected = _selected(native, others, df.schema.fields)
     tell_of_types((field.name, arrow) for field, arrow in fields)
-    return SparkSource(selected, tuple(types), weakref.ref(df))
+    return SparkSource(selected, tuple(types), weakref.ref(df), tuple(df.columns))
 
 
 def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructField]) -> Any:

@@ -77,12 +77,12 @@ class Files(Columns):
         write_json(self._node, self._names, filename, orient)
 
     @staticmethod
-    def read_json(url: Any, orient: str = "records") -> SFrame:
+    def read_json(url: Any, orient: str = "records", encoding: str = "utf-8") -> SFrame:
         """A frame of the objects in JSON files, each a row, in order; columns are in the order of their names.
 
         A column has the type that holds all its values as they are: ``int`` (of true and false, too), ``float``, ``str``, ``list`` or ``dict``;
         where values are of several kinds it is ``str``, and what is no text is written as JSON. With ``orient="lines"`` values that are no objects
-        are one column ``X1``.
+        are one column ``X1``. Numbers larger than any float are refused.
 
         Parameters
         ----------
@@ -90,11 +90,13 @@ class Files(Columns):
             A path, a directory, a pattern, a URL, or a list of these.
         orient
             ``records``: each file is one array of objects; ``lines``: there is a value on each line.
+        encoding
+            How characters are written as bytes.
 
         Raises
         ------
         InvalidArgumentError
-            If ``orient`` is something else.
+            If ``orient`` is something else, or Python knows no such encoding.
         StorageError
             If there is no such file, or it is not JSON of that form; it names the line.
 
@@ -109,7 +111,7 @@ class Files(Columns):
         """
         from sframe_spark.api.json_reader import read_json
 
-        return made_frame(read_json(url, orient))
+        return made_frame(read_json(url, orient, encoding))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write all rows as a directory of Parquet files, ``part-00000-...parquet`` ..., in row order, whole or not at all.
@@ -182,6 +184,7 @@ class Files(Columns):
         """A frame of the rows of Parquet files, in file-name order, of which only what is needed is read.
 
         Columns that the directories of a partitioned table name (``year=2024/part-0.parquet``) come last; filters by them leave files out.
+        An order that the files seem to be in is compared with their rows the first time that it could be of use, as for a sort by that column.
 
         Parameters
         ----------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from sframe_spark.api.sframe_relational import Relational
+from sframe_spark.engine.claimed_orders import find_claimed_orders
 from sframe_spark.engine.known_order import origin_of_order
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import materialize, optimize
@@ -96,6 +97,8 @@ class Orders(Relational):
     def is_sorted(self, key_column_names: Any, ascending: bool = True) -> OrderAnswer:
         """Whether the rows are known to be in an order, without computing any of them.
 
+        Of files of others that seem to be in that order the columns are read once, and compared.
+
         Parameters
         ----------
         key_column_names
@@ -124,6 +127,7 @@ class Orders(Relational):
         """
         by = self._order(key_column_names, ascending)
         require_unchanged_files(self._node)
+        find_claimed_orders(self._node, [position for position, _ in by[:1]])
         with GRAPH_LOCK:
             plan = optimize(self._node)
         if is_in_order(plan, by):
@@ -203,6 +207,7 @@ class Orders(Relational):
 
     def _check_order(self, by: list[tuple[int, bool]]) -> None:
         require_unchanged_files(self._node)
+        find_claimed_orders(self._node, [position for position, _ in by[:1]])
         with GRAPH_LOCK:
             plan = optimize(self._node)
         if is_in_order(plan, by):

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sframe_spark.api.spark_types import nullable
+from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.operators.spark_columns import ddl, fit, spark_type
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.variant_columns import variant_column
+from sframe_spark.values.variants import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -31,7 +34,7 @@ ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN'
 
 
 def native_text(column: str, data_type: DataType, column_type: ColumnType) -> str | None:
-    """The values of a column, whose name is one of ours, by an SQL expression; None where it takes more than that.
+    """The values of a column, whose name is one of ours, by an SQL expression, its name where they are ours; None where it takes more than that.
 
     As a text, since each call of a function of PySpark's is several messages to the JVM, and there may be thousands of columns.
     """
@@ -49,7 +52,10 @@ def native_text(column: str, data_type: DataType, column_type: ColumnType) -> st
     # Spark casts no key that might be cast to nothing, as it thinks a decimal might.
     if isinstance(data_type, kinds.MapType) and _is_cast(data_type.valueType) and data_type.keyType.typeName() in set(CAST) - {"decimal"}:
         is_cast = True
-    return f"CAST({column} AS {spark_type(column_type)})" if is_cast else None
+    target = spark_type(column_type)
+    if data_type.simpleString() == target:
+        return column
+    return f"CAST({column} AS {target})" if is_cast else None
 
 
 def made_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
@@ -90,8 +96,12 @@ def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, n
     transport = error_transport()
 
     def normalized(values: pa.Array) -> pa.Array:
-        with column_named(name):
-            return normalize(fit(values, arrow))[0]
+        fitted = fit(values, arrow)
+        try:
+            with column_named(name):
+                return variant_column(fitted.storage, column_type) if isinstance(arrow, VariantType) else normalize(fitted)[0]
+        except DateTimeRangeError as error:
+            raise error.located(name, None) from None
 
     def converted(values: pa.Array) -> pa.Array:
         return transport.guarded(lambda: normalized(values))

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 
 from sframe_spark.engine.column_names import ColumnNames, column_origins
 from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.segment_parts import STORED_ROWS
+from sframe_spark.operators.segment_parts import STORED_ROWS, SegmentParts
+from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import is_in_order, properties_of
+from sframe_spark.visible import visible
 
 Order = Sequence[tuple[int, bool]]
 
@@ -77,11 +79,22 @@ def _begin_of_order(node: PlannerNode, by: Order) -> str:
         kept.append(node.operator_type)
         node, by = below
     if isinstance(node.operator, STORED_ROWS):
-        reason = f"recorded when {node.operator.manifest.directory} was written"
+        reason = _of_files(node.operator, by)
     else:
         reason = SOURCES_OF_ORDER.get(node.operator_type, f"{node.operator_type} gives this order")
     passed = list(dict.fromkeys(reversed(kept)))
     return reason + (f"; kept by {', '.join(passed)}" if passed else "")
+
+
+def _of_files(operator: SegmentSource | SegmentParts, by: Order) -> str:
+    """Why rows of a dataset are in an order of its columns."""
+    manifest = operator.manifest
+    wanted = tuple((operator.positions[position], up) for position, up in by)
+    if any(held and claim[:held][: len(wanted)] == wanted[:held] for claim, held in manifest.order.compared):
+        return f"the files in {visible(manifest.directory)} seem to be in this order, and comparing their rows confirmed it"
+    if manifest.watched:
+        return f"proved or promised of the files in {visible(manifest.directory)}"
+    return f"recorded when {manifest.directory} was written"
 
 
 def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | None:

@@ -16,6 +16,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.actions import Action, awaited
+from sframe_spark.engine.claimed_orders import find_claimed_orders
 from sframe_spark.engine.frames import RowsNotFixedError, narrowed, unfixed_nodes
 from sframe_spark.engine.holders import held_below
 from sframe_spark.engine.lock import GRAPH_LOCK
@@ -122,6 +123,7 @@ def look(
         The rows of the result are seen by nobody.
     """
     require_unchanged_files(root)
+    find_claimed_orders(root)
     tried, wanted = False, set[int]()
     while True:
         action = Action()

@@ -6,7 +6,7 @@ import contextlib
 import functools
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -285,6 +285,15 @@ def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] |
     return min(minima, default=None), max(maxima, default=None)
 
 
+def shows_nanoseconds(footer: Footer, name: str) -> bool:
+    """Say whether the bounds of a column's row groups prove that date-times of it are not whole microseconds; no value is read."""
+    data_type = footer.schema.field(name).type
+    if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.moments:
+        return False
+    known = [chunk for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max]
+    return any(bound % 1000 for chunk in known for bound in (chunk.min_raw, chunk.max_raw) if isinstance(bound, int))
+
+
 def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
     """Return what the footer of a file proves about a column.
 
@@ -305,13 +314,29 @@ def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> 
         return ColumnStatistics(has_missing=has_missing, has_nan=has_nan)
     low, high = bounds
     facts = ColumnStatistics(has_missing=has_missing, has_nan=has_nan, bounds_known=True, minimum=low, maximum=high)
-    if low is None or low != high or has_missing is not False or has_nan is not False:
+    if has_missing is not False or has_nan is not False:
         return facts
-    # All values are one value: every order holds, and strict orders only for a single row.
-    single = footer.rows == 1
+    return _of_single_values(facts, chunks, footer.rows)
+
+
+def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | None], rows: int) -> ColumnStatistics:
+    """Return facts about a column, and its order if all values of each row group are one value."""
+    values: list[int] = []
+    for chunk in chunks:
+        if chunk is None or (chunk.has_min_max and chunk.min_raw != chunk.max_raw):
+            return facts
+        values += [chunk.min_raw] if chunk.has_min_max else []
+    if not values:
+        return facts
+    ascending = all(before <= after for before, after in itertools.pairwise(values))
+    descending = all(before >= after for before, after in itertools.pairwise(values))
+    # Strict orders are told of only where no row group has two rows.
+    single = len(values) == rows
     return attrs.evolve(
-        facts, ascending=True, descending=True, strictly_ascending=single, strictly_descending=single,
-        constant=True, edges_known=True, first=low, last=low,
+        facts, ascending=ascending, descending=descending,
+        strictly_ascending=single and all(before < after for before, after in itertools.pairwise(values)),
+        strictly_descending=single and all(before > after for before, after in itertools.pairwise(values)),
+        constant=ascending and descending, edges_known=True, first=values[0], last=values[-1],
     )  # fmt: skip
 
 

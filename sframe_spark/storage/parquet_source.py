@@ -13,7 +13,7 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import Seen, wait_for_tick
-from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
+from sframe_spark.storage.footers import Footer, footer_of, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.magic import PARQUET, refuse_other_kind
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.partitions import facts_of, partition_columns
@@ -21,6 +21,7 @@ from sframe_spark.storage.places import DataFiles, resolve
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.nanoseconds import tell_of_lost
 
 
 def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
@@ -59,6 +60,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, files, footers) for name in in_files)
     tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
+    tell_of_lost({name: None for name in in_files if any(shows_nanoseconds(footer, name) for footer in footers)})
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(

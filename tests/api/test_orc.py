@@ -100,9 +100,9 @@ def test_a_file_that_changes_meanwhile_is_told(tmp_path: Path, monkeypatch: pyte
     path = write(tmp_path / "x.orc", a=[1, 2, 3])
     arrays = OrcTable.arrays
 
-    def changed(table: OrcTable, stripes: Any) -> Any:
+    def changed(table: OrcTable, *rest: Any) -> Any:
         write(path, a=[4, 5, 6, 7])
-        return arrays(table, stripes)
+        return arrays(table, *rest)
 
     monkeypatch.setattr(OrcTable, "arrays", changed)
     with pytest.raises(StorageError, match="was changed while it was read"):
@@ -130,3 +130,23 @@ def test_files_are_not_open_all_at_once(tmp_path: Path) -> None:
         assert list(SFrame.read_orc(tmp_path)["a"]) == list(range(100))
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, limits)
+
+
+@pytest.mark.parametrize("rows_in_memory", [100_000, 0])
+@pytest.mark.parametrize(
+    ("field", "said", "message"), [(b"\x28", 76, "have 76 rows, its end says 77"), (b"\x30", 78, "have 77 rows, its end says 78")]
+)
+def test_rows_of_stripes_are_those_that_the_end_of_the_file_says(
+    field: bytes, said: int, message: str, rows_in_memory: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(orc_rows, "IN_MEMORY_ROWS", rows_in_memory)
+    for name in ("a", "b\x1b"):
+        orc.write_table(pa.table({"n": list(range(77))}), tmp_path / f"{name}.orc", compression="uncompressed")
+    path = tmp_path / "b\x1b.orc"
+    content = path.read_bytes()
+    # A number of rows, after the number of its field: of the stripe 5, of the file 6.
+    place = content.rfind(field + b"\x4d")
+    path.write_bytes(content[: place + 1] + bytes([said]) + content[place + 2 :])
+    with pytest.raises(StorageError, match=rf"b\\x1b\.orc is damaged: its stripes {message}; restore it"):
+        SFrame.read_orc(tmp_path).materialize()
+    assert SFrame.read_orc(tmp_path / "a.orc").num_rows() == 77
