@@ -5,12 +5,13 @@ Source: https://arrow.apache.org/docs/format/CDataInterface/PyCapsuleInterface.h
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.api.nodes import rows_of
+from sframe_spark.api.nodes import pieces_of, rows_of
+from sframe_spark.api.persistence import require_unicode
 from sframe_spark.engine.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.operators.columns import project
@@ -86,26 +87,35 @@ def forms_of(node: PlannerNode) -> list[Form]:
     return [finder.form() for finder in finders]
 
 
-def forms_of_columns(columns: Sequence[pa.Array], schema: Sequence[ColumnType]) -> list[Form]:
-    """What columns in memory go out as."""
-    forms = []
-    for column, column_type in zip(columns, schema, strict=True):
-        finder = FormFinder(column_type)
-        finder.look(column)
-        forms.append(finder.form())
-    return forms
+def form_of(arrays: Iterable[pa.Array], column_type: ColumnType) -> Form:
+    """What a column in memory goes out as."""
+    finder = FormFinder(column_type)
+    for array in arrays:
+        finder.look(array)
+    return finder.form()
 
 
 def schema_of(forms: Sequence[Form], names: Sequence[str]) -> pa.Schema:
-    """Names and Arrow types of the columns that go out."""
+    """Names and Arrow types of the columns that go out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name has half of a character.
+    """
+    require_unicode(names)
     return pa.schema([form.field(name) for form, name in zip(forms, names, strict=True)])
 
 
 def table_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.Table:
     """All rows, in the driver's memory."""
-    columns = rows_of(node).columns
-    forms = forms_of_columns(columns, node.schema)
-    return pa.Table.from_arrays([form.convert(column) for form, column in zip(forms, columns, strict=True)], schema=schema_of(forms, names))
+    pieces = [piece.columns for piece in pieces_of(node)]
+    columns = [list(column) for column in zip(*pieces, strict=True)]
+    forms = [form_of(arrays, column_type) for arrays, column_type in zip(columns, node.schema, strict=True)]
+    schema = schema_of(forms, names)
+    for place, (form, field) in enumerate(zip(forms, schema, strict=True)):
+        columns[place] = pa.chunked_array(list(map(form.convert, columns[place])), field.type)
+    return pa.Table.from_arrays(columns, schema=schema)
 
 
 def stream_of_rows(node: PlannerNode, names: Sequence[str]) -> pa.RecordBatchReader:
@@ -126,7 +136,7 @@ def _batches(node: PlannerNode, forms: Sequence[Form], schema: pa.Schema) -> Ite
 def array_of_values(node: PlannerNode) -> pa.Array:
     """All values of a one-column node, in the driver's memory."""
     column = rows_of(node).columns[0]
-    return forms_of_columns([column], node.schema)[0].convert(column)
+    return form_of([column], node.schema[0]).convert(column)
 
 
 def stream_of_values(node: PlannerNode) -> pa.ChunkedArray:

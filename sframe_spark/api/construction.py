@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -159,11 +159,12 @@ def frame_from_parquet(path: Any) -> Frame:
     return segment_source(manifest, files.holder), list(manifest.names or ())
 
 
-def frame_from_manifest(manifest: Manifest) -> Frame:
-    """All rows of files of others."""
+def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
+    """All rows of files of others, of which each manifest has some, in row order."""
+    from sframe_spark.operators.rows import append
     from sframe_spark.operators.sources import segment_source
 
-    return segment_source(manifest), list(manifest.names or ())
+    return append(*map(segment_source, manifests)), list(manifests[0].names or ())
 
 
 def frame_from_orc(path: Any) -> Frame:

@@ -12,7 +12,7 @@ import attrs
 
 from sframe_spark.api.csv_fields import ESCAPES as READ_ESCAPES
 from sframe_spark.api.csv_fields import SPACE, closing_bracket
-from sframe_spark.api.csv_options import NEWLINES, CsvOptions, escape_by_doubling, line_ends
+from sframe_spark.api.csv_options import NEWLINES, CsvOptions, escape_by_doubling, line_ends, require_unicode_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.values.temporal import datetime_text
 
@@ -76,6 +76,7 @@ class CsvFormat:
         for name in ("delimiter", "line_terminator", "escape_char", "quote_char", "na_rep", "file_header", "file_footer", "line_prefix"):
             if not isinstance(getattr(self, name), str):
                 raise SchemaError(f"{name} is a text, got {getattr(self, name)!r}")
+            require_unicode_text(getattr(self, name), name)
         if not self.delimiter or not self.line_terminator:
             raise InvalidArgumentError("delimiter and line_terminator must be texts of at least one character")
         escape_by_doubling(self)

@@ -11,10 +11,12 @@ import attrs
 from sframe_spark.api.csv_encoding import text_encoding
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, listed, travelling
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
+from sframe_spark.visible import is_unicode
 
 NEWLINES = ("\n", "\r\n", "\r")
 # Stands for a line break as delimiter, with which every line is one field. Unicode keeps this code point out of texts.
 IN_NO_TEXT = "\uffff"
+_TEXTS = ("delimiter", "line_terminator", "comment_char", "escape_char", "quote_char")
 _ADVICE = "choose another, or an empty text for a character that the file does not use"
 
 
@@ -89,6 +91,8 @@ class CsvOptions:
         for name in ("comment_char", "escape_char", "quote_char"):
             if not isinstance(getattr(self, name), str) or len(getattr(self, name)) > 1:
                 raise InvalidArgumentError(f"{name} must be one character or empty, got {getattr(self, name)!r}")
+        for name in _TEXTS:
+            require_unicode_text(getattr(self, name), name)
         escape_by_doubling(self)
         self._require_distinct()
 
@@ -263,11 +267,27 @@ def texts(values: Any, name: str) -> tuple[str, ...]:
     ------
     SchemaError
         If they are not texts.
+    InvalidArgumentError
+        If no file holds one.
     """
     found = (values,) if isinstance(values, str) else tuple(values or ())
     if not all(isinstance(value, str) for value in found):
         raise SchemaError(f"{name} holds texts, got {values!r}")
+    for value in found:
+        require_unicode_text(value, name)
     return found
+
+
+def require_unicode_text(value: str, name: str) -> None:
+    """Refuse a text that no file holds, of an argument of a name.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it has half of a character.
+    """
+    if not is_unicode(value):
+        raise InvalidArgumentError(f"{name} {value!r:.60} is not Unicode text, it has half of a character: give another")
 
 
 def chosen_columns(names: list[str], wanted: Any) -> list[int]:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import weakref
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from sframe_spark.api.sframe_columns import require_distinct
 from sframe_spark.api.spark_types import arrow_type_of
-from sframe_spark.api.spark_values import physical_column
+from sframe_spark.api.spark_values import made_column, native_text
+from sframe_spark.api.spark_variants import variant_types
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
@@ -18,6 +19,7 @@ from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.variants import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -64,19 +66,26 @@ def _source(df: Any) -> SparkSource:
 
     require_distinct(df.columns)
     fields = [(field, arrow_type_of(field.dataType, field.name)) for field in df.schema.fields]
-    types = [_column_type(arrow, field.name) for field, arrow in fields]
     positional = df.toDF(*[f"c{place}" for place in range(len(fields))])
-    columns = [
-        physical_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name).alias(f"c{place}")
+    looked_at = variant_types(positional, {place: field.name for place, (field, arrow) in enumerate(fields) if isinstance(arrow, VariantType)})
+    types = [looked_at.get(place) or _column_type(arrow, field.name) for place, (field, arrow) in enumerate(fields)]
+    texts = [native_text(f"c{place}", field.dataType, column_type) for place, ((field, _), column_type) in enumerate(zip(fields, types, strict=True))]
+    others = {
+        place: made_column(F.col(f"c{place}"), field.dataType, arrow, column_type, field.name)
         for place, ((field, arrow), column_type) in enumerate(zip(fields, types, strict=True))
-    ]
-    selected = _selected(positional, columns, df.schema.fields)
+        if texts[place] is None
+    }
+    native = positional
+    # Each step of a plan takes Spark some milliseconds to look at.
+    if any(text not in (None, f"c{place}") for place, text in enumerate(texts)):
+        native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
+    selected = _selected(native, others, df.schema.fields)
     tell_of_types((field.name, arrow) for field, arrow in fields)
-    return SparkSource(selected, tuple(types), weakref.ref(df))
+    return SparkSource(selected, tuple(types), weakref.ref(df), tuple(df.columns))
 
 
-def _selected(df: Any, columns: Sequence[Column], fields: Sequence[StructField]) -> Any:
-    """The columns, computed of a DataFrame's fields.
+def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructField]) -> Any:
+    """A DataFrame with other columns in some places, computed of its fields.
 
     Raises
     ------
@@ -85,15 +94,28 @@ def _selected(df: Any, columns: Sequence[Column], fields: Sequence[StructField])
     """
     from pyspark.errors import PySparkException
 
+    if not columns:
+        return df
     try:
-        return df.select(*columns)
-    except PySparkException:
-        for column, field in zip(columns, fields, strict=True):
-            try:
-                df.select(column)
-            except PySparkException as error:
-                raise SchemaError(_refusal(field, str(error))) from None
-        raise
+        return _analysed(df, columns)
+    except PySparkException as error:
+        refused = error
+    found = list(columns)
+    while len(found) > 1:
+        half = found[: len(found) // 2]
+        try:
+            _analysed(df, {place: columns[place] for place in half})
+            found = found[len(half) :]
+        except PySparkException as error:
+            found, refused = half, error
+    raise SchemaError(_refusal(fields[found[0]], str(refused))) from None
+
+
+def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
+    found = df.withColumns({f"c{place}": column for place, column in columns.items()})
+    # A server says what is wrong when it is asked for the schema.
+    _ = found.schema
+    return found
 
 
 def _refusal(field: StructField, told: str) -> str:

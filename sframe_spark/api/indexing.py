@@ -13,6 +13,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.bound_function import FunctionAsNow
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.plain import one_value
 
 MOST_ROWS = 2**62
 """More rows than any frame has, with room for adding."""
@@ -94,6 +95,7 @@ def whole(value: Any, what: str) -> int:
     InvalidArgumentError
         If it is infinite or NaN.
     """
+    value = one_value(value)
     if not isinstance(value, (int, float, np.integer, np.floating)):
         raise SchemaError(f"{what} is a whole number, got {value!r}")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
+from sframe_spark.api.csv_encoding import text_encoding
 from sframe_spark.api.json_values import JsonError, Values, values_of
 from sframe_spark.api.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
@@ -35,7 +36,7 @@ _NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"in
 _ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"str"}): STR}
 
 
-def read_json(url: Any, orient: str) -> tuple[PlannerNode, list[str]]:
+def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNode, list[str]]:
     """Rows of JSON files as a source, and the names of its columns, in the order of their names.
 
     Raises
@@ -43,12 +44,13 @@ def read_json(url: Any, orient: str) -> tuple[PlannerNode, list[str]]:
     JsonError
         If a file is not JSON of that form.
     InvalidArgumentError
-        If the form is unknown.
+        If the form or the encoding is unknown.
     """
     require_orient(orient)
+    named = text_encoding(encoding)
     files = resolve(url, str)
     with files.named_in_errors():
-        return _Reader(files, orient == RECORDS).read()
+        return _Reader(files, orient == RECORDS, named).read()
 
 
 @attrs.define
@@ -105,6 +107,7 @@ class _Reader:
 
     files: DataFiles
     is_array: bool
+    encoding: str
     columns: dict[str, _Column] = attrs.Factory(dict)
     has_objects: bool | None = None
     states: dict[str, FileState] = attrs.Factory(dict)
@@ -146,7 +149,7 @@ class _Reader:
     def _all(self) -> Iterator[Values]:
         for path in self.files.paths:
             self._require_unchanged(path)
-            yield from values_of(path, self.is_array)
+            yield from values_of(path, self.is_array, self.encoding)
             self._require_unchanged(path)
 
     def _require_unchanged(self, path: str) -> None:
@@ -189,6 +192,9 @@ class _Reader:
             return _array(cells, kind)
         except UnicodeEncodeError:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: a text is not Unicode, it has half of a character") from None
+        except OverflowError:
+            told = "a whole number in a list or an object is larger than any float: write it as a text"
+            raise JsonError(f"{_place(found)}, column {name!r:.60}: {told}") from None
         except SFrameError as error:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: {error}") from None
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import codecs
 import json
+import math
 import re
 from collections.abc import Iterator
 from typing import Any
 
 import attrs
 
-from sframe_spark.api.csv_encoding import opened_file, wrong_bytes
+from sframe_spark.api.csv_encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.errors import StorageError, travelling
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.magic import TEXT, kind_of
@@ -51,16 +52,16 @@ class Values:
     size: int
 
 
-def values_of(path: str, is_array: bool) -> Iterator[Values]:
-    """The values in a file, in order, a block at a time.
+def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[Values]:
+    """The values in a file of text in an encoding, in order, a block at a time.
 
     Raises
     ------
     JsonError
         If the file is something else; it names the line.
     """
-    with opened_file(path) as stream:
-        text = _Text(path, stream)
+    with opened_file(path, encoding) as stream:
+        text = _Text(path, stream, encoding)
         yield from text.elements() if is_array else text.on_lines()
 
 
@@ -70,14 +71,34 @@ def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found if len(found) == len(pairs) else dict(reversed(pairs))
 
 
-_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)
+# Python's reader refuses whole numbers that would take it long, and nothing else without a place.
+_TOO_MANY_DIGITS = "a whole number has thousands of digits: write it as a text"
+
+
+class _TooLargeError(Exception):
+    """A number is larger than all floats; Python's reader makes it infinite, which JSON has no number for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        shown = text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}..."
+        super().__init__(f"the number {shown} is larger than any float: write it as a text")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _TooLargeError(text)
+    return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_float=_float)
 
 
 class _Text:
     """The text of a file, read as it is needed."""
 
-    def __init__(self, path: str, stream: Any) -> None:
-        self._path, self._stream = path, stream
+    def __init__(self, path: str, stream: Any, encoding: str) -> None:
+        self._path, self._stream, self._encoding = path, stream, encoding
         self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
         self._text, self._is_last, self._is_first = "", False, True
         # The line of a position, from which lines are counted on.
@@ -91,7 +112,8 @@ class _Text:
         size = max(BLOCK_BYTES, min(len(self._text), room))
         with telling("read", self._path):
             data = self._stream.read(size)
-        if self._is_first and (kind := kind_of(data)) is not None and kind != TEXT:
+        # In other encodings what is read has become UTF-8.
+        if self._is_first and self._encoding in UTF_8 and (kind := kind_of(data)) is not None and kind != TEXT:
             raise JsonError(f"{visible(self._path)} is not JSON: it is {kind.name}; {kind.advice}")
         self._is_first, self._is_last = False, not data
         try:
@@ -131,9 +153,12 @@ class _Text:
     def _parsed(self, line: str, number: int) -> Any:
         try:
             return _DECODER.decode(line)
-        except ValueError as error:
-            reason = error.msg if isinstance(error, json.JSONDecodeError) else str(error)
-            advice = "with orient='lines' each line is one JSON value; orient='records' reads one array"
+        except _TooLargeError as error:
+            raise JsonError(f"{visible(self._path)}, line {number}: {error}") from None
+        except json.JSONDecodeError as error:
+            reason, advice = error.msg, "with orient='lines' each line is one JSON value; orient='records' reads one array"
+        except ValueError:
+            raise JsonError(f"{visible(self._path)}, line {number}: {_TOO_MANY_DIGITS}") from None
         except RecursionError:
             reason, advice = "lists and objects are nested too deep", "keep inner ones in columns of their own"
         raise JsonError(f"{visible(self._path)}, line {number}: {visible(line[:60])!r} is not JSON ({reason}): {advice}")
@@ -206,11 +231,16 @@ class _Text:
                     return value, end
             except RecursionError:
                 raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
+            except _TooLargeError as error:
+                # A number at the end of what was read may go on with an exponent that makes it small.
+                at = self._text.index(error.text, begin)
+                if self._is_last or at + len(error.text) < len(self._text) - LONGEST_WORD:
+                    raise self._wrong(at, str(error)) from None
             except json.JSONDecodeError as error:
                 reason = f"it is not JSON ({error.msg})"
                 # What is wrong far from the end of what was read does not become right by reading on.
                 if self._is_last or (error.pos < len(self._text) - LONGEST_WORD and not error.msg.startswith("Unterminated")):
                     raise self._wrong(error.pos, reason) from None
-            except ValueError as error:
-                raise self._wrong(begin, f"it is not JSON ({error})") from None
+            except ValueError:
+                raise self._wrong(begin, _TOO_MANY_DIGITS) from None
             self._fill()

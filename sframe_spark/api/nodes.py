@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.collecting import require_room, require_room_in_numpy
-from sframe_spark.engine.materialize import compute, count_rows, iterate, materialize
+from sframe_spark.engine.materialize import compute, count_rows, in_pieces, iterate, materialize
 from sframe_spark.engine.peeks import peek
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
@@ -19,7 +19,7 @@ from sframe_spark.operators.groupby import Aggregation, reduce_columns
 from sframe_spark.operators.program import Literal
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.operators.sources import memory_source, source_of
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
@@ -29,7 +29,7 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, encoding_for, infer_type
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
-from sframe_spark.values.plain import plain
+from sframe_spark.values.plain import one_value, plain
 from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.values.sources import simplify
 
@@ -83,10 +83,21 @@ def rows_of(node: PlannerNode, start: int = 0, stop: int | None = None, as_objec
         If there is no room for them, where ``as_objects`` every value becomes a Python object.
     """
     part = node if start == 0 and stop is None else slice_rows(node, start, stop)
-    require_room(part, as_objects)
-    source = compute(part)
+    return concatenate(list(pieces_of(part, as_objects)), part.schema)
+
+
+def pieces_of(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
+    """All rows in order, for who keeps all of them in the driver's memory, but not each column in one array.
+
+    Raises
+    ------
+    TooLargeError
+        As :func:`rows_of`, before the first piece comes.
+    """
+    require_room(node, as_objects)
+    source = compute(node)
     require_room(source, as_objects)
-    return source_of(source).read_all()
+    return in_pieces(source)
 
 
 def column_values(node: PlannerNode, start: int = 0, stop: int | None = None) -> list[Any]:
@@ -242,6 +253,7 @@ def equal_length(a: PlannerNode, b: PlannerNode) -> bool:
 
 def literal_of(value: Any) -> Literal:
     """A constant operand of its inferred type, in its plain form: numpy, pandas and other sequences become lists and arrays."""
+    value = one_value(value)
     with broken_texts_told([value]):
         found = Literal(plain(value), infer_type([value]))
     require_unicode_values([found.value])

@@ -60,7 +60,7 @@ def file_path_text(path: str | os.PathLike[str]) -> str:
 
 
 def require_unicode(names: Sequence[str]) -> None:
-    """Refuse names of columns that no file can hold: Python's texts may have half of a character.
+    """Refuse names of columns that no file or library can hold: Python's texts may have half of a character.
 
     Raises
     ------

@@ -58,6 +58,7 @@ from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
+from sframe_spark.values.plain import one_value
 
 
 class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Shifts):
@@ -121,6 +122,7 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Shifts):
             raise SchemaError("dtype is the class of the values: leave it out to have it found")
         if not is_row_index(size) or int(size) < 0:
             raise RowNumberError(f"size must be a number of rows, not negative, got {size!r}")
+        value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
         converted = node_from_values([value], column_type.python_class)
         return cls(_node=constant_source(single_value(converted, 0), converted.schema[0], int(size)))
@@ -150,6 +152,7 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Shifts):
         for value in (condition, istrue, isfalse):
             if isinstance(value, SArray) and not equal_length(condition._node, value._node):
                 raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")
+        istrue, isfalse = one_value(istrue), one_value(isfalse)
         chosen = SArray._type_of_choice(istrue, isfalse, dtype)
         operands = [SArray._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]
         kinds = [operand.schema[0].kind for operand in operands]
@@ -200,6 +203,7 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Shifts):
 
     def __getitem__(self, key: Any) -> Any:
         """A value by row number, rows by slice, or rows where an SArray, or a boolean array of numpy, pandas or Arrow, of the same length is true."""
+        key = one_value(key)
         if is_mask(key):
             key = SArray(key)
         if isinstance(key, SArray):

@@ -5,12 +5,15 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.nodes import equal_length, literal_of
 from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.elementwise import apply_function
 from sframe_spark.types import ARRAY_KIND, INT, ColumnType
 from sframe_spark.values.libraries import library_of
+from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -35,6 +38,7 @@ class Arithmetic:
 
         if function == "xor":
             raise SchemaError("columns have no operator ^: use comparisons with & and |")
+        other = one_value(other)
         # A Series of pandas would be paired by index.
         if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:
             other = SArray(other)
@@ -161,6 +165,6 @@ def beyond_ints(value: Any, column_type: ColumnType) -> Any:
     >>> beyond_ints(2**63, INT), beyond_ints(-(2**70), INT), beyond_ints(5, INT)
     (inf, -inf, 5)
     """
-    if column_type != INT or not isinstance(value, int) or -(2**63) <= value < 2**63:
+    if column_type != INT or not isinstance(value, (int, np.integer)) or -(2**63) <= int(value) < 2**63:
         return value
     return math.inf if value > 0 else -math.inf

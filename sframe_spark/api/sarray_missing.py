@@ -14,6 +14,7 @@ from sframe_spark.operators.rows import filter_by_mask
 from sframe_spark.types import INT, STR
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -49,6 +50,7 @@ class Missing:
     def _function(self, name: str, *parameters: Any) -> SArray:
         from sframe_spark.api.sarray import SArray
 
+        parameters = tuple(map(one_value, parameters))
         require_unicode_values(parameters)
         return SArray(_node=apply_function(name, self._node, parameters=parameters))
 
@@ -70,7 +72,7 @@ class Missing:
 
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
         """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``."""
-        return self._function("clip", *(limit.item() if isinstance(limit, np.number) else limit for limit in (lower, upper)))
+        return self._function("clip", *(limit.item() if isinstance(limit, np.number) else limit for limit in map(one_value, (lower, upper))))
 
     def clip_lower(self, threshold: Any) -> SArray:
         """Rows below the threshold become the threshold."""
@@ -102,12 +104,12 @@ class Missing:
         """
         from sframe_spark.api.sarray import SArray
 
-        kind = self._node.schema[0].kind
+        kind, other = self._node.schema[0].kind, one_value(other)
         if isinstance(other, str) and kind == STR.kind:
             return SArray(_node=apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
         if isinstance(other, str) or not hasattr(other, "__iter__"):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
-        return self._function("is_in", tuple(other))
+        return self._function("is_in", tuple(map(one_value, other)))
 
     def _is_one_of(self, keys: SArray) -> SArray:
         """1 in rows whose value is one of the keys, else 0; a NaN is a key."""

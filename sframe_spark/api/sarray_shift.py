@@ -12,6 +12,7 @@ from sframe_spark.operators.program import Literal
 from sframe_spark.operators.shift import shift_rows
 from sframe_spark.types import FLOAT, INT, ColumnType, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for
+from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -95,6 +96,7 @@ def fill_literal(fill: Any, column_type: ColumnType) -> Literal:
     TypeError
         If it is not of the column's kind.
     """
+    fill = one_value(fill)
     literal = literal_of(fill)
     if (column_type, literal.type) == (FLOAT, INT):
         return Literal(float(fill), FLOAT)

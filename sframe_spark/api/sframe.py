@@ -33,6 +33,7 @@ from sframe_spark.operators.user_errors import user_error
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.plain import one_value
 
 
 class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, Files):
@@ -100,6 +101,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, F
 
     def __getitem__(self, key: Any) -> Any:
         """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray or a boolean array is true."""
+        key = one_value(key)
         if is_mask(key):
             key = SArray(key)
         if isinstance(key, SArray):

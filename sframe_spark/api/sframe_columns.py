@@ -21,6 +21,7 @@ from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.row_number import row_number
 from sframe_spark.operators.sources import memory_source
 from sframe_spark.types import type_of_class
+from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -164,6 +165,7 @@ class Columns:
             return value
         if isinstance(value, (Columns, Mapping)):
             raise SchemaError(f"a column is an SArray, a sequence of values or one value, not a {type(value).__name__}")
+        value = one_value(value)
         if isinstance(value, str) or not hasattr(value, "__iter__"):
             return SArray.from_const(value, row_count(self._node) if self._names else 0)
         return SArray(value)

@@ -77,12 +77,12 @@ class Files(Columns):
         write_json(self._node, self._names, filename, orient)
 
     @staticmethod
-    def read_json(url: Any, orient: str = "records") -> SFrame:
+    def read_json(url: Any, orient: str = "records", encoding: str = "utf-8") -> SFrame:
         """A frame of the objects in JSON files, each a row, in order; columns are in the order of their names.
 
         A column has the type that holds all its values as they are: ``int`` (of true and false, too), ``float``, ``str``, ``list`` or ``dict``;
         where values are of several kinds it is ``str``, and what is no text is written as JSON. With ``orient="lines"`` values that are no objects
-        are one column ``X1``.
+        are one column ``X1``. Numbers larger than any float are refused.
 
         Parameters
         ----------
@@ -90,11 +90,13 @@ class Files(Columns):
             A path, a directory, a pattern, a URL, or a list of these.
         orient
             ``records``: each file is one array of objects; ``lines``: there is a value on each line.
+        encoding
+            How characters are written as bytes.
 
         Raises
         ------
         InvalidArgumentError
-            If ``orient`` is something else.
+            If ``orient`` is something else, or Python knows no such encoding.
         StorageError
             If there is no such file, or it is not JSON of that form; it names the line.
 
@@ -109,7 +111,7 @@ class Files(Columns):
         """
         from sframe_spark.api.json_reader import read_json
 
-        return made_frame(read_json(url, orient))
+        return made_frame(read_json(url, orient, encoding))
 
     def write_parquet(self, path: str | os.PathLike[str]) -> None:
         """Write all rows as a directory of Parquet files, ``part-00000-...parquet`` ..., in row order, whole or not at all.
@@ -254,7 +256,7 @@ class Files(Columns):
         StorageError
             If there is no such table or version, or its files are not as its log says: missing, of other sizes, outside its directory.
         UnsupportedOperationError
-            If the library is missing, or the table has rows that are not those of its files: deletion vectors, columns mapped to other names.
+            If the library is missing, or the table has rows that are not those of its files: deletion vectors in use.
         SchemaError
             If a column is of a type that no column can have.
 
@@ -268,9 +270,9 @@ class Files(Columns):
         ...     list(SFrame.read_delta(directory)["a"]), list(SFrame.read_delta(directory, version=0)["a"])
         ([1, 2, 3], [1, 2])
         """
-        from sframe_spark.storage.delta import delta_manifest
+        from sframe_spark.storage.delta import delta_manifests
 
-        return made_frame(construction.frame_from_manifest(delta_manifest(path, version)))
+        return made_frame(construction.frame_from_manifests(delta_manifests(path, version)))
 
     @staticmethod
     def read_iceberg(table: Any, snapshot_id: int | None = None) -> SFrame:
@@ -303,6 +305,6 @@ class Files(Columns):
             ...
         sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path
         """
-        from sframe_spark.storage.iceberg import iceberg_manifest
+        from sframe_spark.storage.iceberg import iceberg_manifests
 
-        return made_frame(construction.frame_from_manifest(iceberg_manifest(table, snapshot_id)))
+        return made_frame(construction.frame_from_manifests(iceberg_manifests(table, snapshot_id)))

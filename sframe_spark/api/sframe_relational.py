@@ -26,6 +26,7 @@ from sframe_spark.operators.rows import append, filter_by_mask
 from sframe_spark.operators.sort import SORTABLE, sort_rows
 from sframe_spark.operators.top_rows import TopRows
 from sframe_spark.types import INT, common_encoding
+from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -275,6 +276,7 @@ class Relational(Columns):
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         self._require(column_name)
+        values = one_value(values)
         wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)
         if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):

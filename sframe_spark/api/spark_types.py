@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
+from sframe_spark.values.variants import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql.types import DataType
@@ -35,12 +36,12 @@ ATOMIC: dict[str, Callable[[Any], pa.DataType]] = {
     "timestamp_ntz": lambda kind: pa.timestamp("us"),
     "time": lambda kind: pa.time64("ns"),
     "daytimeinterval": lambda kind: pa.duration("us"),
+    "variant": lambda kind: VariantType(),
 }
 """Types without parts, by the names that PySpark gives them."""
 
 TO_STRING = "cast it to a string"
 ADVICE = {
-    "variant": "take values of one type out of it with variant_get(), or its text with to_json()",
     "yearmonthinterval": f"{TO_STRING}, or extract its years and months",
     "interval": TO_STRING,
     "geometry": "take its bytes in hexadecimal with hex(st_asbinary())",

@@ -7,10 +7,13 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from sframe_spark.api.spark_types import nullable
+from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.operators.spark_columns import ddl, fit, spark_type
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.variant_columns import variant_column
+from sframe_spark.values.variants import VariantType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -22,36 +25,48 @@ CAST = ("boolean", "byte", "short", "integer", "long", "float", "double", "decim
 MOST_FIELDS = 100
 
 
-def physical_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
-    """A column with the values of another of a type of Spark's, which ``name`` tells in errors about values that no column holds."""
-    native = native_column(column, data_type, column_type)
-    return through_arrow(column.cast(nullable(data_type)), arrow, column_type, name) if native is None else native
+# The microseconds of an instant, by no cast, which would give the wall clock of the session's zone.
+INSTANT = (
+    "CASE WHEN {0} IS NOT NULL THEN named_struct("
+    "'instant', timestampadd(MICROSECOND, unix_micros({0}), CAST('1970-01-01' AS TIMESTAMP_NTZ)), 'offset', 0) END"
+)
+ITEMS = "transform(CAST({0} AS array<double>), item -> coalesce(item, CAST('NaN' AS double)))"
 
 
-def native_column(column: Column, data_type: DataType, column_type: ColumnType) -> Column | None:
-    """The values by an expression of Spark's alone; None where there is none."""
-    from pyspark.sql import functions as F
+def native_text(column: str, data_type: DataType, column_type: ColumnType) -> str | None:
+    """The values of a column, whose name is one of ours, by an SQL expression, its name where they are ours; None where it takes more than that.
+
+    As a text, since each call of a function of PySpark's is several messages to the JVM, and there may be thousands of columns.
+    """
     from pyspark.sql import types as kinds
 
-    target = spark_type(column_type)
-    if _is_cast(data_type):
-        return column.cast(target)
+    is_cast = _is_cast(data_type)
     if isinstance(data_type, kinds.TimestampType):
-        epoch = F.lit("1970-01-01").cast("timestamp_ntz")
-        # Not by a cast, which would give the wall clock of the session's zone.
-        instant = F.timestamp_add("MICROSECOND", F.unix_micros(column), epoch)
-        return F.when(column.isNotNull(), F.struct(instant.alias("instant"), F.lit(0).alias("offset")))
-    if column_type in (ENCODED_LIST, ENCODED_DICT):
+        return INSTANT.format(column)
+    if not is_cast and column_type in (ENCODED_LIST, ENCODED_DICT):
         return None
     if isinstance(data_type, kinds.ArrayType) and _is_cast(data_type.elementType):
-        cells = column.cast(target)
-        return F.transform(cells, lambda item: F.coalesce(item, F.lit(float("nan")))) if column_type == ARRAY else cells
+        if column_type == ARRAY:
+            return ITEMS.format(column)
+        is_cast = True
     # Spark casts no key that might be cast to nothing, as it thinks a decimal might.
     if isinstance(data_type, kinds.MapType) and _is_cast(data_type.valueType) and data_type.keyType.typeName() in set(CAST) - {"decimal"}:
-        return column.cast(target)
-    if isinstance(data_type, kinds.StructType):
-        return _dict_of_fields(column, data_type, column_type)
-    return None
+        is_cast = True
+    target = spark_type(column_type)
+    if data_type.simpleString() == target:
+        return column
+    return f"CAST({column} AS {target})" if is_cast else None
+
+
+def made_column(column: Column, data_type: DataType, arrow: pa.DataType, column_type: ColumnType, name: str) -> Column:
+    """A column with the values of another for which there is no text; ``name`` tells it in errors about values that no column holds."""
+    from pyspark.sql import types as kinds
+
+    if isinstance(data_type, kinds.StructType) and column_type not in (ENCODED_LIST, ENCODED_DICT):
+        found = _dict_of_fields(column, data_type, column_type)
+        if found is not None:
+            return found
+    return through_arrow(column.cast(nullable(data_type)), arrow, column_type, name)
 
 
 def _is_cast(data_type: DataType) -> bool:
@@ -81,8 +96,12 @@ def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, n
     transport = error_transport()
 
     def normalized(values: pa.Array) -> pa.Array:
-        with column_named(name):
-            return normalize(fit(values, arrow))[0]
+        fitted = fit(values, arrow)
+        try:
+            with column_named(name):
+                return variant_column(fitted.storage, column_type) if isinstance(arrow, VariantType) else normalize(fitted)[0]
+        except DateTimeRangeError as error:
+            raise error.located(name, None) from None
 
     def converted(values: pa.Array) -> pa.Array:
         return transport.guarded(lambda: normalized(values))

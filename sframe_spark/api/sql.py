@@ -13,6 +13,7 @@ from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.session import is_remote
 from sframe_spark.session.user import clone_of, in_session, user_session
+from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def require_query(query: Any) -> None:
     Raises
     ------
     InvalidArgumentError
-        If it begins like another statement.
+        If it begins like another statement, or has half of a character.
 
     Examples
     --------
@@ -115,6 +116,7 @@ def require_query(query: Any) -> None:
     """
     if not isinstance(query, str):
         raise SchemaError(f"sql() takes a query as a str, got {type(query).__name__}")
+    require_unicode_values([query])
     word, rest = _first_word(query)
     if word not in QUERIES:
         raise InvalidArgumentError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.api.persistence import require_unicode
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import look
@@ -15,7 +16,7 @@ from sframe_spark.engine.read_by_users import source_for_users
 from sframe_spark.operators.columns import Project
 from sframe_spark.operators.sources import SegmentSource
 from sframe_spark.operators.spark_source import SparkSource
-from sframe_spark.operators.spark_types_out import with_json_texts, with_native_types
+from sframe_spark.operators.spark_types_out import has_native_types, with_json_texts, with_native_types
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_remote
@@ -34,11 +35,22 @@ def to_spark(node: PlannerNode, names: list[str]) -> Any:
 
 
 def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
-    """The same in a session given."""
+    """The same in a session given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name of a column has half of a character.
+    """
+    require_unicode(names)
     going = with_json_texts(node)
     df = _unfixed_rows(going, user)
     if df is None:
-        df = _rows_in_plan(going, user) if starts_our_python(user) else _stored_rows(going, user)
+        # Named where they are sorted, if they can be: each step of a plan takes Spark some milliseconds to look at.
+        early = names if has_native_types(node.schema) else None
+        df = (_rows_in_plan if starts_our_python(user) else _stored_rows)(going, user, early)
+        if early is not None:
+            return df
     with interrupts_deferred(), keeping_active(user):
         return with_native_types(df, node.schema).toDF(*names)
 
@@ -60,24 +72,24 @@ def _unfixed_rows(node: PlannerNode, user: SparkSession) -> DataFrame | None:
     return in_session(lower(plan, root_observed=False).visible(), user)
 
 
-def _rows_in_plan(node: PlannerNode, user: SparkSession) -> DataFrame:
-    """The rows as a plan of ours, which the user's session runs."""
+def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
+    """The rows as a plan of ours, which the user's session runs, under names that are given."""
     section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
     _keep_files(section)
     with interrupts_deferred():
-        return in_session(lower(section).sorted(), user)
+        return in_session(lower(section).sorted(names), user)
 
 
-def _stored_rows(node: PlannerNode, user: SparkSession) -> DataFrame:
+def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
     """The rows as they are in memory or in files, which the user's session reads without any expression or function of ours."""
     materialize(node)
     with GRAPH_LOCK:
         source = source_for_users(node)
     _keep_files(source)
     if is_remote(user):
-        return lower(source, within=user).sorted()
+        return lower(source, within=user).sorted(names)
     with interrupts_deferred():
-        return in_session(lower(source).sorted(), user)
+        return in_session(lower(source).sorted(names), user)
 
 
 def _keep_files(plan: PlannerNode) -> None:

@@ -32,7 +32,7 @@ from sframe_spark.engine.placement import (
 )
 from sframe_spark.engine.probe import asking_again, require_readable, require_writable
 from sframe_spark.engine.ranges import joined_ranges, states_between
-from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, summarize_range, write_range
@@ -284,7 +284,7 @@ class Executor:
     def _run_on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
         """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
         alone, rows = needs_one_batch(node), placement.rows_to_run
-        runner = PlanRunner(FlatPlan.of(node), in_one_batch=alone)
+        runner = PlanRunner(FlatPlan.of(node), in_one_batch=alone, threads=threads_here())
         stream = runner.pieces(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
         chunks: list[Chunk] = []
         size = 0

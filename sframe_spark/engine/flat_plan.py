@@ -115,6 +115,5 @@ class FlatPlan:
     def batch_end(self, start: int, stop: int) -> int:
         """Where to end a batch of base rows: at ``stop``, or sooner where the only source begins to read afresh."""
         sources = [operator for operator in self.operators if isinstance(operator, Source)]
-        end = sources[0].batch_end(start, stop) if len(sources) == 1 else stop
-        # Reading some rows twice costs less than many small batches.
-        return end if 2 * (end - start) >= stop - start else stop
+        # Rows are not copied then. Where that makes a small batch, a large one follows: what is read afresh there is longer than the rest.
+        return sources[0].batch_end(start, stop) if len(sources) == 1 else stop

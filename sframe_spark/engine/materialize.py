@@ -159,6 +159,13 @@ def read_all(node: PlannerNode) -> Chunk:
     return source_of(compute(node)).read_all()
 
 
+def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
+    """All rows of a source in order, for who keeps them, but not each column in one array."""
+    from sframe_spark.engine.runner import threads_here
+
+    return source_of(source).in_pieces(threads_here())
+
+
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
     """Batches of rows in order, with bounded memory; the node is materialised first."""
     if is_materialized(node):
@@ -167,10 +174,10 @@ def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]
     materialize(node)
     with GRAPH_LOCK:
         plan = optimize(node)
-    from sframe_spark.engine.runner import FlatPlan, PlanRunner
+    from sframe_spark.engine.runner import FlatPlan, PlanRunner, threads_here
 
     # Nodes built before those below them were materialised do not know their length; the plan does.
-    yield from PlanRunner(FlatPlan.of(plan)).stream(0, known_rows(plan), batch_rows or config.batch_rows)
+    yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(0, known_rows(plan), batch_rows or config.batch_rows)
 
 
 __all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all"]

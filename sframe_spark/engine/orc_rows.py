@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from functools import partial
 from itertools import pairwise
@@ -19,8 +18,9 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.manifest import SegmentEntry
-from sframe_spark.storage.orc_source import OrcTable
+from sframe_spark.storage.orc_source import OrcTable, StripesSeen
 from sframe_spark.storage.writer import write_segment
+from sframe_spark.values.nanoseconds import tell_of_lost
 
 IN_MEMORY_ROWS = 100_000
 # A packed file may be many times as long in memory.
@@ -31,10 +31,11 @@ BYTES_OF_TASK = 64 << 20
 def orc_rows(table: OrcTable) -> PlannerNode:
     """A source of all rows of ORC files."""
     stripes = [(number, stripe) for number, file in enumerate(table.files) for stripe in range(file.stripes)]
+    seen = StripesSeen()
     if table.rows <= IN_MEMORY_ROWS and table.size * WIDENING <= config.memory_budget:
-        found_rows: Counter[int] = Counter()
-        runs = list(table.arrays(stripes, found_rows))
-        table.require_rows(found_rows)
+        runs = list(table.arrays(stripes, seen))
+        table.require_rows(seen)
+        tell_of_lost(seen.lost)
         columns = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(table.types)]
         return memory_source(columns, list(table.types), table.rows)
     count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
@@ -46,12 +47,15 @@ def orc_rows(table: OrcTable) -> PlannerNode:
         else:
             require_writable(dataset.directory)
             written = run_range_works(works, "reading ORC files")
-        table.require_rows(sum((rows for _, rows in written), Counter()))
+        for _, part_seen in written:
+            seen.add(part_seen)
+        table.require_rows(seen)
         manifest = dataset.publish([entry for entry, _ in written])
+    tell_of_lost(seen.lost)
     return segment_source(manifest, dataset.handle)
 
 
-def write_stripes(table: OrcTable, stripes: Sequence[tuple[int, int]], directory: str, number: int) -> tuple[SegmentEntry, Counter[int]]:
-    """Write the rows of some stripes as one segment; beside it how many rows were found by the number of their file."""
-    found_rows: Counter[int] = Counter()
-    return write_segment(directory, number, table.types, table.arrays(stripes, found_rows)), found_rows
+def write_stripes(table: OrcTable, stripes: Sequence[tuple[int, int]], directory: str, number: int) -> tuple[SegmentEntry, StripesSeen]:
+    """Write the rows of some stripes as one segment; beside it what was seen in them."""
+    seen = StripesSeen()
+    return write_segment(directory, number, table.types, table.arrays(stripes, seen)), seen

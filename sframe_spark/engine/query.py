@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator
+import itertools
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, TypeVar
 
@@ -36,6 +37,7 @@ from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_fu
 from sframe_spark.storage.paths import spark_path
 from sframe_spark.storage.temporary import temporary_root
 from sframe_spark.storage.writer import ROWS_PER_GROUP
+from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +52,9 @@ ONE_TASK_BYTES = 32 << 20
 
 # Number of the row, and what Spark adds to each.
 BYTES_OF_KEY = 24
+
+# What messages tell of users' DataFrames.
+MOST_FRAMES_SHOWN, MOST_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
 
 # Every running task holds a row group, which Spark does not count, until it is full: Parquet's default of 128 MiB is half
 # a small heap. Whoever reads from the middle of one decodes it from its start, so it has no more rows than one of ours.
@@ -89,7 +94,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         forgotten = node.operator_type == "append" or (isinstance(node.operator, Join) and node.operator.how == "outer")
         return in_one_task(relation) if single and forgotten else relation
 
-    with interrupts_deferred(), keeping_active(spark), translated_errors(f"planning {root.operator_type}"):
+    with interrupts_deferred(), keeping_active(spark), translated_errors(work_on(root, "planning")):
         relation = fold([root], lower_node)[id(root)]
         return relation if within is not None else run_by_user(root, relation)
 
@@ -143,7 +148,7 @@ def fits_one_task(root: PlannerNode) -> bool:
 def collect(root: PlannerNode) -> Chunk:
     """All rows of a relational section in row order, as Arrow in the driver's memory."""
     relation = lower(root)
-    table = run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), f"computing {root.operator_type}")
+    table = run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), work_on(root, "computing"))
     require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator_type}")
     return from_spark_table(table, root.schema)
 
@@ -152,7 +157,7 @@ def collect_few(root: PlannerNode, most: int) -> Chunk | None:
     """All rows of a relational section in row order if there are at most ``most``, otherwise None."""
     relation = lower(root)
     first = counted(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
-    table = run_spark(first.toArrow, f"computing {root.operator_type}")
+    table = run_spark(first.toArrow, work_on(root, "computing"))
     return from_spark_table(table, root.schema) if table.num_rows <= most else None
 
 
@@ -190,7 +195,23 @@ def write_parquet(root: PlannerNode, directory: str) -> int | None:
         writer.parquet(spark_path(directory), mode="append", compression="zstd")
         return observed.count
 
-    return run_spark(write, f"materialising {root.operator_type}", directory)
+    return run_spark(write, work_on(root, "materialising"), directory)
+
+
+def work_on(root: PlannerNode, doing: str) -> str:
+    """What is done, for messages and Spark's list of jobs: of the rows of users' DataFrames, by their columns, as these have no names."""
+    found = {node.operator.names: None for node in postorder([root]) if isinstance(node.operator, SparkSource)}
+    if not found:
+        return f"{doing} {root.operator_type}"
+    frames = " and ".join(f"a DataFrame of {_shown(names)}" for names in itertools.islice(found, MOST_FRAMES_SHOWN))
+    return f"{doing} the rows of {frames}" if isinstance(root.operator, SparkSource) else f"{doing} {root.operator_type} of {frames}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    """The first names of columns."""
+    first = [visible(repr(name[:LONGEST_NAME_SHOWN])) for name in names[:MOST_COLUMNS_SHOWN]]
+    more = f" and {len(names) - MOST_COLUMNS_SHOWN} more" if len(names) > MOST_COLUMNS_SHOWN else ""
+    return f"the columns {', '.join(first)}{more}" if first else "no columns"
 
 
 def run_spark(action: Callable[[], Value], description: str, location: str | None = None) -> Value:

@@ -20,6 +20,6 @@ def source_for_users(node: PlannerNode) -> PlannerNode:
     source = source_of(node)
     if isinstance(source, READ_AS_THEY_ARE):
         return with_stored_tables(node)
-    rows, step = source.row_count, config.batch_rows
-    chunks = (source.read(start, min(start + step, rows)) for start in range(0, rows, step))
+    rows, step, reader = source.row_count, config.batch_rows, source.reader()
+    chunks = (reader.read(start, min(start + step, rows)) for start in range(0, rows, step))
     return write_chunks(chunks, node.schema, MaterializeOptions(), recorded_order(node))

@@ -14,14 +14,19 @@ from sframe_spark.engine.measured import MeasuredCalls
 from sframe_spark.errors import ConversionError, TooLargeError
 from sframe_spark.operators.lookup import Lookup
 from sframe_spark.operators.made_results import ResultsTooLongError
+from sframe_spark.operators.source_readers import Reader
 from sframe_spark.operators.sources import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.session.build import available_cores
 
 Value = TypeVar("Value")
 Interval = tuple[int, int]
 Wanted = list[list[Interval]]
 Values = dict[tuple[int, Interval], Chunk]
+
+# More decode rows faster than anybody takes them.
+MOST_THREADS = 8
 
 
 class PlanRunner:
@@ -35,13 +40,17 @@ class PlanRunner:
         State of each sequential operator before the first interval; the initial state where none is given.
     in_one_batch
         Rows are read once only if a batch is not cut, whatever users' functions make.
+    threads
+        How many decode stored rows before they are asked for; tasks of Spark have one core each.
     """
 
-    def __init__(self, plan: FlatPlan, states: dict[int, Any] | None = None, in_one_batch: bool = False) -> None:
+    def __init__(self, plan: FlatPlan, states: dict[int, Any] | None = None, in_one_batch: bool = False, threads: int = 0) -> None:
         widths = [sum(facts.width for facts in plan.input_facts(place)) for place in range(len(plan.operators))]
         self.measured = MeasuredCalls.of(plan.operators, widths, plan.batch_bytes)
         self.plan = plan = attrs.evolve(plan, operators=self.measured.operators)
         self.in_one_batch = in_one_batch
+        self.threads = threads
+        self.readers: dict[int, Reader] = {}
         self.states = dict(states or {})
         self.looked_up = plan.looked_up()
         self.stages = plan.stages()
@@ -149,10 +158,14 @@ class PlanRunner:
             yield from self.pieces(start, start, final, batch_rows)
             return
         first = start
-        while first < stop:
-            last = self.end_of_batch(first, stop, batch_rows)
-            yield from self.pieces(first, last, final and last == stop, batch_rows)
-            first = last
+        try:
+            while first < stop:
+                last = self.end_of_batch(first, stop, batch_rows)
+                yield from self.pieces(first, last, final and last == stop, batch_rows)
+                first = last
+        finally:
+            for reader in self.readers.values():
+                reader.close()
 
     def end_of_batch(self, first: int, stop: int, batch_rows: int) -> int:
         """Where a batch of base rows from ``first`` ends: after so many, or sooner where rows are long."""
@@ -220,7 +233,9 @@ class PlanRunner:
 
     def _compute(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
         if isinstance(operator, Source):
-            return operator.read(*interval)
+            if place not in self.readers:
+                self.readers[place] = operator.reader(self.threads)
+            return self.readers[place].read(*interval)
         facts = self.plan.input_facts(place)
         if isinstance(operator, SequentialOperator):
             chunk, self.states[place] = operator.advance(inputs, facts, self.states[place])
@@ -232,6 +247,11 @@ class PlanRunner:
         except pa.ArrowCapacityError:
             made = f"{operator.name} makes over 2 GiB of texts or lists from {interval[1] - interval[0]:,} rows at once, more than an array holds"
             raise TooLargeError(f"{made}: set config.batch_rows to fewer rows, or make shorter values") from None
+
+
+def threads_here() -> int:
+    """How many threads decode rows for a plan that runs in the process of the user, who waits for it."""
+    return min(available_cores(), MOST_THREADS)
 
 
 def knows_bytes(operator: Operator) -> bool:

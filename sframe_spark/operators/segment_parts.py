@@ -11,6 +11,7 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.segment_scan import KEY_BITS, dense_position, scan_segments
+from sframe_spark.operators.source_readers import Reader
 from sframe_spark.operators.sources import SegmentSource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -79,9 +80,17 @@ class SegmentParts(Source):
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows from the segments that hold them; no others are opened."""
+        return self.read_by(Reader(self.whole), start, stop)
+
+    def reader(self, threads: int = 0) -> Reader:
+        """One that decodes each row group once for who reads rows in order; nothing between the ranges is decoded ahead."""
+        return PartsReader(self)
+
+    def read_by(self, whole: Reader, start: int, stop: int) -> Chunk:
+        """Rows from who reads those from the first to the last one."""
         origin = self.ranges[0][0]
-        parts = [self.whole.read(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
-        return concatenate(parts or [self.whole.read(0, 0)], self.infer_type(()))
+        parts = [whole.read(first - origin, last - origin) for first, last in self.rows_of_dataset(start, stop)]
+        return concatenate(parts or [whole.read(0, 0)], self.infer_type(()))
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Those of the parts together; of many parts, some that are evenly spread stand for all."""
@@ -124,6 +133,22 @@ class SegmentParts(Source):
         """Dataset, columns and rows."""
         rows = ", ".join(f"{first}..{last}" for first, last in self.ranges)
         return f"{self.manifest.directory}, columns {list(self.positions)}, rows {rows}"
+
+
+class PartsReader(Reader):
+    """Reads the parts from the whole, in which rows of one part follow each other."""
+
+    def __init__(self, source: SegmentParts) -> None:
+        super().__init__(source)
+        self._parts, self._whole = source, source.whole.reader()
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows of the parts."""
+        return self._parts.read_by(self._whole, start, stop)
+
+    def close(self) -> None:
+        """Decode nothing more."""
+        self._whole.close()
 
 
 # The sources of rows that a manifest describes.

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
 from sframe_spark.locations import normalised
+from sframe_spark.operators.source_readers import Reader, SegmentReader
 from sframe_spark.operators.spark_columns import spark_type
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -26,6 +28,8 @@ from sframe_spark.types import ColumnType
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 MOST_ROWS_KEPT_OPEN = 20_000
 MOST_BYTES_KEPT_OPEN = 4 << 20
+# What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
+MOST_BYTES_OF_PIECE = 256 << 20
 # Where a table remembers the dataset of its columns.
 STORED = "stored columns"
 
@@ -43,6 +47,14 @@ class Source(Operator):
     def read(self, start: int, stop: int) -> Chunk:
         """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
         raise TypeError(f"source {self.name!r} cannot be read by row range")
+
+    def reader(self, threads: int = 0) -> Reader:
+        """One that reads rows for one plan; ``threads``: how many decode rows that were not asked for yet."""
+        return Reader(self)
+
+    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+        """All rows in order, for who keeps them, but not each column in one array."""
+        yield self.read_all()
 
     @property
     def row_count(self) -> int:
@@ -207,10 +219,28 @@ class SegmentSource(Source):
         from sframe_spark.storage.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
-        table = read_rows(self.manifest, self.positions, first, last)
-        if self.positions and table.num_rows != last - first:
-            raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {table.num_rows}")
-        return Chunk(tuple(combine(column) for column in table.columns), last - first)
+        return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
+
+    def reader(self, threads: int = 0) -> Reader:
+        """One that decodes each row group once for who reads rows in order."""
+        return SegmentReader(self, threads, config.batch_bytes)
+
+    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+        """All rows as they are decoded: pieces are as long as row groups, of very long ones shorter."""
+        return SegmentReader(self, threads, MOST_BYTES_OF_PIECE).in_pieces()
+
+    def chunk_of(self, columns: Sequence[pa.ChunkedArray], first: int, last: int) -> Chunk:
+        """Columns that were read as rows ``first`` to ``last`` of the dataset, if they have as many.
+
+        Raises
+        ------
+        PlanInvariantError
+            If they have more or fewer.
+        """
+        for column in columns:
+            if len(column) != last - first:
+                raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {len(column)}")
+        return Chunk(tuple(map(combine, columns)), last - first)
 
     def batch_end(self, start: int, stop: int) -> int:
         """At the end of a row group, as the rest of it would be decoded again."""

@@ -24,11 +24,16 @@ def with_json_texts(node: PlannerNode) -> PlannerNode:
     return zip_columns(*(apply_function("variant_text", c) if t.is_encoded else c for c, t in zip(columns, node.schema, strict=True)))
 
 
+def has_native_types(schema: Schema) -> bool:
+    """True where nothing has to be done for :func:`with_native_types`."""
+    return not any(column_type.is_encoded or column_type.is_zoned for column_type in schema)
+
+
 def with_native_types(df: DataFrame, schema: Schema) -> DataFrame:
     """The columns of a DataFrame of :func:`with_json_texts` in Spark's own types, whatever the settings of its session."""
     from pyspark.sql import functions as F
 
-    if not any(column_type.is_encoded or column_type.is_zoned for column_type in schema):
+    if has_native_types(schema):
         return df
     names = column_names(len(schema))
     return df.select(*(_native(F.col(name), column_type).alias(name) for name, column_type in zip(names, schema, strict=True)))

@@ -65,10 +65,15 @@ class Relation:
         """Sort expressions of the row order, for ``orderBy`` or a window."""
         return [sort_expression(self.df[column.name], column.ascending) for column in self.key]
 
-    def sorted(self) -> DataFrame:
-        """Visible columns in row order (one range exchange and sort, none when there is no key)."""
+    def sorted(self, names: Sequence[str] | None = None) -> DataFrame:
+        """Visible columns in row order (one range exchange and sort, none when there is no key), under other names where some are given."""
         # Each call over to the JVM takes its time: a query that has only its visible columns is left as it is.
-        return self.df.orderBy(*self.order()).select(*self.columns) if self.key else self.visible()
+        if not self.key:
+            return self.visible() if names is None else self.visible().toDF(*names)
+        ordered = self.df.orderBy(*self.order())
+        if names is None:
+            return ordered.select(*self.columns)
+        return ordered.select(*(ordered[column].alias(name) for column, name in zip(self.columns, names, strict=True)))
 
     def with_columns(self, expressions: Sequence[Column], schema: Schema, origins: Sequence[int | None] = ()) -> Relation:
         """Other visible columns over the same rows, as one select; ``origins`` tells which are copies of the column at a position."""

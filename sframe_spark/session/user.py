@@ -47,7 +47,8 @@ def in_session(df: DataFrame, session: SparkSession) -> DataFrame:
 
     # Of a command, what it gave: Spark would run it again.
     # No public call does this; without it a user could neither name the DataFrame in their SQL nor give it their functions.
-    dataset = session.sparkContext._jvm.org.apache.spark.sql.classic.Dataset
+    # By its whole name: each part would be a question to the JVM, and the first of them it answers slowly.
+    dataset = getattr(session.sparkContext._jvm, "org.apache.spark.sql.classic.Dataset")
     return ClassicDataFrame(dataset.ofRows(session._jsparkSession, df._jdf.queryExecution().commandExecuted()), session)
 
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError, StorageError, UnsupportedOperationError
 from sframe_spark.locations import normalised, scheme_of
-from sframe_spark.storage.lake_files import LakeFile, constants_of, manifest_of_lake
+from sframe_spark.storage.lake_files import FIELD_ID, STORED_NAME, LakeFile, constants_of, manifests_of_lake
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.parquet_source import natural
 from sframe_spark.storage.places import text_of
@@ -21,12 +21,15 @@ from sframe_spark.visible import visible
 INSTALL = "pip install 'sframe_spark[delta]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('delta').load(...)), or have its files rewritten without it"
 # Features that change how the log is written, or types, which are looked at file by file, but not which rows a file holds.
-_HARMLESS = frozenset({"deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck"})
+_HARMLESS = frozenset(
+    {"columnMapping", "deletionVectors", "timestampNtz", "typeWidening", "typeWidening-preview", "v2Checkpoint", "vacuumProtocolCheck"}
+)
+MAPPING, PHYSICAL_NAME, COLUMN_NUMBER = "delta.columnMapping.mode", b"delta.columnMapping.physicalName", b"delta.columnMapping.id"
 _NEWEST_READER = 3
 
 
-def delta_manifest(path: Any, version: int | None = None) -> Manifest:
-    """Return a manifest of the rows of a version of a Delta table: files by the time that the log gives them, then by name.
+def delta_manifests(path: Any, version: int | None = None) -> list[Manifest]:
+    """Return manifests of the rows of a version of a Delta table: files by the time that the log gives them, then by name.
 
     Raises
     ------
@@ -42,9 +45,31 @@ def delta_manifest(path: Any, version: int | None = None) -> Manifest:
     with _telling(root):
         schema, found = pa.schema(table.schema().to_arrow()), pa.table(table.get_add_actions(flatten=True))
         partitions = list(table.metadata().partition_columns)
+        mapping = table.metadata().configuration.get(MAPPING, "none")
         snapshot = f"version {table.version()}"
-    _refuse_features(root, table)
-    return manifest_of_lake(root, schema, _files(root, found, partitions), snapshot)
+    _refuse_features(root, table, mapping)
+    fields = [_as_in_files(field, mapping) for field in schema]
+    return manifests_of_lake(root, pa.schema(fields), _files(root, found, partitions), snapshot, by_id=mapping == "id")
+
+
+def _as_in_files(field: pa.Field, mapping: str) -> pa.Field:
+    """A field of the table with what its files call it, or with its number there, and no metadata else."""
+    metadata = field.metadata or {}
+    said = {"name": (STORED_NAME, PHYSICAL_NAME), "id": (FIELD_ID, COLUMN_NUMBER)}.get(mapping)
+    kept = {said[0]: metadata[said[1]]} if said is not None and said[1] in metadata else None
+    return field.with_type(_type_as_in_files(field.type, mapping)).with_metadata(kept)
+
+
+def _type_as_in_files(data_type: pa.DataType, mapping: str) -> pa.DataType:
+    if isinstance(data_type, pa.BaseExtensionType):
+        return data_type
+    if pa.types.is_struct(data_type):
+        return pa.struct([_as_in_files(field, mapping) for field in data_type])
+    if pa.types.is_map(data_type):
+        return pa.map_(_as_in_files(data_type.key_field, mapping), _as_in_files(data_type.item_field, mapping))
+    if pa.types.is_list(data_type):
+        return pa.list_(_as_in_files(data_type.value_field, mapping))
+    return data_type
 
 
 def _directory_of(path: Any) -> str:
@@ -78,8 +103,11 @@ def _open(root: str, version: int | None) -> Any:
             return newest
         if version > newest.version():
             raise StorageError(f"the Delta table {visible(root)} has no version {version}: its newest is {newest.version()}")
-    with _telling(f"version {version} of {root}"):
-        return DeltaTable(root, version=version)
+    try:
+        with _telling(root):
+            return DeltaTable(root, version=version)
+    except StorageError as error:
+        raise StorageError(f"version {version} cannot be read, of which the log may have been cleaned up: read a later one; {error}") from None
 
 
 @contextlib.contextmanager
@@ -96,18 +124,20 @@ def _telling(root: str) -> Iterator[None]:
         raise StorageError(f"the log of the Delta table {visible(root)} cannot be read: {_first_line(error)}") from error
 
 
-def _refuse_features(root: str, table: Any) -> None:
+def _refuse_features(root: str, table: Any, mapping: str) -> None:
     """Refuse what would make the rows others than those of the files."""
     with _telling(root):
-        protocol, configuration = table.protocol(), table.metadata().configuration
+        protocol = table.protocol()
     reason = None
-    unknown = sorted(set(protocol.reader_features or ()) - _HARMLESS - {"columnMapping"})
+    unknown = sorted(set(protocol.reader_features or ()) - _HARMLESS)
     if protocol.min_reader_version > _NEWEST_READER:
         reason = f"reader version {protocol.min_reader_version}, which is not known here"
     elif unknown:
         reason = f"the feature {visible(unknown[0])!r}, which is not known here"
-    elif configuration.get("delta.columnMapping.mode", "none") != "none":
-        reason = "columnMapping: its files have other names of columns"
+    elif mapping != "none" and protocol.min_reader_version != 2 and "columnMapping" not in (protocol.reader_features or ()):
+        reason = "columnMapping by its configuration, and not by its protocol, so which counts is unknown"
+    elif mapping not in ("none", "name", "id"):
+        reason = f"columnMapping by {visible(mapping)!r}, which is not known here"
     else:
         reason = _deletion_vectors(table)
     if reason is not None:

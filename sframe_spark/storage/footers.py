@@ -285,6 +285,15 @@ def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] |
     return min(minima, default=None), max(maxima, default=None)
 
 
+def shows_nanoseconds(footer: Footer, name: str) -> bool:
+    """Say whether the bounds of a column's row groups prove that date-times of it are not whole microseconds; no value is read."""
+    data_type = footer.schema.field(name).type
+    if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.moments:
+        return False
+    known = [chunk for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max]
+    return any(bound % 1000 for chunk in known for bound in (chunk.min_raw, chunk.max_raw) if isinstance(bound, int))
+
+
 def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
     """Return what the footer of a file proves about a column.
 

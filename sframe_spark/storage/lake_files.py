@@ -5,6 +5,7 @@ Nothing that a log says is believed: paths stay inside the table, and sizes and 
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,8 @@ from sframe_spark.values.from_arrow import arrow_column_type, normalize
 from sframe_spark.visible import visible
 
 FIELD_ID = b"PARQUET:field_id"
+# In the metadata of a field of a table: what files call it, where that is another name.
+STORED_NAME = b"sframe:stored_name"
 
 
 @attrs.frozen
@@ -40,6 +43,8 @@ class LakeFile:
         How many rows it has; None where the log does not tell.
     constants
         Columns, by name, that have one value in all rows, whatever the file says.
+    defaults
+        Columns, by name, that have one value in all rows of a file that does not have them; others miss it there.
     never_missing
         Columns, by name, that the file must have, and why.
     """
@@ -48,6 +53,7 @@ class LakeFile:
     size: int
     rows: int | None
     constants: Mapping[str, Scalar] = {}
+    defaults: Mapping[str, Scalar] = {}
     never_missing: Mapping[str, str] = {}
 
 
@@ -61,21 +67,21 @@ class _Read:
     fields: Mapping[str, pa.Field]
 
 
-def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], snapshot: str, by_id: bool = False) -> Manifest:
-    """Return a manifest of all rows of the files of a snapshot, one after the other.
+def manifests_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], snapshot: str, by_id: bool = False) -> list[Manifest]:
+    """Return manifests of all rows of the files of a snapshot, one after the other: a new one where files call a column otherwise than those before.
 
     Parameters
     ----------
     root
         Directory of the table.
     schema
-        Columns of the table.
+        Columns of the table; ``STORED_NAME`` in the metadata of one says what files call it.
     files
         The files in row order.
     snapshot
         What messages call the snapshot.
     by_id
-        Whether columns are those with the same field number, not with the same name.
+        Whether columns are those with the same field number (``FIELD_ID`` in the metadata of a field), not with the same name.
 
     Raises
     ------
@@ -84,6 +90,8 @@ def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], sn
     SchemaError
         If a column is of a type that no column can have.
     """
+    if files and not schema.names:
+        raise StorageError(f"{snapshot} of the table {visible(root)} has files but no columns: its log is damaged; restore it from a copy")
     _require_named_once(files, root)
     paths = [_path_of(root, file, snapshot) for file in files]
     with telling("read", root):
@@ -91,13 +99,7 @@ def manifest_of_lake(root: str, schema: pa.Schema, files: Sequence[LakeFile], sn
     read = [_read(file, path, schema, by_id) for file, path in zip(files, paths, strict=True)]
     types = tuple(_type_of(field, read, by_id) for field in schema)
     tell_of_types((field.name, field.type) for field in schema)
-    entries = tuple(_entry(number, one, schema.names, types) for number, one in enumerate(read) if one.footer.rows)
-    in_files = tuple(_name_in_files(name, read) for name in schema.names)
-    if len(set(in_files)) != len(in_files):
-        raise StorageError(
-            f"{visible(root)} has columns that were renamed to names of other columns: have its files rewritten, or read it with Spark"
-        )
-    return Manifest(types, entries, root, tuple(schema.names), has_key=False, column_names_in_files=in_files)
+    return [_manifest(root, group, schema.names, types) for group in _called_alike(read)]
 
 
 def constants_of(name: str, values: pa.Array) -> list[Scalar]:
@@ -178,30 +180,39 @@ def _read(file: LakeFile, path: str, schema: pa.Schema, by_id: bool) -> _Read:
             )
     in_file: dict[object, list[pa.Field]] = {}
     for field in footer.schema:
-        in_file.setdefault(_identity(field, by_id), []).append(field)
+        in_file.setdefault(_id_of(field) if by_id else field.name, []).append(field)
     if by_id and None in in_file:
         raise StorageError(f"{visible(path)} has columns without field numbers, so which of the table's they are is unknown: read it with Spark")
     folded = {str(name).casefold() for name in in_file}
     fields = {}
     for field in schema:
-        found_fields = in_file.get(_identity(field, by_id), [])
+        found_fields = in_file.get(_id_of(field) if by_id else stored_name(field), [])
         if field.name in file.constants:
             continue
         if len(found_fields) > 1:
             raise StorageError(f"{visible(path)} has several columns {visible(field.name)!r}: it is damaged")
         if found_fields:
             fields[field.name] = found_fields[0]
+        elif field.name in file.defaults:
+            continue
         elif field.name in file.never_missing:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}: {file.never_missing[field.name]}; read the table with Spark")
-        elif not by_id and field.name.casefold() in folded:
+        elif not by_id and stored_name(field).casefold() in folded:
             raise StorageError(f"{visible(path)} has column {visible(field.name)!r} with other capitals than the table: read it with Spark")
         elif not field.nullable:
             raise StorageError(f"{visible(path)} has no column {visible(field.name)!r}, which misses no value in the table: one of them is damaged")
     return _Read(file, path, footer, fields)
 
 
-def _identity(field: pa.Field, by_id: bool) -> object:
-    return (field.metadata or {}).get(FIELD_ID) if by_id else field.name
+def stored_name(field: pa.Field) -> str:
+    """Return what files call a column of a table, or a part of one."""
+    stored: bytes | None = (field.metadata or {}).get(STORED_NAME)
+    return str(field.name) if stored is None else stored.decode()
+
+
+def _id_of(field: pa.Field) -> bytes | None:
+    found: bytes | None = (field.metadata or {}).get(FIELD_ID)
+    return found
 
 
 def _type_of(field: pa.Field, read: Sequence[_Read], by_id: bool) -> ColumnType:
@@ -240,13 +251,14 @@ def _is_int96(one: _Read, name: str) -> bool:
 
 def _same_shape(wanted: pa.Field, found: pa.Field, by_id: bool) -> bool:
     """Say whether two fields have the same parts: a struct that got or lost one would be read as another dict."""
-    if by_id and _identity(wanted, True) != _identity(found, True):
+    if by_id and _id_of(wanted) != _id_of(found):
         return False
     left, right = wanted.type, found.type
     if isinstance(left, pa.BaseExtensionType) or isinstance(right, pa.BaseExtensionType):
         return bool(left == right)
     if pa.types.is_struct(left) and pa.types.is_struct(right):
-        names = [field.name for field in left] == [field.name for field in right]
+        # Parts are found in files by their names there, and called so.
+        names = [(field.name, stored_name(field)) for field in left] == [(field.name, field.name) for field in right]
         return names and all(_same_shape(*fields, by_id) for fields in zip(left, right, strict=True))
     if pa.types.is_map(left) and pa.types.is_map(right):
         pairs = (left.key_field, right.key_field), (left.item_field, right.item_field)
@@ -258,7 +270,8 @@ def _same_shape(wanted: pa.Field, found: pa.Field, by_id: bool) -> bool:
 
 def _entry(number: int, one: _Read, names: Sequence[str], types: Sequence[ColumnType]) -> SegmentEntry:
     rows = one.footer.rows
-    constants = {place: one.file.constants.get(name) for place, name in enumerate(names) if name not in one.fields}
+    given = {**one.file.defaults, **one.file.constants}
+    constants = {place: given.get(name) for place, name in enumerate(names) if name not in one.fields}
     facts = tuple(
         _facts_of_constant(constants[place], rows) if place in constants else statistics_in_footer(one.footer, one.fields[name].name, types[place])
         for place, name in enumerate(names)
@@ -272,8 +285,27 @@ def _facts_of_constant(value: Scalar, rows: int) -> ColumnStatistics:
     return UNKNOWN_STATISTICS if isinstance(value, float) and math.isnan(value) else facts_of(value, rows)
 
 
-def _name_in_files(name: str, read: Sequence[_Read]) -> str:
-    found = {one.fields[name].name for one in read if name in one.fields}
-    if len(found) > 1:
-        raise StorageError(f"column {visible(name)!r} was renamed, and files have it under several names: have them rewritten, or read it with Spark")
-    return found.pop() if found else name
+def _called_alike(read: Sequence[_Read]) -> list[list[_Read]]:
+    """Runs of files in which each column has one name, and each name is one column's; one run at least."""
+    groups: list[list[_Read]] = [[]]
+    stored: dict[str, str] = {}
+    column_of: dict[str, str] = {}
+    for one in read:
+        called = {name: field.name for name, field in one.fields.items()}
+        if any(stored.get(name, found) != found or column_of.get(found, name) != name for name, found in called.items()):
+            groups.append([])
+            stored, column_of = {}, {}
+        groups[-1].append(one)
+        stored.update(called)
+        column_of.update((found, name) for name, found in called.items())
+    return groups
+
+
+def _manifest(root: str, read: Sequence[_Read], names: Sequence[str], types: tuple[ColumnType, ...]) -> Manifest:
+    entries = tuple(_entry(number, one, names, types) for number, one in enumerate(read) if one.footer.rows)
+    found = {name: field.name for one in read for name, field in one.fields.items()}
+    taken = set(found.values())
+    # What no file has is read from none, and may be called anything.
+    free = (name for name in map("missing {}".format, itertools.count()) if name not in taken)
+    in_files = tuple(found[name] if name in found else next(free) for name in names)
+    return Manifest(types, entries, root, tuple(names), has_key=False, column_names_in_files=in_files)

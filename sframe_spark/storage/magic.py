@@ -25,6 +25,7 @@ ORC = Kind("an ORC file", "read it with read_orc()")
 TEXT = Kind("text", "read it with read_csv(), or with read_json() if it is JSON")
 _WORKBOOK = Kind("an Excel workbook", "save it as CSV, or give what pandas.read_excel() makes of it to SFrame()")
 _ARCHIVE = Kind("a ZIP archive", "unpack it, and read what is in it")
+_UTF_16 = Kind("text in UTF-16", "read it with read_csv(..., encoding='utf-16'), or with read_json() so if it is JSON")
 _PACKED = "unpack it; a CSV or JSON file may stay packed if its name ends in "
 
 # Magic numbers that are no text, and those that are, so that text may start with them.
@@ -43,8 +44,8 @@ _BINARY: tuple[tuple[bytes, Kind], ...] = (
     (b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file", "give what pandas.read_hdf() makes of it to SFrame()")),
     (b"\xd0\xcf\x11\xe0", _WORKBOOK),
     (b"%PDF-", Kind("a PDF document", "save the table in it as CSV")),
-    (b"\xff\xfe", Kind("text in UTF-16", "read it with read_csv(..., encoding='utf-16')")),
-    (b"\xfe\xff", Kind("text in UTF-16", "read it with read_csv(..., encoding='utf-16')")),
+    (b"\xff\xfe", _UTF_16),
+    (b"\xfe\xff", _UTF_16),
 )
 _STARTS_OF_TEXT = (b"PAR1", b"PARE", b"ORC", b"ARROW1", b"BZh", b"%PDF-")
 

@@ -21,6 +21,7 @@ from sframe_spark.storage.physical import convert_foreign
 from sframe_spark.storage.places import DataFiles
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.nanoseconds import lost_nanoseconds
 from sframe_spark.visible import visible
 
 
@@ -61,6 +62,27 @@ class OrcEnd:
 
 
 @attrs.frozen
+class StripesSeen:
+    """What reading stripes shows that only all of them together tell.
+
+    Parameters
+    ----------
+    rows
+        How many rows were found, by the number of the file.
+    lost
+        How many date-times had nanoseconds that are cut off, by the name of the column.
+    """
+
+    rows: Counter[int] = attrs.field(factory=Counter)
+    lost: Counter[str] = attrs.field(factory=Counter)
+
+    def add(self, other: StripesSeen) -> None:
+        """Add what others have seen, in other stripes."""
+        self.rows.update(other.rows)
+        self.lost.update(other.lost)
+
+
+@attrs.frozen
 class OrcTable:
     """Files with the same columns.
 
@@ -89,15 +111,15 @@ class OrcTable:
         """How many bytes the files have."""
         return sum(file.state.size for file in self.files)
 
-    def arrays(self, stripes: Sequence[tuple[int, int]], found_rows: Counter[int]) -> Iterator[list[pa.Array]]:
+    def arrays(self, stripes: Sequence[tuple[int, int]], seen: StripesSeen) -> Iterator[list[pa.Array]]:
         """The rows of some stripes, each by the number of its file and its own: one array for each column.
 
         Parameters
         ----------
         stripes
             The stripes.
-        found_rows
-            How many rows were found by the number of the file, for :meth:`require_rows`; added to as stripes are read.
+        seen
+            What is found in them, added to as they are read.
 
         Raises
         ------
@@ -111,23 +133,20 @@ class OrcTable:
             with _telling(file.path):
                 opened = _opened(file.path)
                 batch = opened.read_stripe(stripe)
-                found_rows[number] += batch.num_rows
+                seen.rows[number] += batch.num_rows
                 places = {name: place for place, name in enumerate(opened.schema.names)}
                 found = []
                 for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
+                    values = batch.column(places[name])
+                    seen.lost[name] += lost_nanoseconds(values)
                     with column_named(name):
-                        found.append(convert_foreign(batch.column(places[name]), kind))
+                        found.append(convert_foreign(values, kind))
             unchanged(file.path, file.state)
             kinds = self.types[self.stored :]
             yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]
 
-    def require_rows(self, found_rows: Counter[int]) -> None:
+    def require_rows(self, seen: StripesSeen) -> None:
         """Compare the rows of all stripes with what the ends of the files say: a stripe cut short is read without an error.
-
-        Parameters
-        ----------
-        found_rows
-            How many rows each file was found to have, by its number.
 
         Raises
         ------
@@ -135,9 +154,9 @@ class OrcTable:
             If a file has other rows.
         """
         for number, file in enumerate(self.files):
-            if found_rows[number] != file.rows:
+            if seen.rows[number] != file.rows:
                 raise StorageError(
-                    f"{visible(file.path)} is damaged: its stripes have {found_rows[number]} rows, its end says {file.rows}; restore it from a copy"
+                    f"{visible(file.path)} is damaged: its stripes have {seen.rows[number]} rows, its end says {file.rows}; restore it from a copy"
                 )
 
 

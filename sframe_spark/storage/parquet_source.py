@@ -13,7 +13,7 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.file_state import Seen, wait_for_tick
-from sframe_spark.storage.footers import Footer, footer_of, statistics_in_footer
+from sframe_spark.storage.footers import Footer, footer_of, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.magic import PARQUET, refuse_other_kind
 from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.partitions import facts_of, partition_columns
@@ -21,6 +21,7 @@ from sframe_spark.storage.places import DataFiles, resolve
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
 from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.nanoseconds import tell_of_lost
 
 
 def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
@@ -59,6 +60,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
     types = tuple(common_type(name, files, footers) for name in in_files)
     tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
+    tell_of_lost({name: None for name in in_files if any(shows_nanoseconds(footer, name) for footer in footers)})
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(
@@ -103,7 +105,7 @@ def _require_named_once(files: Sequence[str]) -> None:
         raise StorageError(f"{twice[0]} is named twice: read it once, and append the frame to itself")
 
 
-def natural(name: str) -> tuple[tuple[int, int, str], ...]:
+def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
     """Return a sort key by which numbers in names count as numbers.
 
     Examples
@@ -111,8 +113,13 @@ def natural(name: str) -> tuple[tuple[int, int, str], ...]:
     >>> sorted(["part-10", "part-2", "a"], key=natural)
     ['a', 'part-2', 'part-10']
     """
-    parts = re.split(r"([0-9]+)", name)
-    return tuple((0, int(part), part) if part.isdecimal() else (1, 0, part) for part in parts)
+    return tuple(map(_natural_part, re.split(r"([0-9]+)", name)))
+
+
+def _natural_part(part: str) -> tuple[int, int, str, str]:
+    # Not the number itself: Python makes none of thousands of digits.
+    digits = part.lstrip("0")
+    return (0, len(digits), digits, part) if part.isdecimal() else (1, 0, "", part)
 
 
 class HasSchema(Protocol):

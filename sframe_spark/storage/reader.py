@@ -53,7 +53,7 @@ def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: 
     wanted = tuple(columns)
     parts: list[list[pa.Array]] = []
     for entry, low, high in intersecting(manifest, start, stop):
-        parts.extend(_segment_batches(manifest, entry, wanted, low, high, None, with_key))
+        parts.extend(segment_batches(manifest, entry, wanted, low, high, None, with_key))
     names = [file_column(position) for position in wanted] + [KEY_NAME] * with_key
     types = [manifest.types[position].physical for position in wanted] + [pa.int64()] * with_key
     chunks = [pa.chunked_array([part[index] for part in parts], column_type) for index, column_type in enumerate(types)]
@@ -87,7 +87,7 @@ def iterate_rows(
     [[10, 11], [12]]
     """
     for entry, low, high in intersecting(manifest, start, stop):
-        yield from _segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
+        yield from segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
 
 
 def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) -> Iterator[tuple[SegmentEntry, int, int]]:
@@ -114,16 +114,17 @@ def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
     return stop
 
 
-def _segment_batches(
+def segment_batches(
     manifest: Manifest,
     entry: SegmentEntry,
     columns: tuple[int, ...],
     low: int,
     high: int,
     size: int | None,
-    with_key: bool,
+    with_key: bool = False,
+    threads: bool | None = None,
 ) -> Iterator[list[pa.Array]]:
-    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us."""
+    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns."""
     location = join(manifest.directory, entry.file)
     footer = segment_footer(manifest, entry)
     check_pages(footer, location, page_checksums(manifest, entry, columns))
@@ -132,7 +133,7 @@ def _segment_batches(
     position = low
     constants = dict(entry.constants)
     stored = [column for column in columns if column not in constants]
-    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size):
+    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size, threads):
         with telling("read", location):
             found = {}
             for index, column in enumerate(stored):
@@ -155,13 +156,15 @@ def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[in
     return {**found, KEY_NAME: entry.pages[-1]} if with_key else found
 
 
-def _file_batches(location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None) -> Iterator[pa.RecordBatch]:
+def _file_batches(
+    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None, threads: bool | None
+) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first = bisect.bisect_right(footer.starts, low) - 1
     last = bisect.bisect_left(footer.starts, high)
     # Rows are decoded from the start of a row group, and no further than this in one go.
     step = size or min(high - footer.starts[first], DEFAULT_BATCH_ROWS)
-    threads = size is None and step > FEW_ROWS and len(names) > 1
+    threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
     with telling("read", location), opened(location, footer, verify=not pages <= footer.sound) as file:

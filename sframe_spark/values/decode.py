@@ -11,8 +11,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import DateTimeRangeError
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
+from sframe_spark.values.broken_texts import words_for
 from sframe_spark.values.temporal import from_microseconds, is_shown, moment_text
 from sframe_spark.values.text import decode_value
 
@@ -30,11 +31,16 @@ def decode(values: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> list[
     ------
     DateTimeRangeError
         If a date-time is outside the years of Python's.
+    InvalidArgumentError
+        If the bytes of a text are none.
     """
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks() if values.num_chunks != 1 else values.chunk(0)
     try:
         return _decoded(values, column_type)
+    except UnicodeDecodeError as error:
+        # Spark has texts of any bytes, and says nothing of it.
+        raise InvalidArgumentError(words_for(error.object)) from None
     except (OverflowError, ValueError) as error:
         found = _not_shown(values, column_type)
         if found is None:

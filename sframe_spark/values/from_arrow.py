@@ -28,6 +28,7 @@ from sframe_spark.values.decimals import floats_of_decimals, is_whole_decimal
 from sframe_spark.values.plain import plain, plain_dict, plain_list
 from sframe_spark.values.temporal import MINUTE, SECOND
 from sframe_spark.values.text import encode_value
+from sframe_spark.values.variants import VariantType, is_stored_variant, variant_value
 from sframe_spark.values.zones import WITH_OFFSET, is_with_offset
 from sframe_spark.visible import visible
 
@@ -81,6 +82,9 @@ def arrow_column_type(data_type: pa.DataType) -> ColumnType:
     types = pa.types
     if data_type == ZONED_PHYSICAL or is_with_offset(data_type):
         return ZONED_DATETIME
+    if isinstance(data_type, VariantType):
+        # Whatever it holds: within lists and dicts. A column of them has a type once they were looked at.
+        return ENCODED_DICT
     if isinstance(data_type, pa.BaseExtensionType):
         return extension_column_type(data_type)
     if types.is_dictionary(data_type) or types.is_run_end_encoded(data_type):
@@ -148,10 +152,16 @@ def _is_text(data_type: pa.DataType) -> bool:
 def _nested_column_type(data_type: pa.DataType) -> ColumnType:
     types = pa.types
     if types.is_struct(data_type):
+        if is_stored_variant(data_type):
+            told = "its bytes of 'metadata' and values are VARIANTs, which Spark alone reads"
+            raise SchemaError(f"{told}: make the frame of a DataFrame, as of spark.read.parquet(...)")
         items = {arrow_column_type(field.type) for field in data_type}
         return dict_of(STR, items.pop()) if len(items) == 1 else ENCODED_DICT
     if types.is_map(data_type):
-        return dict_of(arrow_column_type(data_type.key_type), arrow_column_type(data_type.item_type))
+        key = arrow_column_type(data_type.key_type)
+        if key.is_encoded or (pa.types.is_nested(key.physical) and not key.is_zoned):
+            raise SchemaError(f"a dict has no lists or dicts as keys, so a column cannot hold Arrow {data_type} values")
+        return dict_of(key, arrow_column_type(data_type.item_type))
     if _is_list(data_type):
         element = arrow_column_type(data_type.value_type)
         if types.is_null(data_type.value_type):
@@ -314,6 +324,8 @@ def _reader(data_type: pa.DataType) -> Callable[[Any], Any]:
     if _is_list(data_type):
         element = _reader(data_type.value_type)
         return lambda cell: [None if v is None else element(v) for v in cell]
+    if isinstance(data_type, VariantType):
+        return lambda cell: variant_value(cell["value"], cell["metadata"])
     if is_whole_decimal(data_type):
         return int
     if pa.types.is_time(data_type):

@@ -33,7 +33,7 @@ from sframe_spark.types import (
     type_of_class,
 )
 from sframe_spark.values.from_arrow import arrow_column_type
-from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of
+from sframe_spark.values.plain import LARGEST_INT, MISSING, NUMBERS, SMALLEST_INT, families_of, family_of, require_items
 from sframe_spark.values.sources import simplify
 from sframe_spark.values.text import brief
 
@@ -166,6 +166,9 @@ def _cells(values: Iterable[Any]) -> list[Any]:
 def _sequence_type(values: Sequence[Any]) -> ColumnType:
     """Array if every element of every cell is a number (and there is one, or an array cell), otherwise list."""
     cells = _cells(values)
+    if np.ndarray in set(map(type, cells)):
+        for cell in cells:
+            require_items(cell)
     element_classes = set(map(type, chain.from_iterable(cells)))
     if not {family_of(python_class) for python_class in element_classes} <= NUMBERS:
         return _list_type(values)

@@ -79,6 +79,29 @@ def families_of(values: Any) -> set[str]:
     return {family_of(python_class) for python_class in set(map(type, values))} - {MISSING}
 
 
+def one_value(value: Any) -> Any:
+    """What a numpy array without dimensions holds; everything else as it is.
+
+    Examples
+    --------
+    >>> one_value(np.array(5)), one_value([5])
+    (np.int64(5), [5])
+    """
+    return value[()] if isinstance(value, np.ndarray) and not value.ndim else value
+
+
+def require_items(value: Any) -> None:
+    """Refuse a numpy array without dimensions where a column would hold it: in a list of values it is not known for the number that it is.
+
+    Raises
+    ------
+    SchemaError
+        If it is one.
+    """
+    if isinstance(value, np.ndarray) and not value.ndim:
+        raise SchemaError(f"{value!r:.60} has no dimension: give the value that it holds, its item()")
+
+
 def plain_number(value: Any) -> int | float:
     """Make an int or float of a value of a number family (integers beyond 64 bits become floats)."""
     if isinstance(value, datetime.timedelta):
@@ -118,6 +141,7 @@ def plain_list(values: Any, levels: int = MOST_LEVELS) -> list[Any]:
     """
     if not levels:
         raise too_deep()
+    require_items(values)
     try:
         return [plain(value, levels - 1) for value in values]
     except RecursionError:
@@ -171,6 +195,9 @@ def plain(value: Any, levels: int = MOST_LEVELS) -> Any:
         return to_datetime(value)
     if family == DICT_KIND:
         return plain_dict(value, levels)
+    single = one_value(value)
+    if single is not value:
+        return plain(single, levels)
     return plain_array(value) if is_array_like(value, family) else plain_list(value, levels)
 
 

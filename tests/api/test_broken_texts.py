@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from sframe_spark import SArray, SFrame
+from sframe_spark import SArray, SFrame, sql
+from sframe_spark.api.to_spark import to_spark_within
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 
 HALF = "a\ud800"
@@ -50,3 +52,41 @@ def test_separators_have_two_names(tmp_path: Path) -> None:
 def test_sizes_of_tables_are_whole_numbers(name: str) -> None:
     with pytest.raises(TypeError, match=f"{name} is a whole number, got 'x'"):
         SFrame({"a": [1]}).print_rows(**{name: "x"})
+
+
+READ = ["delimiter", "sep", "line_terminator", "quote_char", "escape_char", "comment_char", "na_values", "true_values", "false_values", "usecols"]
+WRITTEN = ["delimiter", "line_terminator", "quote_char", "escape_char", "na_rep", "file_header", "file_footer", "line_prefix"]
+
+
+@pytest.mark.parametrize("name", READ)
+def test_texts_that_no_csv_file_holds_are_refused_by_the_name_of_the_argument(name: str, tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a,b\n1,2\n")
+    told = "delimiter" if name == "sep" else name
+    with pytest.raises(InvalidArgumentError, match=rf"{told} '\\ud800' is not Unicode text, it has half of a character"):
+        SFrame.read_csv(str(tmp_path / "a.csv"), **{name: "\ud800"})
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_texts_that_cannot_be_written_are_refused_by_the_name_of_the_argument(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InvalidArgumentError, match=rf"{name} '\\ud800' is not Unicode text, it has half of a character"):
+        SFrame({"a": [1]}).export_csv(str(tmp_path / "a.csv"), **{name: "\ud800"})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_names_of_columns_that_only_python_has_stay_within_it(tmp_path: Path) -> None:
+    import polars
+
+    frame = SFrame({HALF: [1], "b": [2]})
+    assert list(frame[HALF]) == [1] and list(frame.to_pandas().columns) == [HALF, "b"]
+    place = str(tmp_path / "x")
+    doors: list[Callable[[], Any]] = [
+        frame.to_arrow, lambda: pa.table(frame), frame.__arrow_c_schema__, lambda: frame.to_pandas(arrow=True), lambda: polars.DataFrame(frame),
+        lambda: to_spark_within(frame._node, frame._names, None), lambda: frame.save(place), lambda: frame.write_parquet(place),
+        lambda: frame.write_orc(place), lambda: frame.export_csv(place), lambda: frame.export_json(place),
+    ]  # fmt: skip
+    for door in doors:
+        with pytest.raises(InvalidArgumentError, match=r"the names of columns 'a\\ud800' are not Unicode text, .*rename them"):
+            door()
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InvalidArgumentError, match="half of a character"):
+        sql("select '\ud800'")

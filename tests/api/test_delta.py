@@ -246,6 +246,7 @@ def test_files_are_not_as_the_log_says(tmp_path: Path) -> None:
         "link/x.parquet",
         "%00",
         "",
+        "9" * 5000,
     ],
 )
 def test_paths_that_leave_the_table(path: str, tmp_path: Path) -> None:
@@ -272,8 +273,80 @@ def test_features_that_change_rows_are_refused(tmp_path: Path) -> None:
     assert "deletion vectors" in message(place, UnsupportedOperationError)
     edit(place, of_add(deletionVector=None))
     assert len(SFrame.read_delta(place)) == 3
-    assert "columnMapping" in message(edit(place, features("columnMapping", **{"delta.columnMapping.mode": "name"})), SFrameError)
+    assert "not by its protocol" in message(edit(place, features(**{"delta.columnMapping.mode": "name"})), SFrameError)
+    assert "columnMapping by 'hash'" in message(edit(place, features("columnMapping", **{"delta.columnMapping.mode": "hash"})), SFrameError)
     assert "fooBar" in message(edit(place, features("fooBar")), SFrameError)
+
+
+def mapped(place: Path, mode: str, *columns: tuple[str, str, Any]) -> Path:
+    """Give a table columns of some types with names, and names in files, of their own."""
+
+    def change(kind: str, content: dict[str, Any]) -> None:
+        if kind == "metaData":
+            content["configuration"]["delta.columnMapping.maxColumnId"] = str(len(columns))
+            fields = [
+                {"name": name, "type": of, "nullable": True, "metadata": {PHYSICAL: stored, "delta.columnMapping.id": number}}
+                for number, (name, stored, of) in enumerate(columns, 1)
+            ]
+            content["schemaString"] = json.dumps({"type": "struct", "fields": fields})
+            content["partitionColumns"] = [name for name, stored, _ in columns if stored in content["partitionColumns"]]
+
+    return edit(edit(place, features("columnMapping", **{"delta.columnMapping.mode": mode})), change)
+
+
+PHYSICAL = "delta.columnMapping.physicalName"
+
+
+def by_query(place: Path) -> SFrame:
+    """The rows as the library's SQL has them: its other reader knows fewer features."""
+    from deltalake import DeltaTable, QueryBuilder
+
+    return SFrame(pa.table(QueryBuilder().register("t", DeltaTable(str(place))).execute("select * from t")))
+
+
+def test_columns_that_files_call_otherwise(tmp_path: Path) -> None:
+    rows = {"c1": [1, None], "c2": ["x", "y"], "p": [5, 6], "c3": [[1], []], "c4": [{"u": 1}, None]}
+    place = write(tmp_path / "t", rows, partition_by=["p"])
+    part = {"type": "struct", "fields": [{"name": "u", "type": "long", "nullable": True, "metadata": {PHYSICAL: "u", "delta.columnMapping.id": 9}}]}
+    numbers = {"type": "array", "elementType": "long", "containsNull": True}
+    columns = ("c2", "c1", "long"), ("c1", "c2", "string"), ("new", "c9", "string"), ("day", "p", "long"), ("l", "c3", numbers), ("s", "c4", part)
+    frame, expected = SFrame.read_delta(mapped(place, "name", *columns)), by_query(place)
+    assert frame.column_names() == expected.column_names() == ["c2", "c1", "new", "day", "l", "s"]
+    assert frame.column_types() == expected.column_types() and sorted_rows(frame) == sorted_rows(expected)
+    assert list(frame[frame["c2"] == 1]["c1"]) == ["x"] and list(frame[frame["day"] == 6]["c1"]) == ["y"]
+    assert "without field numbers" in message(mapped(place, "id", *columns))
+
+
+def test_columns_by_their_numbers(tmp_path: Path) -> None:
+    place = write(tmp_path / "t", {"a": [1], "b": [2]})
+    (file,) = place.glob("*.parquet")
+    numbered = [pa.field(name, pa.int64(), metadata={"PARQUET:field_id": number}) for name, number in (("a", "2"), ("b", "1"))]
+    pq.write_table(pa.table({"a": [1], "b": [2]}, schema=pa.schema(numbered)), file)
+    place = mapped(edit(place, of_add(size=file.stat().st_size)), "id", ("x", "q", "long"), ("y", "r", "long"))
+    assert list(SFrame.read_delta(place)) == [{"x": 2, "y": 1}]
+
+
+def test_parts_that_files_call_otherwise_are_refused(tmp_path: Path) -> None:
+    place = write(tmp_path / "t", {"a": [{"u": 1, "v": 2}]})
+    # Renamed to each other's names, and then put in another order: names alone tell nothing.
+    swapped = [("u", "v", 5), ("v", "u", 6)]
+    parts = [{"name": n, "type": "long", "nullable": True, "metadata": {PHYSICAL: s, "delta.columnMapping.id": i}} for n, s, i in swapped]
+    mapped(place, "name", ("a", "a", {"type": "struct", "fields": parts}))
+    assert "column 'a' is struct" in message(place)
+    assert "cannot be read" in message(mapped(place, "name", ("a", "a", {"type": "struct", "fields": [parts[0] | {"metadata": {}}]})))
+
+
+def test_metadata_of_columns_is_no_mapping(tmp_path: Path) -> None:
+    place = write(tmp_path / "t", {"a": [1], "b": [2]})
+
+    def change(kind: str, content: dict[str, Any]) -> None:
+        if kind == "metaData":
+            found = json.loads(content["schemaString"])
+            for field, other in zip(found["fields"], ("b", "a"), strict=True):
+                field["metadata"] = {PHYSICAL: other, "sframe:stored_name": other, "PARQUET:field_id": 1}
+            content["schemaString"] = json.dumps(found)
+
+    assert list(SFrame.read_delta(edit(place, change))) == [{"a": 1, "b": 2}]
 
 
 def test_a_file_changed_after_the_frame_was_made_is_told(tmp_path: Path) -> None:

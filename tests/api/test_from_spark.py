@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import datetime
 from typing import Any
 
 import pandas as pd
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate
+from sframe_spark.api import from_spark
 from sframe_spark.config import config
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError, SFrameError
 
@@ -28,7 +31,14 @@ HELD = [
     "named_struct('a',1)", "named_struct('a','1')", "named_struct('a',1,'b','x')", "named_struct('a',cast('NaN' as double))",
     "named_struct('a',named_struct('b',array('1')))",
 ]  # fmt: skip
-REFUSED = ["interval 1 month", "make_interval(1,2)", "parse_json('1')", "array(parse_json('1'))", "X'00ff'", "array(X'ff')"]
+REFUSED = [
+    "interval 1 month",
+    "make_interval(1,2)",
+    "X'00ff'",
+    "array(X'ff')",
+    "map(array(1), 2)",
+    "array(map(named_struct('a', 1), 2))",
+]
 
 
 @pytest.mark.spark
@@ -89,12 +99,62 @@ def test_moments_are_those_of_the_arrow_table_whatever_the_sessions_zone(spark: 
         spark.conf.set("spark.sql.session.timeZone", before)
 
 
+@pytest.fixture
+def no_times(spark: Any) -> Any:
+    """Spark as it is where nobody lets it compute with times of day."""
+    name = "spark.sql.timeType.enabled"
+    before = spark.conf.get(name)
+    spark.conf.set(name, "false")
+    yield spark
+    spark.conf.set(name, before)
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize("text", ["time'12:34:56.789'", "array(time'12:34:56')", "map('a', named_struct('b', time'01:02:03'))"])
-def test_what_spark_does_not_compute_with_is_told_by_its_column(spark: Any, text: str) -> None:
+def test_what_spark_does_not_compute_with_is_told_by_its_column(no_times: Any, spark: Any, text: str) -> None:
     df = spark.sql(f"SELECT 1 AS first, {text} AS `a ``column`, 2 AS `A ``COLUMN`")
     with pytest.raises(SchemaError, match=r"column 'a `column': Spark does not .*time\(6\).* values: .*set spark\.sql\.timeType"):
         SFrame(df)
+
+
+@pytest.mark.spark
+def test_which_of_many_columns_spark_refuses_is_found_in_few_questions(no_times: Any, spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    inner = from_spark._analysed
+
+    def counted(df: Any, columns: Any) -> Any:
+        asked.append(len(columns))
+        return inner(df, columns)
+
+    monkeypatch.setattr(from_spark, "_analysed", counted)
+    for place in (0, 37, 63):
+        columns = [
+            f"{'time' if k == place else 'interval'} {chr(39)}01:02:03{chr(39)} {'' if k == place else 'hour to second'} AS v{k}" for k in range(64)
+        ]
+        df = spark.sql(f"SELECT {', '.join(columns)}")
+        asked.clear()
+        with pytest.raises(SchemaError, match=f"column 'v{place}': Spark does not"):
+            SFrame(df)
+        assert asked == [64, 32, 16, 8, 4, 2, 1]
+
+
+@pytest.mark.spark
+def test_columns_of_native_types_take_no_conversation_each(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pyspark.sql import functions as F
+
+    day, moment = "date'2020-02-29'", "timestamp'2020-02-29 01:02:03Z'"
+    kinds = ["id", "array(id, null)", "array(2.5D, null)", "map('k', id)", day, moment, "cast(1.5 as decimal(3,1))", "'s'"]
+    df = spark.range(2).selectExpr(*[f"{text} AS v{number}" for number, text in enumerate(kinds)])
+    monkeypatch.setattr(F, "col", None)
+    assert SFrame(df).column_types() == [int, list, array.array, dict, datetime.datetime, datetime.datetime, float, str]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("text", ["{}", "array({})", "map('k', {})", "array(array({}))"])
+def test_texts_of_spark_that_are_none_are_told(spark: Any, text: str) -> None:
+    df = spark.range(2).selectExpr("id", text.format("cast(X'61ff' as string)") + " AS v")
+    with pytest.raises(SFrameError, match="UTF-8"):
+        list(SFrame(df).sort("id")["v"])
 
 
 @pytest.mark.spark
@@ -107,7 +167,7 @@ def test_nested_values_of_nothing(spark: Any) -> None:
 @pytest.mark.parametrize("text", REFUSED)
 def test_what_no_column_holds_is_refused(spark: Any, text: str) -> None:
     df = spark.sql(f"SELECT {text} AS `the column`")
-    with pytest.raises(SFrameError, match=r"cannot hold|not UTF-8") as caught:
+    with pytest.raises(SFrameError, match=r"cannot hold|not UTF-8|no lists or dicts as keys") as caught:
         list(SFrame(df)["the column"])
     assert len(str(caught.value).splitlines()) == 1
 
@@ -146,3 +206,20 @@ def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="a stream has no last row"):
         SFrame(spark.readStream.format("rate").load())
     assert list(SFrame(Row(a=1, b=2))["X1"]) == [1, 2]
+
+
+@pytest.mark.spark
+def test_errors_tell_which_dataframe_they_are_of_and_the_reason(spark: Any) -> None:
+    text = "SELECT id AS `the\nid`, if(id < 5, id, raise_error('no such row')) AS `v,w` FROM range(9)"
+    of = r"a DataFrame of the columns 'the\\nid', 'v,w'"
+    for use, told in (
+        (len, f"materialising the rows of {of}: no such row"),
+        (lambda sf: list(sf[sf["v,w"] > 3]), f"materialising (filter_rows|the rows) of {of}"),
+        (lambda sf: sf.groupby("v,w", {"n": aggregate.COUNT()}).materialize(), f"(computing|materialising) .* of {of}"),
+    ):
+        with pytest.raises(SFrameError, match=told) as caught:
+            use(SFrame(spark.sql(text)))
+        assert "spark_source" not in str(caught.value) and "no such row" in str(caught.value)
+    wide = spark.range(1).selectExpr(*[f"id AS c{place}" for place in range(8)], f"raise_error('wide') AS `{'x' * 100}`")
+    with pytest.raises(SFrameError, match=r"of the columns 'c0', 'c1', 'c2', 'c3', 'c4' and 4 more: wide"):
+        len(SFrame(wide))

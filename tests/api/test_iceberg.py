@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import datetime
+import gzip
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
-from sframe_spark.storage import reader
+from sframe_spark.storage import iceberg, reader
 
 STAMP = datetime.datetime(2024, 2, 29, 1, 2, 3, 4)
 
@@ -139,7 +141,15 @@ def test_renamed_columns_are_found_by_their_numbers(catalog: Any) -> None:
     frame = same(table)
     assert list(frame["a"]) == [10, 20] and list(frame[frame["b"] == 2]["a"]) == [20]
     table.append(pa.table({"b": [3], "a": [30]}))
-    assert "under several names" in message(table)
+    # Files of before have what is `a` now as `b`.
+    frame = same(table)
+    assert list(frame["a"]) == [10, 20, 30] and list(frame[frame["b"] == 3]["a"]) == [30] and list(frame[frame["a"] == 10]["b"]) == [1]
+    assert frame["a"].max() == 30 and len(frame) == 3 and frame.sort("a", ascending=False)[0] == {"a": 30, "b": 3}
+    table.append(pa.table({"b": [4], "a": [40]}))
+    with table.update_schema() as update:
+        update.rename_column("a", "z")
+    table.append(pa.table({"b": [5], "z": [50]}))
+    assert list(same(table)["z"]) == [10, 20, 30, 40, 50]
 
 
 def test_structs_with_other_parts_are_refused(catalog: Any) -> None:
@@ -190,18 +200,192 @@ def test_files_without_numbers_of_columns_and_elsewhere(catalog: Any, tmp_path: 
     assert "without field numbers" in message(other)
 
 
-def test_delete_files_are_refused(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    # The library reads such files and writes none.
-    table = made(catalog, {"a": [1, 2]})
-    plan = type(table.scan()).plan_files
+def manifests(table: Any) -> list[Path]:
+    return [Path(one.manifest_path.removeprefix("file://")) for one in table.current_snapshot().manifests(table.io)]
 
-    def with_deletes(scan: Any) -> Any:
-        for task in plan(scan):
-            task.delete_files = {"d"}
-            yield task
 
-    monkeypatch.setattr(type(table.scan()), "plan_files", with_deletes)
-    assert "delete files" in message(table, UnsupportedOperationError)
+def test_manifests_cut_short_are_told(catalog: Any) -> None:
+    # The library takes what is left for all of it where the cut is between two blocks, and the first one begins behind the header.
+    table = made(catalog, {"a": [1]}, {"a": [2]})
+    for path in (manifests(table)[0], Path(table.current_snapshot().manifest_list.removeprefix("file://"))):
+        content = path.read_bytes()
+        mark = content[-16:]
+        for cut in range(content.index(mark) + 16, len(content), 40):
+            path.write_bytes(content[:cut])
+            assert "damaged" in message(copied(table)) or "cannot be read" in message(copied(table))
+        path.write_bytes(content)
+        assert sorted(SFrame.read_iceberg(copied(table))["a"]) == [1, 2]
+
+
+def copied(table: Any) -> Path:
+    """The metadata, read anew: the library remembers lists of manifests by their paths."""
+    from pyiceberg import manifest
+
+    manifest.clear_manifest_cache()
+    return with_metadata(table, lambda content: None)
+
+
+def test_summaries_with_other_numbers_of_files_are_told(catalog: Any) -> None:
+    table = made(catalog, {"a": [1]}, {"a": [2]})
+    for name in ("total-data-files", "total-delete-files"):
+        for number in ("1", "-1", "\x1b[2J"):
+            text = message(with_metadata(table, lambda content: content["snapshots"][-1]["summary"].update({name: number})))  # noqa: B023
+            assert f"({name})" in text and "\x1b" not in text
+
+
+def with_metadata(table: Any, change: Callable[[dict[str, Any]], None]) -> Path:
+    """Write metadata beside that of a table with something else in it."""
+    path = Path(table.metadata_location.removeprefix("file://"))
+    content = json.loads(path.read_text())
+    change(content)
+    changed = path.with_name(f"changed-{len(list(path.parent.iterdir()))}.metadata.json")
+    changed.write_text(json.dumps(content))
+    return changed
+
+
+def with_deletes(table: Any, content: str, rows: dict[str, Any], **fields: Any) -> Path:
+    """Metadata of a table with one more snapshot, which has a delete file: the library reads such files and writes none."""
+    from pyiceberg import manifest as m
+    from pyiceberg.typedef import Record
+
+    class Deletes(m.ManifestWriterV2):
+        _meta = property(lambda self: {**super()._meta, "content": "deletes"})
+
+        def content(self) -> m.ManifestContent:
+            return m.ManifestContent.DELETES
+
+    root, snapshot, number = table.location(), table.current_snapshot(), 77
+    pq.write_table(pa.table(rows), f"{root.removeprefix('file://')}/data/deletes.parquet")
+    size = Path(f"{root.removeprefix('file://')}/data/deletes.parquet").stat().st_size
+    file = m.DataFile.from_args(
+        content=m.DataFileContent[content], file_path=f"{root}/data/deletes.parquet", file_format=m.FileFormat.PARQUET, partition=Record(),
+        record_count=len(next(iter(rows.values()))), file_size_in_bytes=size, spec_id=0, **fields,
+    )  # fmt: skip
+    with Deletes(table.spec(), table.schema(), table.io.new_output(f"{root}/metadata/deletes.avro"), number, "null") as writer:
+        writer.add_entry(m.ManifestEntry.from_args(status=m.ManifestEntryStatus.ADDED, snapshot_id=number, data_file=file))
+    sequence = table.metadata.last_sequence_number + 1
+    out = table.io.new_output(f"{root}/metadata/list.avro")
+    with m.write_manifest_list(2, out, number, snapshot.snapshot_id, sequence, "null") as lists:
+        lists.add_manifests([writer.to_manifest_file(), *snapshot.manifests(table.io)])
+
+    def change(metadata: dict[str, Any]) -> None:
+        last = metadata["snapshots"][-1]
+        told = {"snapshot-id": number, "sequence-number": sequence, "manifest-list": f"{root}/metadata/list.avro"}
+        metadata["snapshots"].append({**last, **told, "summary": {**last["summary"], "total-delete-files": "1"}})
+        metadata.update({"current-snapshot-id": number, "last-sequence-number": sequence, "refs": {}})
+
+    return with_metadata(table, change)
+
+
+def test_files_with_deleted_positions_are_refused(catalog: Any) -> None:
+    from pyiceberg.table import StaticTable
+
+    table = made(catalog, {"a": [1, 2, 3]})
+    (file,) = [task.file.file_path for task in table.scan().plan_files()]
+    path = with_deletes(table, "POSITION_DELETES", {"file_path": [file], "pos": [1]})
+    assert StaticTable.from_metadata(str(path)).scan().to_arrow().to_pydict() == {"a": [1, 3]}
+    assert "delete files" in message(path, UnsupportedOperationError)
+    # Before them the rows are those of the files.
+    assert list(SFrame.read_iceberg(path, table.current_snapshot().snapshot_id)["a"]) == [1, 2, 3]
+    table.append(pa.table({"a": [4]}))
+    path = with_deletes(table, "POSITION_DELETES", {"file_path": ["file:///of/another"], "pos": [1]})
+    assert "delete files" in message(path, UnsupportedOperationError)
+
+
+def test_rows_deleted_by_their_values_are_refused(catalog: Any) -> None:
+    path = with_deletes(made(catalog, {"a": [1, 2, 3]}), "EQUALITY_DELETES", {"a": [2]}, equality_ids=[1])
+    assert "delete files" in message(path, UnsupportedOperationError)
+
+
+def with_new_column(table: Any, **column: Any) -> Path:
+    """Metadata of format 3, where columns have values in files of before they came."""
+
+    def change(metadata: dict[str, Any]) -> None:
+        old = metadata["schemas"][-1]
+        metadata["schemas"].append({**old, "schema-id": 9, "fields": [*old["fields"], {"id": 100, "required": False, **column}]})
+        metadata.update({"format-version": 3, "next-row-id": 0, "last-column-id": 100, "current-schema-id": 9})
+
+    return with_metadata(table, change)
+
+
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [("long", 7), ("double", 0.5), ("string", "x y"), ("boolean", True), ("date", "2024-02-29"), ("timestamp", "2024-02-29T01:02:03.000004"),
+     ("decimal(9,2)", "1.50"), ("int", -1), ("uuid", "00000000-0000-0000-0000-000000000001")],
+)  # fmt: skip
+def test_columns_with_values_of_before(catalog: Any, kind: str, value: Any) -> None:
+    from pyiceberg.table import StaticTable
+
+    table = made(catalog, {"a": [1, None]}, {"a": [3]})
+    path = with_new_column(table, name="b", type=kind, **{"initial-default": value, "write-default": None})
+    frame, expected = SFrame.read_iceberg(path), SFrame(StaticTable.from_metadata(str(path)).scan().to_arrow())
+    assert frame.column_types() == expected.column_types()
+    assert sorted(map(repr, frame)) == sorted(map(repr, expected)) and None not in list(frame["b"])
+    (first,) = set(frame["b"])
+    assert len(frame[frame["b"] == first]) == 3 and len(frame[frame["b"] != first]) == 0
+    assert SFrame.read_iceberg(path, table.snapshots()[0].snapshot_id).column_names() == ["a"]
+
+
+def test_defaults_that_no_missing_column_can_have_are_refused(catalog: Any) -> None:
+    table = made(catalog, {"a": [1]})
+    for kind, value in (("timestamptz", "2024-02-29T01:02:03+00:00"), ("binary", "6162")):
+        path = with_new_column(table, name="b", type=kind, **{"initial-default": value})
+        assert "no column 'b': it has a default value" in message(path)
+
+
+TRANSFORMS = {
+    "bucket[3]": "i",
+    "bucket[5]": "s",
+    "truncate[2]": "s",
+    "truncate[10]": "i",
+    "day": "t",
+    "month": "t",
+    "year": "d",
+    "hour": "t",
+    "void": "s",
+}
+
+
+@pytest.mark.parametrize(("transform", "column"), [*TRANSFORMS.items(), ("identity", "d")])
+def test_hidden_partitions(catalog: Any, transform: str, column: str) -> None:
+    import uuid
+
+    from pyiceberg.io.pyarrow import write_file
+    from pyiceberg.partitioning import PartitionFieldValue, PartitionKey
+    from pyiceberg.table import WriteTask
+    from pyiceberg.transforms import parse_transform
+
+    day = datetime.date(1969, 12, 30)
+    rows = [
+        {"i": i, "s": s, "t": None if i is None else STAMP.replace(year=1969 + i % 3, day=28), "d": day + datetime.timedelta(days=place)}
+        for place, (i, s) in enumerate([(-7, ""), (None, "/"), (12, "a b%2F"), (5, None), (12, "ä=日"), (-1, "..")])
+    ]
+    schema = pa.schema({"i": pa.int64(), "s": pa.string(), "t": pa.timestamp("us"), "d": pa.date32()})
+    table = catalog.create_table("n.t", schema=schema)
+    table.append(pa.Table.from_pylist(rows[:1], schema=schema))
+    with table.update_spec() as update:
+        update.add_field(column, parse_transform(transform), "hidden part")
+    # The library computes partitions of many rows by another one, which need not be there; of a value it does so itself.
+    (field,) = table.spec().fields
+    of = field.transform.transform(table.schema().find_field(column).field_type)
+    tasks = []
+    for place, row in enumerate(rows[1:]):
+        with_key = pa.Table.from_pylist([row], schema=schema)
+        value = with_key[column].cast(pa.int32() if column == "d" else pa.int64() if column == "t" else with_key[column].type)[0].as_py()
+        key = PartitionKey([PartitionFieldValue(field, of(value))], table.spec(), table.schema())
+        tasks.append(WriteTask(uuid.uuid4(), place, table.schema(), with_key.to_batches(), partition_key=key))
+    with table.transaction() as change, change.update_snapshot().fast_append() as append:
+        for file in write_file(table.io, table.metadata, iter(tasks)):
+            append.append_data_file(file)
+    frame = same(table)
+    assert sorted(map(repr, frame)) == sorted(map(repr, SFrame(pa.Table.from_pylist(rows, schema=schema))))
+    for row in rows:
+        if row[column] is not None:
+            assert len(frame[frame[column] == row[column]]) == sum(other[column] == row[column] for other in rows)
+    with table.update_spec() as update:
+        update.remove_field("hidden part")
+    table.append(pa.Table.from_pylist(rows, schema=schema))
+    assert len(same(table)) == 12
 
 
 def test_metadata_that_names_other_places(catalog: Any, tmp_path: Path) -> None:
@@ -216,6 +400,34 @@ def test_metadata_that_names_other_places(catalog: Any, tmp_path: Path) -> None:
     moved.mkdir(parents=True)
     (moved / path.name).write_text(json.dumps(content))
     assert "not inside its directory" in message(moved / path.name)
+
+
+def test_metadata_names_no_code(catalog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The library imports the class that opens files by the name that metadata has for it.
+    table = made(catalog, {"a": [1]})
+    path = Path(table.metadata_location.removeprefix("file://"))
+    (tmp_path / "code_in_metadata.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(tmp_path)
+    content = json.loads(path.read_text())
+    for name in ("py-io-impl", "write.py-location-provider.impl", "py-catalog-impl", "type"):
+        content["properties"][name] = "code_in_metadata.Class"
+    path.write_text(json.dumps(content))
+    assert list(SFrame.read_iceberg(path)["a"]) == [1]
+    assert "code_in_metadata" not in sys.modules
+
+
+def test_compressed_metadata(catalog: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = made(catalog, {"a": [1]})
+    path = Path(table.metadata_location.removeprefix("file://"))
+    compressed = path.with_name("x.gz.metadata.json")
+    compressed.write_bytes(gzip.compress(path.read_bytes()))
+    assert list(SFrame.read_iceberg(compressed)["a"]) == [1]
+    monkeypatch.setattr(iceberg, "MOST_METADATA", 1 << 20)
+    compressed.write_bytes(gzip.compress(b" " * (1 << 20) + path.read_bytes()))
+    assert "more than 1 MB" in message(compressed)
+    for broken in (compressed.read_bytes()[:-9], b"{}", gzip.compress(b"\xff")):
+        compressed.write_bytes(broken)
+        assert str(compressed) in message(compressed)
 
 
 def test_wrong_calls(catalog: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -238,6 +450,7 @@ def test_spark_has_the_same_rows(everything_on_spark: None, catalog: Any) -> Non
     for old, new in (("a", "c"), ("b", "a"), ("c", "b")):
         with table.update_schema() as update:
             update.rename_column(old, new)
+    table.append(pa.table({"b": [4], "a": [40], "s": ["z"]}))
     frame = same(table)
-    assert list(frame.sort("b")["a"]) == [10, 20, 30] and list(frame[frame["s"] == "y"]["a"]) == [20]
+    assert list(frame.sort("b")["a"]) == [10, 20, 30, 40] and list(frame[frame["s"] == "y"]["a"]) == [20]
     assert sorted(map(tuple, frame.to_spark().collect())) == sorted(tuple(row.values()) for row in frame)

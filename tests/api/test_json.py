@@ -148,7 +148,7 @@ def test_values_and_types(
         ('{"\\ud83d":1}', "lines", "line 1: the name .* is not Unicode text"),
         (b'{"a":1}\n{"a":"\xff"}', "lines", "line 2, column 7: the byte 0xff is no text in UTF-8"),
         (b"PK\x03\x04\x00xl/", "lines", "is not JSON: it is an Excel workbook"),
-        ('{"a":' + "9" * 5000 + "}", "lines", "line 1: .* is not JSON"),
+        ('{"a":' + "9" * 5000 + "}", "lines", "line 1: a whole number has thousands of digits"),
         ("[" + '{"a":' * 300 + "1" + "}" * 300 + "]", "records", "column 'a'|nested too deep"),
     ],
 )
@@ -284,3 +284,55 @@ def test_ints_that_no_float_holds_beside_floats_are_texts(orient: str, tmp_path:
         assert repr(list(found)) == repr(expected)
     row = json.dumps({"a": [large, 2]})
     assert list(read(f"[{row}]" if orient == "records" else row, orient, tmp_path)["a"]) == [[large, 2]]
+
+
+MANY = "1" * 400
+
+
+@pytest.mark.parametrize("orient", ORIENTS)
+@pytest.mark.parametrize(
+    ("number", "told"),
+    [
+        ("1e400", r"line 3: the number 1e400 is larger than any float"),
+        ("[[-1E+0400]]", r"line 3: the number -1E\+0400 is larger than any float"),
+        (MANY + ".5", r"line 3: the number 1{64}\.\.\. is larger than any float"),
+        (f"[{MANY}]", r"column 'a': a whole number in a list or an object is larger than any float"),
+        ("9" * 5_000, r"line 3: a whole number has thousands of digits"),
+    ],
+)
+def test_numbers_beyond_floats_are_told(number: str, told: str, orient: str, tmp_path: Path) -> None:
+    text = f'\n{{"b": 1}}\n{{"a": {number}}}' if orient == "lines" else f'[\n{{"b": 1}},\n{{"a": {number}}}\n]'
+    with pytest.raises(StorageError, match=told + ": write it as a text"):
+        read(text, orient, tmp_path)
+
+
+def test_numbers_that_only_look_large_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_values, "BLOCK_BYTES", 410)
+    for spaces in range(0, 30, 3):
+        # The block ends amid the number, before its exponent.
+        text = '[{"a":' + " " * spaces + MANY + ".0e-300}]"
+        assert values(read(text, "records", tmp_path)) == {"a": [float(MANY + "e-300")]}
+    assert str(values(read('[{"a":Infinity},{"a":1e-400},{"a":1e308}]', "records", tmp_path))["a"]) == "[inf, 0.0, 1e+308]"
+
+
+@pytest.mark.parametrize("orient", ORIENTS)
+@pytest.mark.parametrize("encoding", ["latin-1", "utf-16", "utf-16-le", "cp1252", "utf-8-sig"])
+def test_other_encodings(encoding: str, orient: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_values, "BLOCK_BYTES", 7)
+    rows = [{"é": "ü", "n": 1}, {"é": "ß" * 20, "n": None}]
+    text = json.dumps(rows, ensure_ascii=False) if orient == "records" else "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    (tmp_path / "x.json").write_bytes(text.encode(encoding))
+    assert values(SFrame.read_json(tmp_path / "x.json", orient, encoding)) == {"n": [1, None], "é": ["ü", "ß" * 20]}
+
+
+def test_bytes_that_are_no_text_in_an_encoding(tmp_path: Path) -> None:
+    (tmp_path / "x.json").write_bytes('[{"a":\n"é"}]'.encode("latin-1"))
+    with pytest.raises(StorageError, match=r"x\.json, line 2, column 2: the byte 0xe9 is no text in UTF-8; .*encoding='latin-1'"):
+        SFrame.read_json(tmp_path / "x.json")
+    with pytest.raises(StorageError, match=r"line 2, column 2: the byte 0xe9 is no text in ascii"):
+        SFrame.read_json(tmp_path / "x.json", encoding="ascii")
+    with pytest.raises(InvalidArgumentError, match="encoding: no text has the encoding 'rot13'"):
+        SFrame.read_json(tmp_path / "x.json", encoding="rot13")
+    (tmp_path / "x.json").write_bytes("[]".encode("utf-16"))
+    with pytest.raises(StorageError, match=r"it is text in UTF-16; read it with .*encoding='utf-16'\), or with read_json"):
+        SFrame.read_json(tmp_path / "x.json")

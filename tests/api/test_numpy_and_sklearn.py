@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import gc
 from collections.abc import Callable
 from typing import Any
@@ -129,3 +130,54 @@ def test_scikit_learn_fits_frames() -> None:
     frame["predicted"] = model.predict(frame[["a", "b"]])
     assert max(abs(frame["predicted"] - frame["y"])) < 1e-9
     assert np.allclose(preprocessing.StandardScaler().fit_transform(frame[["a"]]).mean(), 0)
+
+
+OF_ONE_VALUE: dict[str, Callable[[Any], Any]] = {
+    "+": lambda five: SArray([1, None]) + five,
+    "/": lambda five: SArray([1, None]) / five,
+    "arrays": lambda five: SArray([[1.0, 2.0]]) * five,
+    "==": lambda five: SArray([5, None]) == five,
+    "<": lambda five: SArray([1, None, 7]) < five,
+    "fillna": lambda five: SArray([1, None]).fillna(five),
+    "clip": lambda five: SArray([1, 9]).clip(five, five),
+    "where": lambda five: SArray.where(SArray([1, 0]), five, five),
+    "from_const": lambda five: SArray.from_const(five, 2),
+    "shift": lambda five: SArray([1, 2]).shift(1, five),
+    "is_in": lambda five: SArray([1, 5]).is_in([five]),
+    "filter_by": lambda five: SFrame({"a": [1, 5]}).filter_by(five, "a"),
+    "head": lambda five: SFrame({"a": range(9)}).head(five),
+    "rows": lambda five: [SArray(range(9))[five], SFrame({"a": range(9)})[five]],
+    "assigned": lambda five: SFrame({"a": [1, 5]}).add_column(SArray([1, 2]) + five, "b").fillna("a", five),
+}
+
+
+@pytest.mark.parametrize("what", OF_ONE_VALUE)
+def test_an_array_without_dimensions_is_its_value(what: str) -> None:
+    assert list(OF_ONE_VALUE[what](np.array(5))) == list(OF_ONE_VALUE[what](5))
+
+
+def test_arrays_without_dimensions_of_other_values() -> None:
+    frame = SFrame({"a": ["x", None]})
+    frame["b"] = np.array("y")
+    assert list(frame[np.array("b")]) == ["y", "y"] and list(frame["a"] + np.array("z")) == ["xz", None]
+    assert list(SArray([datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)]) == np.array(np.datetime64("2020-01-01"))) == [1]
+    assert list(SArray([1, None]) == np.array(None)) == [0, 1]
+    # Within a list it is one of its values; a column of them is none of numbers.
+    assert list(SArray([[np.array(1), "a"]])) == [[1, "a"]]
+    for cells in ([np.array(5)], [None, np.array("a")]):
+        with pytest.raises(SchemaError, match="has no dimension: give the value that it holds"):
+            SArray(cells)
+    for made in (
+        lambda: SArray(np.array(5)),
+        lambda: SFrame(np.array(5)),
+        lambda: SFrame({"a": np.array(5)}),
+        lambda: SArray([1, 2]).is_in(np.array(1)),
+    ):
+        with pytest.raises(SFrameError):
+            made()
+
+
+def test_no_int_equals_a_number_of_numpy_beyond_64_bits() -> None:
+    most = SArray([2**63 - 1])
+    for beyond in (np.uint64(2**63), np.array(2**63, np.uint64)):
+        assert list(most == beyond) == [0] and list(most < beyond) == [1]

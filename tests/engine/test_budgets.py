@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators import sorted_join
+from sframe_spark.operators.source_readers import Reader, SegmentReader
 from sframe_spark.operators.sources import MemorySource, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import rebuild, sizes_of
@@ -27,6 +29,7 @@ from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import is_started
+from sframe_spark.storage import reader
 
 ROWS, LONG = 2_000, 1_000
 JOINS = ["inner", "left", "right", "outer"]
@@ -86,15 +89,28 @@ def test_a_column_that_nobody_reads_does_not_count(frame: SFrame) -> None:
 
 def test_batches_hold_bytes_not_rows(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
-    for source in (MemorySource, SegmentSource):
-        original = source.read
-        monkeypatch.setattr(source, "read", lambda self, a, b, original=original: read.append(b - a) or original(self, a, b))
+    for kind in (Reader, SegmentReader):
+        original = kind.read
+        monkeypatch.setattr(kind, "read", lambda self, a, b, original=original: read.append(b - a) or original(self, a, b))
+    decoded: list[int] = []
+    batches = reader._batches
+
+    def counted(*arguments: Any) -> Iterator[pa.RecordBatch]:
+        for batch in batches(*arguments):
+            decoded.append(batch.num_rows)
+            yield batch
+
     from sframe_spark.storage import sizes
 
     monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    expected = [text[:5] for text in frame["t"]]
+    read.clear()
+    monkeypatch.setattr(reader, "_batches", counted)
     with config.using(batch_bytes=100 * LONG):
-        assert [row["t"][:5] for row in frame] == [row["t"][:5] for row in frame.to_arrow().to_pylist()]
-    assert sorted(read)[-2] <= 100
+        assert [row["t"][:5] for row in frame] == expected
+    assert sum(read) == ROWS and max(read) <= 100
+    # The files have one row group, which is longer.
+    assert max(decoded, default=0) <= 100
 
 
 def test_long_rows_after_short_ones_are_noticed_before_they_are_read() -> None:

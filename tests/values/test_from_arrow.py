@@ -99,3 +99,33 @@ def test_what_no_column_holds_is_refused() -> None:
         normalize(pa.array([b"\xff"], pa.binary()))
     with pytest.raises(SchemaError):
         arrow_column_type(pa.month_day_nano_interval())
+
+
+NAMES = pa.field("metadata", pa.binary(), nullable=False)
+
+
+@pytest.mark.parametrize(
+    "stored",
+    [
+        pa.struct([NAMES, pa.field("value", pa.binary(), nullable=False)]),
+        pa.struct([("value", pa.large_binary()), NAMES]),
+        pa.struct([NAMES, ("value", pa.binary()), ("typed_value", pa.int64())]),
+        pa.struct([NAMES, ("typed_value", pa.struct([("a", pa.struct([("value", pa.binary())]))]))]),
+    ],
+)
+def test_stored_variants_are_no_dicts_of_their_bytes(stored: pa.DataType) -> None:
+    for data_type in (stored, pa.list_(stored), pa.struct([("x", stored), ("y", pa.int64())]), pa.map_(pa.string(), stored)):
+        with pytest.raises(SchemaError, match="VARIANTs, which Spark alone reads"):
+            normalize(pa.nulls(1, data_type))
+    # A user's own columns of such names.
+    assert arrow_column_type(pa.struct([("metadata", pa.binary()), ("value", pa.binary())])) == dict_of(STR, STR)
+    assert arrow_column_type(pa.struct([NAMES])) == dict_of(STR, STR)
+    assert arrow_column_type(pa.struct([NAMES, ("value", pa.binary()), ("topic", pa.string())])) == dict_of(STR, STR)
+
+
+@pytest.mark.parametrize("key", [pa.list_(pa.string()), pa.list_(pa.float64()), pairs, pa.map_(pa.string(), pa.int64())], ids=str)
+def test_dicts_with_lists_or_dicts_as_keys_are_refused(key: pa.DataType) -> None:
+    held = pa.map_(key, pa.int64())
+    for data_type in (held, pa.list_(held), pa.struct([("m", held), ("n", pa.string())]), pa.map_(pa.string(), held)):
+        with pytest.raises(SchemaError, match="no lists or dicts as keys"):
+            arrow_column_type(data_type)
