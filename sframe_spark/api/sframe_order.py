@@ -139,6 +139,8 @@ class Orders(Relational):
     def ordering(self) -> KnownOrder:
         """What is known of the order of the rows, without computing any of them, and where that comes from.
 
+        An order that files of others seem to be in is known once their rows were compared, as :meth:`is_sorted` has them.
+
         Examples
         --------
         >>> from sframe_spark import SFrame
