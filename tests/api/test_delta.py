@@ -17,6 +17,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.storage import reader
+from tests.lake_tables import rows_of_delta
 
 UTC = datetime.UTC
 DAY = datetime.datetime(2024, 2, 29, tzinfo=UTC)
@@ -35,9 +36,7 @@ def sorted_rows(frame: SFrame) -> list[str]:
 
 
 def theirs(place: Path, version: int | None = None) -> SFrame:
-    import deltalake
-
-    return SFrame(deltalake.DeltaTable(str(place), version=version).to_pyarrow_table())
+    return SFrame(rows_of_delta(place, version))
 
 
 def same(place: Path, version: int | None = None) -> SFrame:
