@@ -263,6 +263,100 @@ def cell_in(door: Made, values: pa.Array) -> str:
     return found.dtype.__name__
 
 
+OF_SPARK: dict[str, str] = {
+    "boolean": "true",
+    "tinyint, smallint, int": "1S",
+    "bigint": "1L",
+    "float, double": "0.5F",
+    "decimal(18,0)": "cast(1 as decimal(18, 0))",
+    "decimal(38,18)": "cast(0.5 as decimal(38, 18))",
+    "string": "'a'",
+    "char(3), varchar(5)": "cast('a' as varchar(5))",
+    "binary": "X'61'",
+    "binary, no UTF-8": "X'ff'",
+    "date": "date'2024-02-29'",
+    "timestamp": "timestamp'2024-02-29 12:00:00'",
+    "timestamp_ntz": "timestamp_ntz'2024-02-29 12:00:00'",
+    "time(6)": "time'12:00:00'",
+    "interval day to second": "interval '1 02:03:04' day to second",
+    "interval year to month": "interval '1-2' year to month",
+    "interval": "make_interval(1, 2)",
+    "variant, an object": "parse_json('{\"a\": 1}')",
+    "variant, an array": "parse_json('[1, \"a\"]')",
+    "variant, a number": "parse_json('1')",
+    "void": "null",
+    "array<bigint>": "array(1L, null)",
+    "array<double>": "array(0.5D)",
+    "array<string>": "array('a', null)",
+    "array<timestamp>": "array(timestamp'2024-02-29 12:00:00')",
+    "array<array<string>>": "array(array('1'), array())",
+    "array<struct<x:int,y:string>>": "array(named_struct('x', 1, 'y', 'b'))",
+    "array<variant>": "array(parse_json('1'), parse_json('\"a\"'))",
+    "map<string,bigint>": "map('a', 1L)",
+    "map<int,string>": "map(1, 'a')",
+    "map<string,array<bigint>>": "map('a', array(1L))",
+    "map<string,map<string,date>>": "map('a', map('b', date'2024-02-29'))",
+    "map<array<int>,int>": "map(array(1), 2)",
+    "struct<a:int,b:int>": "from_json('{\"a\": 1, \"b\": 2}', 'a int, b int')",
+    "struct<a:int,b:string>": 'from_json(\'{"a": 1, "b": "x"}\', \'a int, b string\')',
+    "struct<a:struct<b:array<date>>>": 'from_json(\'{"a": {"b": ["2024-02-29"]}}\', \'a struct<b: array<date>>\')',
+}
+"""A value of each type of Spark's, of which a column has one, and a missing one; PySpark makes no Arrow table of structs whose fields miss none."""
+
+
+def parquet_of_spark(df: Any, directory: str) -> str:
+    """Files that Spark wrote."""
+    df.write.parquet(f"{directory}/rows")
+    return f"{directory}/rows"
+
+
+MadeOfSpark = tuple[Callable[[Any, str], Any], Callable[[Any], SFrame]]
+DOORS_OF_SPARK: dict[str, MadeOfSpark] = {
+    "Spark": (lambda df, directory: df, SFrame),
+    "Parquet of Spark": (parquet_of_spark, lambda place: SFrame.read_parquet(place)),
+    "`toArrow()`": (lambda df, directory: df.toArrow(), SFrame),
+    "`toPandas()`": (lambda df, directory: df.toPandas(), SFrame),
+}
+"""How Spark gives what holds a column, and how we read it."""
+# Spark computes with times of day where somebody says so.
+TIMES = "spark.sql.timeType.enabled"
+CONNECT_IN = {"Connect": DOORS_OF_SPARK["Spark"]}
+
+
+def column_of_spark(door: str) -> dict[str, str]:
+    """A column of the third table."""
+    from sframe_spark.session.user import user_session
+
+    spark = user_session()
+    before = spark.conf.get(TIMES)
+    spark.conf.set(TIMES, "true")
+    try:
+        return {name: cell_of_spark({**DOORS_OF_SPARK, **CONNECT_IN}[door], spark.range(2), text) for name, text in OF_SPARK.items()}
+    finally:
+        spark.conf.set(TIMES, before)
+
+
+def cell_of_spark(door: MadeOfSpark, two_rows: Any, text: str) -> str:
+    """The kind of column that a column of a DataFrame becomes; "none" where Spark gives none of this type."""
+    make, read = door
+    df = two_rows.selectExpr(f"CASE WHEN id = 0 THEN {text} END AS x")
+    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            given = make(df, directory)
+        except BaseException as error:
+            assert not isinstance(error, (SFrameError, KeyboardInterrupt)), error
+            return NONE
+        try:
+            found = read(given)["x"]
+            rows = list(found)
+        except SFrameError as error:
+            assert "'x'" in str(error), f"the error does not name the column: {error}"
+            return REFUSED
+    assert (len(rows) == 2 and None in rows) or found.dtype is float
+    return found.dtype.__name__
+
+
 def column_out(door: str) -> dict[str, str]:
     """A column of the first table."""
     return {name: cell_out({**DOORS, **ON_SPARK}[door], values) for name, values in OURS.items()}
@@ -300,7 +394,7 @@ def cells(line: str) -> list[str]:
     return [cell.strip() for cell in line.strip("|").split(" | ")] if " | " in line else []
 
 
-OUT_CORNER, IN_CORNER = "Column", "Arrow type"
+OUT_CORNER, IN_CORNER, SPARK_CORNER = "Column", "Arrow type", "Type of Spark"
 
 
 def write_page() -> None:
@@ -310,7 +404,11 @@ def write_page() -> None:
     outs = {door: column_out(door) for door in [*DOORS, "Spark"]}
     outs["Connect"] = known.get("Connect", outs["Spark"])
     ins = {door: column_in(door) for door in DOORS_IN}
-    for corner, table in ((OUT_CORNER, table_text(OUT_CORNER, outs)), (IN_CORNER, table_text(IN_CORNER, ins))):
+    of_spark = {"Spark": column_of_spark("Spark")}
+    of_spark["Connect"] = (table_of_page(SPARK_CORNER) if f"| {SPARK_CORNER} |" in text else of_spark).get("Connect", of_spark["Spark"])
+    of_spark |= {door: column_of_spark(door) for door in DOORS_OF_SPARK}
+    for corner, columns in ((OUT_CORNER, outs), (IN_CORNER, ins), (SPARK_CORNER, of_spark)):
+        table = table_text(corner, columns)
         start = text.index(f"| {corner} |")
         end = text.find("\n\n", start)
         text = text[:start] + table + (text[end:] if end >= 0 else "\n")
@@ -318,12 +416,12 @@ def write_page() -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """Write the page; with the URL of a Connect server, print its column instead."""
+    """Write the page; with the URL of a Connect server, print its columns instead."""
     if arguments:
         from tests.properties.other_sparks import start
 
         start(arguments[0])
-        sys.stdout.write(json.dumps(column_out("Connect")) + "\n")
+        sys.stdout.write(json.dumps([column_out("Connect"), column_of_spark("Connect")]) + "\n")
     else:
         write_page()
 

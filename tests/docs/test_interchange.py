@@ -4,7 +4,20 @@ from __future__ import annotations
 
 import pytest
 
-from tests.docs.interchange import DOORS, DOORS_IN, IN_CORNER, ON_SPARK, OUT_CORNER, column_in, column_out, table_of_page
+from tests.docs.interchange import (
+    CONNECT_IN,
+    DOORS,
+    DOORS_IN,
+    DOORS_OF_SPARK,
+    IN_CORNER,
+    ON_SPARK,
+    OUT_CORNER,
+    SPARK_CORNER,
+    column_in,
+    column_of_spark,
+    column_out,
+    table_of_page,
+)  # fmt: skip
 from tests.docs.test_pages import blocks_of
 
 
@@ -23,9 +36,24 @@ def test_in(door: str) -> None:
     assert table_of_page(IN_CORNER)[door] == column_in(door)
 
 
+@pytest.mark.spark
+@pytest.mark.parametrize("door", DOORS_OF_SPARK)
+def test_in_from_spark(door: str) -> None:
+    assert table_of_page(SPARK_CORNER)[door] == column_of_spark(door)
+
+
+def test_a_type_is_the_same_by_spark_connect_and_in_files() -> None:
+    found = table_of_page(SPARK_CORNER)
+    assert found["Connect"] == found["Spark"]
+    # Spark writes intervals as numbers, and what it stores of VARIANTs it alone reads.
+    others = {name: kind for name, kind in found["Parquet of Spark"].items() if kind != found["Spark"][name]}
+    assert set(others) <= {"interval day to second", "interval year to month", "interval", "void"} | {name for name in others if "variant" in name}
+
+
 def test_all_doors_are_on_the_page() -> None:
     assert list(table_of_page(OUT_CORNER)) == [*DOORS, *ON_SPARK]
     assert list(table_of_page(IN_CORNER)) == list(DOORS_IN)
+    assert set(table_of_page(SPARK_CORNER)) == {*DOORS_OF_SPARK, *CONNECT_IN}
 
 
 @pytest.mark.parametrize(("text", "printed"), blocks_of("interchange.md"))

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 import pytest
 
-from tests.docs.interchange import OUT_CORNER, table_of_page
+from tests.docs.interchange import OUT_CORNER, SPARK_CORNER, table_of_page
 from tests.properties.other_sparks import last_line
 from tests.session.user_settings import answers_in, require_held, require_ours
 
@@ -208,4 +208,4 @@ def test_settings_that_decide_results_are_ours(found: dict[str, Any]) -> None:
 
 @pytest.mark.spark
 def test_columns_go_out_and_come_back_as_the_page_says(found: dict[str, Any]) -> None:
-    assert of_program(found, "interchange") == table_of_page(OUT_CORNER)["Connect"]
+    assert of_program(found, "interchange") == [table_of_page(corner)["Connect"] for corner in (OUT_CORNER, SPARK_CORNER)]
