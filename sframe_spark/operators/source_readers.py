@@ -62,10 +62,9 @@ class SegmentReader(Reader):
         before, self._last = self._last, (first, last)
         if not self._stored.positions or first >= last:
             return self._stored.read(start, stop)
-        if not self._cursor.can_go_on(first):
-            if not before[0] <= first <= before[1] <= last:
-                return self._stored.read(start, stop)
-            self._cursor.begin(first)
+        # One range alone is not where somebody goes through the rows.
+        if not self._cursor.can_go_on(first) and not before[0] <= first <= before[1] <= last:
+            return self._stored.read(start, stop)
         return self._stored.chunk_of(self._columns(self._cursor.read(first, last)), first, last)
 
     def in_pieces(self) -> Iterator[Chunk]:

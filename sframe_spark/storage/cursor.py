@@ -102,7 +102,9 @@ class Cursor:
         self._parts = self._decoded(start)
 
     def read(self, start: int, stop: int) -> list[Part]:
-        """Return rows from one at which the cursor is or has just been, in pieces; fewer, if the files have no more."""
+        """Return rows in pieces; fewer, if the files have no more. The cursor goes to them first where it cannot go on."""
+        if not self.can_go_on(start):
+            self.begin(start)
         self._step = stop - start
         while self._end < stop:
             part = next(self._parts, None)
