@@ -21,6 +21,7 @@ from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import Need
 from sframe_spark.session import get_frames
 from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.temporary import DatasetHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -44,10 +45,13 @@ class SharedFrame:
         Its node.
     rows
         The rows that were written of it, once they are: frames of some of its columns refer to these, but no longer to the node.
+    handle
+        What keeps the files of these rows, where they are temporary.
     """
 
     node: weakref.ref[PlannerNode]
     rows: weakref.ref[Manifest] | None = None
+    handle: weakref.ref[DatasetHandle] | None = None
 
     def found(self) -> PlannerNode | None:
         """The node, or another of the same rows; None where nothing is left of them."""
@@ -55,9 +59,11 @@ class SharedFrame:
         if node is not None:
             return node
         manifest = None if self.rows is None else self.rows()
-        if manifest is None:
+        handle = None if self.handle is None else self.handle()
+        # Somebody may still know of rows whose files are gone.
+        if manifest is None or (handle is None and self.handle is not None):
             return None
-        node = segment_source(manifest)
+        node = segment_source(manifest, handle)
         self.node = weakref.ref(node)
         return node
 
@@ -85,6 +91,7 @@ def remember_rows(frame: SparkSource, rows: PlannerNode) -> None:
     known = None if df is None else get_frames().get(df)
     if known is not None and isinstance(rows.operator, SegmentSource):
         known.rows = weakref.ref(rows.operator.manifest)
+        known.handle = None if rows.operator.handle is None else weakref.ref(rows.operator.handle)
 
 
 def require_fixed(nodes: Iterable[PlannerNode], free: Collection[int] = ()) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -11,7 +12,8 @@ from sframe_spark.config import config
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import row_bytes
-from sframe_spark.storage.cursor import Cursor, Part
+from sframe_spark.storage.cursor import Cursor
+from sframe_spark.storage.decoder import Part
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources import SegmentSource, Source
@@ -53,7 +55,7 @@ class SegmentReader(Reader):
     def __init__(self, source: SegmentSource, threads: int, most_bytes: int) -> None:
         super().__init__(source)
         self._stored = source
-        self._cursor = Cursor(source.manifest, source.positions, source.stop, self._size_between, most_bytes, threads)
+        self._cursor = Cursor(source.manifest, source.positions, source.stop, partial(size_between, source), most_bytes, threads)
         self._last = -1, -1
 
     def read(self, start: int, stop: int) -> Chunk:
@@ -73,9 +75,8 @@ class SegmentReader(Reader):
         if first == stop or not self._stored.positions:
             yield self._stored.read_all()
             return
-        self._cursor.begin(first)
         try:
-            for part in self._cursor.rest(config.batch_rows):
+            for part in self._cursor.rest(first, config.batch_rows):
                 last = first + len(part[0])
                 yield self._stored.chunk_of(self._columns([part]), first, last)
                 first = last
@@ -91,6 +92,8 @@ class SegmentReader(Reader):
     def _columns(self, parts: list[Part]) -> list[pa.ChunkedArray]:
         return [pa.chunked_array([part[place] for part in parts], kind.physical) for place, kind in enumerate(self._stored.infer_type(()))]
 
-    def _size_between(self, first: int, last: int) -> float | None:
-        sizes = self._stored.sizes_between(first - self._stored.start, last - self._stored.start)
-        return None if None in sizes else row_bytes(sizes, 0)
+
+def size_between(source: SegmentSource, first: int, last: int) -> float | None:
+    """About how many bytes the rows of a dataset between two take in memory, of the columns of a source; None where nobody knows."""
+    sizes = source.sizes_between(first - source.start, last - source.start)
+    return None if None in sizes else row_bytes(sizes, 0)

@@ -96,6 +96,20 @@ def test_frames_of_one_dataframe_share_its_rows(frames: Frames, writes: Writes) 
 
 
 @pytest.mark.spark
+def test_rows_stay_as_long_as_any_frame_of_them(frames: Frames) -> None:
+    given = frames.dataframe(changing=True)
+    ten = SFrame(given)["ten"]
+    expected = list(ten)
+    # Made of the rows that were kept for a column, which then goes.
+    whole = SFrame(given)
+    del ten
+    gc.collect()
+    # What nobody holds goes with the next one.
+    list(SFrame(frames.spark.range(3))["id"].cumulative_sum())
+    assert list(whole["ten"]) == expected and list(whole["id"]) == [value // 10 for value in expected]
+
+
+@pytest.mark.spark
 def test_what_uses_no_order_copies_nothing(spark: Any, writes: Writes) -> None:
     df = table(spark, 10**5)
     sf = SFrame(df)

@@ -6,10 +6,12 @@ import gc
 import os
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -21,7 +23,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import StorageError
 from sframe_spark.operators import sources
 from sframe_spark.operators.sources import SegmentSource, source_of
-from sframe_spark.storage import cursor, reader
+from sframe_spark.storage import decoder, reader
 from sframe_spark.storage.cursor import Cursor
 from sframe_spark.storage.manifest import Manifest
 
@@ -65,8 +67,6 @@ def test_ranges_in_any_order(manifests: list[Manifest], which: int, threads: int
     for back, rows in moves:
         start = min(max(position + min(back, 0), 0), ROWS - 1)
         stop = min(start + rows, ROWS)
-        if not read.can_go_on(start):
-            read.begin(start)
         found = reader.read_rows(manifest, (1, 0), start, stop)
         assert values(read.read(start, stop)) == list(zip(found["c1"].to_pylist(), found["c0"].to_pylist(), strict=True))
         position = stop
@@ -118,7 +118,6 @@ def test_no_more_is_decoded_ahead_than_allowed(manifests: list[Manifest], monkey
     for threads, most, ahead in ((0, 10**9, 7), (1, 10**9, 21), (3, 10**9, 35), (3, 400.0, 21)):
         found.clear()
         read = Cursor(manifests[0], (0,), ROWS, lambda start, stop: 16.0 * (stop - start), most, threads)
-        read.begin(0)
         assert len(values(read.read(0, 3))) == 3
         deadline = time.monotonic() + 0.3
         while time.monotonic() < deadline and sum(found) < ahead:
@@ -138,7 +137,6 @@ def test_an_error_comes_after_the_rows_before_it(tmp_path: Path) -> None:
     (tmp_path / "rows.parquet").write_bytes(content)
     manifest = source_of(SFrame.read_parquet(str(tmp_path / "rows.parquet"))._node).manifest
     read = Cursor(manifest, (0,), 1_000, lambda start, stop: 8.0 * (stop - start), 10**9, 3)
-    read.begin(0)
     assert [row for start in range(0, 700, 50) for (row,) in values(read.read(start, start + 50))] == list(range(700))
     with pytest.raises(StorageError, match=r"rows\.parquet"):
         read.read(700, 750)
@@ -147,15 +145,12 @@ def test_an_error_comes_after_the_rows_before_it(tmp_path: Path) -> None:
 
 def test_a_forked_process_goes_on(manifests: list[Manifest]) -> None:
     read = Cursor(manifests[0], (0,), ROWS, sizes_of(manifests[0]), 10**9, 2)
-    read.begin(0)
     assert len(values(read.read(0, 10))) == 10
     child = os.fork()
     if not child:
         # Nothing of pytest may run in it.
         status = 1
         try:
-            if not read.can_go_on(10):
-                read.begin(10)
             status = 0 if values(read.read(10, ROWS)) == [(row,) for row in range(10, ROWS)] else 2
         finally:
             os._exit(status)
@@ -195,7 +190,7 @@ def test_where_no_thread_starts_rows_are_read_without(manifests: list[Manifest],
         def __init__(self, *arguments: Any, **named: Any) -> None:
             raise RuntimeError("can't start new thread at interpreter shutdown")
 
-    monkeypatch.setattr(cursor, "ThreadPoolExecutor", Ended)
+    monkeypatch.setattr(decoder, "ThreadPoolExecutor", Ended)
     with config.using(batch_rows=10):
         assert list(SFrame.read_parquet(manifests[2].directory)["a"]) == list(range(ROWS))
 
@@ -222,3 +217,29 @@ def test_a_short_range_at_the_end_of_a_row_group_is_no_new_step(tmp_path: Path, 
     with config.using(batch_rows=500, batch_bytes=4_000):
         assert list(frame["a"]) == list(range(5_000))
     assert len(found) <= 3 * 5 + 3 and sum(found) <= 5_000 + 1_010
+
+
+def test_what_a_reader_holds_goes_with_it(manifests: list[Manifest]) -> None:
+    operator = source_of(SFrame.read_parquet(manifests[2].directory)._node)
+    assert isinstance(operator, SegmentSource)
+    gc.collect()
+    gc.disable()
+    try:
+        for stop in (5, 20, 30):
+            source = attrs.evolve(operator, handle=Handle())
+            gone = weakref.ref(source.handle)
+            reader = source.reader(2)
+            for start in range(0, stop, 5):
+                reader.read(start, start + 5)
+            del source, reader
+            # A thread may be at its last row group.
+            deadline = time.monotonic() + 10
+            while gone() is not None and time.monotonic() < deadline:
+                time.sleep(0.01)
+            assert gone() is None, stop
+    finally:
+        gc.enable()
+
+
+class Handle:
+    """Stands for what keeps a temporary dataset."""
