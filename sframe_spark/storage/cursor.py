@@ -61,12 +61,12 @@ class Cursor:
             self._decoder.step = stop - start
         else:
             self._begin(start, stop - start)
-        while self._end < stop:
-            part = next(self._parts, None)
-            if part is None:
-                break
-            self._kept.append(part)
-            self._end += len(part[0])
+        try:
+            self._decode_to(stop)
+        except BaseException:
+            # What decodes has ended amid the rows: whoever asks again should not be told that there are no more.
+            self.close()
+            raise
         while self._kept and self._first + len(self._kept[0][0]) <= start:
             self._first += len(self._kept.popleft()[0])
         return list(self._between(start, stop))
@@ -88,6 +88,14 @@ class Cursor:
         self._first = self._end = start
         self._decoder = Decoder(*self._of, step=step)
         self._parts = self._decoder.parts(start)
+
+    def _decode_to(self, stop: int) -> None:
+        while self._end < stop:
+            part = next(self._parts, None)
+            if part is None:
+                break
+            self._kept.append(part)
+            self._end += len(part[0])
 
     def _between(self, start: int, stop: int) -> Iterator[Part]:
         first = self._first

@@ -143,6 +143,27 @@ def test_an_error_comes_after_the_rows_before_it(tmp_path: Path) -> None:
     read.close()
 
 
+@pytest.mark.parametrize("threads", [0, 3])
+def test_rows_are_all_there_after_a_passing_fault(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch, threads: int) -> None:
+    read = Cursor(manifests[0], (0,), ROWS, sizes_of(manifests[0]), 10**9, threads)
+    assert len(values(read.read(0, 3))) == 3
+    before, failed = decoder.segment_batches, []
+
+    def failing(manifest: Manifest, entry: Any, columns: Any, low: int, *others: Any, **named: Any) -> Any:
+        if low == 42 and not failed:
+            failed.append(low)
+            raise StorageError("a passing fault")
+        return before(manifest, entry, columns, low, *others, **named)
+
+    monkeypatch.setattr(decoder, "segment_batches", failing)
+    with pytest.raises(StorageError, match="passing"):
+        read.read(3, 100)
+    assert values(read.read(3, 100)) == [(row,) for row in range(3, 100)]
+    read.close()
+    assert values(read.read(100, 200)) == [(row,) for row in range(100, 200)]
+    read.close()
+
+
 def test_a_forked_process_goes_on(manifests: list[Manifest]) -> None:
     read = Cursor(manifests[0], (0,), ROWS, sizes_of(manifests[0]), 10**9, 2)
     assert len(values(read.read(0, 10))) == 10
