@@ -6,7 +6,6 @@ import contextlib
 import gzip
 import os
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -23,7 +22,7 @@ from sframe_spark.visible import visible
 INSTALL = "pip install 'sframe_spark[iceberg]'"
 WITH_SPARK = "read it with Spark, SFrame(spark.read.format('iceberg').load(...)), or have its files rewritten"
 COMPRESSED = ".gz.metadata.json"
-# A small file can become as much text as one likes.
+# A small file that is compressed can become as much text as one likes.
 MOST_METADATA = 256 << 20
 
 
@@ -93,12 +92,10 @@ def _static_table(location: str) -> Any:
 
 
 def _text_of_metadata(location: str) -> str:
-    if not location.endswith(COMPRESSED):
-        return Path(location).read_text(encoding="utf-8")
-    with gzip.open(location) as file:
+    with gzip.open(location) if location.endswith(COMPRESSED) else open(location, "rb") as file:
         content = file.read(MOST_METADATA + 1)
     if len(content) > MOST_METADATA:
-        raise StorageError(f"{visible(location)} has more than {MOST_METADATA >> 20} MB of metadata when it is decompressed, so it is not read")
+        raise StorageError(f"{visible(location)} has more than {MOST_METADATA >> 20} MB of metadata, so it is not read")
     return content.decode("utf-8")
 
 

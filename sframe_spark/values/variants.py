@@ -233,7 +233,8 @@ class _Reader:
         name = self.names.get(number)
         if name is None:
             name = self.names[number] = self.name_read(number)
-        self.name_bytes += len(name)
+        # A character takes up to four bytes.
+        self.name_bytes += len(name) if name.isascii() else 4 * len(name)
         if self.name_bytes > MOST_NAME_BYTES:
             raise SchemaError(f"the keys of a VARIANT take more than {MOST_NAME_BYTES >> 30} GB: take out of it what you need with variant_get()")
         return name
