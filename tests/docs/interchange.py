@@ -246,20 +246,25 @@ DOORS_IN: dict[str, Made] = {
 def cell_in(door: Made, values: pa.Array) -> str:
     """The kind of column that a column of another library becomes; "none" where the library, or the format, has none of this type."""
     make, read = door
+    return kind_of(lambda directory: make(pa.table({"x": values}), directory), read, len(values))
+
+
+def kind_of(make: Callable[[str], Any], read: Callable[[Any], SFrame], rows: int) -> str:
+    """The kind of a column that somebody makes, in a directory if need be, and that we read."""
     with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            given = make(pa.table({"x": values}), directory)
+            given = make(directory)
         except BaseException as error:
             assert not isinstance(error, (SFrameError, KeyboardInterrupt)), error
             return NONE
         try:
             found = read(given)["x"]
-            rows = list(found)
+            values = list(found)
         except SFrameError as error:
             assert "'x'" in str(error), f"the error does not name the column: {error}"
             return REFUSED
-    assert len(rows) == len(values)
+    assert len(values) == rows
     return found.dtype.__name__
 
 
@@ -340,21 +345,7 @@ def cell_of_spark(door: MadeOfSpark, two_rows: Any, text: str) -> str:
     """The kind of column that a column of a DataFrame becomes; "none" where Spark gives none of this type."""
     make, read = door
     df = two_rows.selectExpr(f"CASE WHEN id = 0 THEN {text} END AS x")
-    with tempfile.TemporaryDirectory() as directory, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            given = make(df, directory)
-        except BaseException as error:
-            assert not isinstance(error, (SFrameError, KeyboardInterrupt)), error
-            return NONE
-        try:
-            found = read(given)["x"]
-            rows = list(found)
-        except SFrameError as error:
-            assert "'x'" in str(error), f"the error does not name the column: {error}"
-            return REFUSED
-    assert (len(rows) == 2 and None in rows) or found.dtype is float
-    return found.dtype.__name__
+    return kind_of(lambda directory: make(df, directory), read, 2)
 
 
 def column_out(door: str) -> dict[str, str]:
