@@ -81,7 +81,7 @@ def _source(df: Any) -> SparkSource:
         native = positional.selectExpr(*[f"c{place}" if text is None else f"{text} AS c{place}" for place, text in enumerate(texts)])
     selected = _selected(native, others, df.schema.fields)
     tell_of_types((field.name, arrow) for field, arrow in fields)
-    return SparkSource(selected, tuple(types), weakref.ref(df), tuple(df.columns))
+    return SparkSource(selected, tuple(types), weakref.ref(df), selected is positional, tuple(df.columns))
 
 
 def _selected(df: Any, columns: Mapping[int, Column], fields: Sequence[StructField]) -> Any:

@@ -44,7 +44,11 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
     """
     require_unicode(names)
     going = with_json_texts(node)
-    df = _unfixed_rows(going, user)
+    plan = open_plan(going, parts=False)
+    given = None if plan is None else _as_given(plan, names, user)
+    if given is not None:
+        return given
+    df = None if plan is None else _unfixed_rows(plan, user)
     if df is None:
         # Named where they are sorted, if they can be: each step of a plan takes Spark some milliseconds to look at.
         early = names if has_native_types(node.schema) else None
@@ -55,11 +59,24 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
         return with_native_types(df, node.schema).toDF(*names)
 
 
-def _unfixed_rows(node: PlannerNode, user: SparkSession) -> DataFrame | None:
-    """Rows made one by one of those of a user's DataFrame, which nobody has used in order: they go out in whatever order Spark gives them."""
-    plan = open_plan(node, parts=False)
-    if plan is None:
+def _as_given(plan: PlannerNode, names: list[str], user: SparkSession) -> DataFrame | None:
+    """A user's DataFrame itself, where the plan is all of its columns as they are; None elsewhere."""
+    places = tuple(range(len(plan.schema)))
+    below = plan
+    while isinstance(below.operator, Project):
+        places = tuple(below.operator.positions[place] for place in places)
+        (below,) = below.inputs
+    given = below.operator.given() if isinstance(below.operator, SparkSource) and below.operator.is_given else None
+    if given is None or places != tuple(range(len(below.schema))) or given.columns != names:
         return None
+    if given.sparkSession is not user and (is_remote(user) or is_remote(given.sparkSession)):
+        return None
+    with interrupts_deferred():
+        return in_session(given, user)
+
+
+def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
+    """Rows made one by one of those of a user's DataFrame, which nobody has used in order: they go out in whatever order Spark gives them."""
     nodes = list(postorder([plan]))
     (given,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
     as_given = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)

@@ -36,6 +36,8 @@ class SparkSource(Operator):
         Their types.
     given
         The user's own DataFrame as long as it is alive, and others may be made of it.
+    is_given
+        True where its columns are in our types already: ``df`` only names them by position.
     names
         The user's names of the columns, by which messages tell which DataFrame it is.
     """
@@ -46,6 +48,7 @@ class SparkSource(Operator):
     df: DataFrame = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
     given: Callable[[], Any] = attrs.field(default=nothing, eq=False, repr=False, metadata={"portable": False})
+    is_given: bool = attrs.field(default=False, eq=False, repr=False, metadata={"portable": False})
     names: tuple[str, ...] = attrs.field(default=(), eq=False, repr=False, metadata={"portable": False})
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

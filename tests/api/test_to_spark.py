@@ -235,6 +235,43 @@ def test_a_dataframe_goes_out_as_it_came_in(user: Any) -> None:
 
 
 @pytest.mark.spark
+def test_a_dataframe_that_nothing_was_done_to_is_itself(user: Any) -> None:
+    df = user.range(10).selectExpr("id", "cast(id AS string) AS t")
+    frame = SFrame(df)
+    assert frame.to_spark() is df and frame[["id", "t"]].to_spark() is df and frame[["t", "id"]][["id", "t"]].to_spark() is df
+    for other in (frame[["t", "id"]], frame[["id"]], frame.rename({"id": "ID"}), frame[frame["id"] < 5]):
+        out = other.to_spark()
+        assert out is not df and out.columns == other.column_names()
+        assert sorted(map(tuple, out.collect())) == sorted(tuple(row.values()) for row in SFrame(out))
+    # Columns that are others in our types, and rows that somebody has used in order, are ours.
+    assert dict(SFrame(user.sql("SELECT 1 AS i, true AS b, 1.50 AS d")).to_spark().dtypes) == {"i": "bigint", "b": "bigint", "d": "double"}
+    assert frame[3] == {"id": 3, "t": "3"} and frame.to_spark() is not df
+    assert [row["id"] for row in frame.to_spark().collect()] == list(range(10))
+
+
+@pytest.mark.spark
+def test_a_dataframe_of_another_session_goes_to_the_one_that_is_given(user: Any) -> None:
+    other = user.newSession()
+    other.conf.set("spark.sql.ansi.enabled", "true")
+    df = user.range(3)
+    frame = SFrame(df)
+    out = to_spark_within(frame._node, frame._names, other)
+    assert out.sparkSession is other and out.columns == ["id"] and sorted(row["id"] for row in out.collect()) == [0, 1, 2]
+    out.createOrReplaceTempView("of_other")
+    assert other.sql("SELECT sum(id) FROM of_other").first()[0] == 3
+
+
+@pytest.mark.spark
+def test_frames_of_one_source_go_out_under_names_of_their_own(user: Any, tmp_path: Path) -> None:
+    SFrame({"a": [3, 1, 2], "b": ["x", "y", "z"]}).save(str(tmp_path / "saved"))
+    frames = [load_sframe(str(tmp_path / "saved")) for _ in range(3)]
+    frames[1] = frames[1].rename({"a": "other", "b": "a"})
+    frames[2] = frames[2][["b"]]
+    for frame in (*frames, *reversed(frames), *frames):
+        assert [row.asDict() for row in frame.to_spark().collect()] == list(frame)
+
+
+@pytest.mark.spark
 def test_expressions_over_a_dataframe_are_ours_too(hostile: Any) -> None:
     frame = SFrame(hostile.range(2**62, 2**62 + 1))
     frame["twice"] = frame["id"] + frame["id"]
