@@ -128,7 +128,7 @@ class Columns:
             elif isinstance(item, str):
                 chosen.append(item)
             else:
-                raise SchemaError(f"columns are chosen by name or class, got {item!r}")
+                raise SchemaError(f"columns are chosen by name or class, got {item!r}; rows by an int, a slice, an SArray or a boolean array")
         kinds = zip(self._names, self.column_types(), strict=True)
         chosen += [name for name, kind in kinds if kind in classes and name not in chosen]
         repeated = sorted({name for name in chosen if chosen.count(name) > 1})

@@ -213,6 +213,16 @@ def _parents(path: str) -> Iterator[str]:
 
 
 def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
+    """Files below a directory.
+
+    Raises
+    ------
+    StorageError
+        If it is a Delta table: some of its files hold rows that were deleted or replaced.
+    """
+    if os.path.lexists(os.path.join(root, "_delta_log")):
+        reason = "its log says which of its files count"
+        raise StorageError(f"{visible(root)} is a Delta table, {reason}: read it with read_delta(), or give a pattern or a list of files")
     return [DataFile(path, path, partition_of(os.path.relpath(path, root), path)) for path in _data_below(root, sort_key)]
 
 

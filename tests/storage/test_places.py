@@ -64,6 +64,26 @@ def test_patterns_across_directories(tmp_path: Path) -> None:
     assert names(tmp_path / "x" / "*.csv") == ["c.csv"]
 
 
+def test_the_directory_of_a_delta_table_is_refused_as_some_of_its_files_are_deleted_rows(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    table = tmp_path / "table"
+    deltalake.write_deltalake(str(table), pa.table({"id": [1, 2, 3]}))
+    deltalake.DeltaTable(str(table)).delete("id = 2")
+    for place in (table, tmp_path / "tab*", [table]):
+        with pytest.raises(StorageError, match=r"table is a Delta table.*read_delta\(\)"):
+            SFrame.read_parquet(place)
+    assert sorted(SFrame.read_delta(table)["id"]) == [1, 3]
+    assert len(SFrame.read_parquet(f"{table}/*.parquet")) == 5  # both files: asked for by what they are
+
+
+def test_columns_of_directories_are_those_below_what_is_given(tmp_path: Path) -> None:
+    part = tmp_path / "year=2024" / "city=Oslo"
+    part.mkdir(parents=True)
+    pq.write_table(pa.table({"a": [1]}), part / "0.parquet")
+    found = {place: SFrame.read_parquet(tmp_path / place).column_names() for place in (".", "year=2024", "year=*", "**/*.parquet")}
+    assert found == {".": ["a", "year", "city"], "year=2024": ["a", "city"], "year=*": ["a", "city"], "**/*.parquet": ["a"]}
+
+
 def test_directories_of_a_partitioned_table(tmp_path: Path) -> None:
     for name in ("y=2/m=01/a.csv", "y=1/m=%2F%C3%A9/b.csv", "y=1/m=__HIVE_DEFAULT_PARTITION__/c.csv", "_y=1", ".y=2/a"):
         write(tmp_path / name)
