@@ -18,8 +18,8 @@ def is_column(value: Any) -> bool:
     """
     if isinstance(value, (pa.Array, pa.ChunkedArray)):
         return True
-    # The shape of a column of ours would have to be computed.
-    if not hasattr(value, "__array__") or not hasattr(value, "dtype"):
+    # Of a column of ours this is a property, which would compute its values.
+    if not callable(getattr(type(value), "__array__", None)) or not hasattr(value, "dtype"):
         return False
     shape = getattr(value, "shape", None)
     return isinstance(shape, tuple) and len(shape) > 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from sframe_spark.api.columns_of_others import interface_of
 from sframe_spark.api.indexing import NoAttributeError
 from sframe_spark.api.nodes import numpy_column, present_numbers
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import STR_KIND
 
 
 class ValuesElsewhere:
@@ -38,6 +40,25 @@ class ValuesElsewhere:
         if values is None:
             raise NoAttributeError("a number is missing, or there is none: use to_numpy()")
         return interface_of(values)
+
+    @property
+    def __array__(self) -> Callable[..., np.ndarray]:
+        """All numbers or texts for scikit-learn, which takes no target without; where one is missing, and of other values, there is none.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["a", "b"]).__array__()
+        array(['a', 'b'], dtype='<U1')
+        >>> hasattr(SArray(["a", None]), "__array__")
+        False
+        """
+        column_type = self._node.schema[0]
+        values = numpy_column(self._node) if column_type.is_numeric or column_type.kind == STR_KIND else None
+        # Of objects pandas would make a column of objects: it takes the values one by one instead.
+        if values is None or values.dtype.kind == "O":
+            raise NoAttributeError(f"values of type {column_type.kind}, or missing ones, are taken one by one: use to_numpy()")
+        return lambda dtype=None, copy=None: np.array(values, dtype=dtype) if copy else np.asarray(values, dtype=dtype)
 
     def to_arrow(self) -> pa.Array:
         """All values as an Arrow array.

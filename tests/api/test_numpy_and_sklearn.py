@@ -132,6 +132,34 @@ def test_scikit_learn_fits_frames() -> None:
     assert np.allclose(preprocessing.StandardScaler().fit_transform(frame[["a"]]).mean(), 0)
 
 
+def test_scikit_learn_scores_columns_as_targets() -> None:
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    metrics = pytest.importorskip("sklearn.metrics")
+    frame = SFrame({"a": [1, 2, 3, 4], "b": [0.5, 0.25, 4.0, 1.0], "late": [0, 0, 1, 1], "word": ["no", "no", "yes", "yes"]})
+    features = frame[["a", "b"]]
+    for target in ("late", "word"):
+        model = linear_model.LogisticRegression(C=1e6).fit(features, frame[target])
+        assert model.score(features, frame[target]) == 1
+        assert metrics.accuracy_score(frame[target], model.predict(features)) == 1
+        assert metrics.confusion_matrix(frame[target], frame[target]).tolist() == [[2, 0], [0, 2]]
+    assert metrics.roc_auc_score(frame["late"], model.predict_proba(features)[:, 1]) == 1
+
+
+TAKEN_AS_LISTS = [[1, 2], [1, None], [0.5, 1], ["a", "b"], ["a", None], ["a\0", "b"], [[1, 2], [3, 4]], [[1], []], [{"a": 1}], [None, None], []]
+
+
+@pytest.mark.parametrize("values", [*TAKEN_AS_LISTS, [datetime.datetime(2024, 1, 1), None]], ids=repr)
+def test_pandas_and_numpy_take_columns_as_they_take_lists(values: list[Any]) -> None:
+    column = SArray(values)
+    expected = pd.Series(list(column))
+    assert pd.Series(column).equals(expected) and pd.Series(column).dtype == expected.dtype
+    assert pd.DataFrame({"a": column})["a"].dtype == expected.dtype
+    # numpy drops a NUL at the end of a text, and refuses lists of several lengths.
+    if values not in ([[1], []], ["a\0", "b"]):
+        assert np.asarray(column).dtype == np.asarray(list(column)).dtype
+    assert not hasattr(column, "__array__") or column.__array__().tolist() == list(column)
+
+
 OF_ONE_VALUE: dict[str, Callable[[Any], Any]] = {
     "+": lambda five: SArray([1, None]) + five,
     "/": lambda five: SArray([1, None]) / five,
