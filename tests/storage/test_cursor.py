@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import attrs
@@ -264,3 +268,59 @@ def test_what_a_reader_holds_goes_with_it(manifests: list[Manifest]) -> None:
 
 class Handle:
     """Stands for what keeps a temporary dataset."""
+
+
+def test_an_interrupt_of_who_waits_comes_as_it_is(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each line of Python's in turn, its library's among them, as a signal comes between any two."""
+    before = decoder.segment_batches
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        time.sleep(0.002)
+        return before(*arguments, **named)
+
+    monkeypatch.setattr(decoder, "segment_batches", slow)
+    for lines in itertools.count(1):
+        read = Cursor(manifests[0], (0,), ROWS, sizes_of(manifests[0]), 10**9, 2)
+        assert values(read.read(0, 3)) == [(0,), (1,), (2,)]
+        with interrupted(lines) as left:
+            try:
+                read.read(3, 30)
+            except KeyboardInterrupt:
+                assert not left
+            else:
+                # Nor is one lost.
+                assert left
+                break
+        assert values(read.read(3, 30)) == [(row,) for row in range(3, 30)]
+        read.close()
+    read.close()
+    assert lines > 2
+    deadline = time.monotonic() + 10
+    while reading_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not reading_threads()
+
+
+@contextlib.contextmanager
+def interrupted(lines: int) -> Iterator[list[int]]:
+    """Interrupt this thread at the line of that number of those by which it takes what another one decoded; what is left is empty then."""
+    left, before = [lines], sys.gettrace()
+
+    def at_line(frame: FrameType, event: str, argument: object) -> Any:
+        left[0] -= 1
+        if not left[0]:
+            left.clear()
+            raise KeyboardInterrupt
+        return at_line
+
+    def at_call(frame: FrameType, event: str, argument: object) -> Any:
+        caller: FrameType | None = frame
+        while caller is not None and caller.f_code is not decoder.taken.__code__:
+            caller = caller.f_back
+        return at_line(frame, event, argument) if caller is not None and left else None
+
+    sys.settrace(at_call)
+    try:
+        yield left
+    finally:
+        sys.settrace(before)
