@@ -22,10 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark import SFrame
+from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.operators import sources
+from sframe_spark.operators import source_readers, sources
 from sframe_spark.operators.sources import SegmentSource, source_of
 from sframe_spark.storage import decoder, reader
 from sframe_spark.storage.cursor import Cursor
@@ -115,6 +115,51 @@ def test_the_cost_does_not_grow_with_the_length_of_row_groups(tmp_path: Path, mo
             found.clear()
             # Ranges that overlap, and one that follows the other at some distance.
             assert len(list(frame["a"].rolling_sum(-50, 0))) == 20_000 and sum(found) <= 6 * 20_000
+
+
+PLANS: dict[str, tuple[Callable[[SArray], SArray], Callable[[list[int]], list[Any]]]] = {
+    "shift": (lambda a: a - a.shift(1), lambda rows: [None] + [1] * (len(rows) - 1)),
+    "far shift": (lambda a: a - a.shift(700), lambda rows: [None] * 700 + [700] * (len(rows) - 700)),
+    "shifts": (lambda a: a + a.shift(1) + a.shift(300), lambda rows: [None] * 300 + [3 * row - 301 for row in rows[300:]]),
+    "step": (lambda a: a[::2], lambda rows: rows[::2]),
+    "slices": (lambda a: a[:-10] + a[10:], lambda rows: [2 * row + 10 for row in rows[:-10]]),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("batch_bytes", [2_000, 1 << 20])
+def test_ranges_behind_each_other_are_decoded_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: str, batch_bytes: int) -> None:
+    pq.write_table(pa.table({"a": range(10_000)}), tmp_path / "one.parquet", row_group_size=10_000)
+    frame = SFrame.read_parquet(str(tmp_path / "one.parquet"))
+    make, expected = PLANS[plan]
+    found = decoded_rows(monkeypatch)
+    with config.using(batch_rows=100, batch_bytes=batch_bytes):
+        assert list(make(frame["a"])) == expected(list(range(10_000)))
+    # Each goes through the row group once, and looked for its first batch before.
+    assert sum(found) <= 3 * 10_000 + 1_000
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    which=st.integers(0, 2),
+    most=st.sampled_from([1, 300, 10**9]),
+    ranges=st.lists(st.tuples(st.integers(0, ROWS), st.integers(0, 300)), min_size=1, max_size=40),
+    starts=st.lists(st.integers(0, 400), max_size=6),
+)
+def test_ranges_of_several_who_go_through_the_rows(
+    manifests: list[Manifest], which: int, most: int, ranges: list[tuple[int, int]], starts: list[int]
+) -> None:
+    source = SegmentSource.of(manifests[which])
+    reader = source_readers.SegmentReader(source, 2, most)
+    asked = list(ranges)
+    for step in range(4):
+        # Each with gaps of its own, among ranges that follow nothing.
+        asked += [(start + step * (40 + gap * 20), 40) for gap, start in enumerate(starts)] + ranges[step::7]
+    for start, rows in asked:
+        stop = min(start + rows, ROWS)
+        if start <= stop:
+            assert reader.read(start, stop).columns == source.read(start, stop).columns
+    reader.close()
 
 
 def test_no_more_is_decoded_ahead_than_allowed(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
