@@ -57,8 +57,8 @@ class Cursor:
 
     def read(self, start: int, stop: int) -> list[Part]:
         """Return rows in pieces; fewer, if the files have no more. The cursor goes to them first where it cannot go on."""
-        if self.can_go_on(start):
-            self._decoder.step = stop - start
+        if self.can_go_on(start) or self._is_near(start, stop):
+            self._decoder.step = stop - min(start, self._end)
         else:
             self._begin(start, stop - start)
         try:
@@ -70,6 +70,10 @@ class Cursor:
         while self._kept and self._first + len(self._kept[0][0]) <= start:
             self._first += len(self._kept.popleft()[0])
         return list(self._between(start, stop))
+
+    def _is_near(self, start: int, stop: int) -> bool:
+        """Say whether no more rows lie before a range than it has: they cost less than to look for it in its row group."""
+        return self._first >= 0 and self._end < start <= self._end + (stop - start) and self._process == os.getpid()
 
     def rest(self, start: int, most_rows: int) -> Iterator[Part]:
         """Yield the rows from one to the end, as they are decoded: row groups that are not short by so many rows."""

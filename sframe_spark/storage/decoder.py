@@ -6,8 +6,9 @@ import itertools
 import os
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
+from queue import SimpleQueue
 
 import attrs
 import pyarrow as pa
@@ -20,6 +21,9 @@ from sframe_spark.storage.reader import FEW_ROWS, intersecting, segment_batches
 Part = list[pa.Array]
 # About how many bytes the rows between two take in memory; None where nobody knows.
 SizeOf = Callable[[int, int], float | None]
+# Where a thread leaves what it decoded, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave
+# it taken, for ever, or come as an error of the lock's.
+Found = SimpleQueue[tuple[list[Part], BaseException | None]]
 # Bytes of a row group from which on its columns are worth to be decoded side by side.
 LONG = 32 << 20
 # A step is changed where rows turn out to be so many times shorter or longer.
@@ -63,7 +67,7 @@ class Decoder:
         self.step = step
         self._process = os.getpid()
         self._pool: ThreadPoolExecutor | None = None
-        self._coming: deque[tuple[Unit, Future[list[Part]] | None]] = deque()
+        self._coming: deque[tuple[Unit, Found | None]] = deque()
 
     def close(self) -> None:
         """Let the threads end with what they are at."""
@@ -82,7 +86,7 @@ class Decoder:
                 return
             unit, found = self._coming.popleft()
             if found is not None:
-                yield from found.result()
+                yield from taken(found)
             elif self._is_short(unit):
                 yield from self._whole(unit)
             else:
@@ -115,17 +119,25 @@ class Decoder:
         sizes = [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
         return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._most_bytes
 
-    def _submitted(self, unit: Unit) -> Future[list[Part]] | None:
+    def _submitted(self, unit: Unit) -> Found | None:
         if not self._threads or not self._is_short(unit):
             return None
+        found: Found = SimpleQueue()
         try:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="sframe_spark read")
-            return self._pool.submit(copy_context().run, self._whole, unit)
+            self._pool.submit(copy_context().run, self._leave, found, unit)
         except RuntimeError:
             # Python ends, and waits for this thread: it starts no other.
             self._threads = 0
             return None
+        return found
+
+    def _leave(self, found: Found, unit: Unit) -> None:
+        try:
+            found.put((self._whole(unit), None))
+        except BaseException as error:
+            found.put(([], error))
 
     def _whole(self, unit: Unit) -> list[Part]:
         rows = unit.high - unit.low
@@ -145,3 +157,23 @@ class Decoder:
                 left = unit.high - position
                 if self.step * OTHER_STEP <= min(step, left) or step * OTHER_STEP <= min(self.step, left):
                     break
+
+
+def taken(found: Found) -> list[Part]:
+    """Wait for what a thread decodes.
+
+    Examples
+    --------
+    >>> found = SimpleQueue()
+    >>> found.put(([[pa.array([1])]], None))
+    >>> [part[0].to_pylist() for part in taken(found)]
+    [[1]]
+    """
+    parts, error = found.get()
+    if error is None:
+        return parts
+    try:
+        raise error
+    finally:
+        # It refers to this frame.
+        del error

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
+import itertools
 import os
+import sys
 import threading
 import time
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 import attrs
@@ -18,10 +22,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark import SFrame
+from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.operators import sources
+from sframe_spark.operators import source_readers, sources
 from sframe_spark.operators.sources import SegmentSource, source_of
 from sframe_spark.storage import decoder, reader
 from sframe_spark.storage.cursor import Cursor
@@ -111,6 +115,51 @@ def test_the_cost_does_not_grow_with_the_length_of_row_groups(tmp_path: Path, mo
             found.clear()
             # Ranges that overlap, and one that follows the other at some distance.
             assert len(list(frame["a"].rolling_sum(-50, 0))) == 20_000 and sum(found) <= 6 * 20_000
+
+
+PLANS: dict[str, tuple[Callable[[SArray], SArray], Callable[[list[int]], list[Any]]]] = {
+    "shift": (lambda a: a - a.shift(1), lambda rows: [None] + [1] * (len(rows) - 1)),
+    "far shift": (lambda a: a - a.shift(700), lambda rows: [None] * 700 + [700] * (len(rows) - 700)),
+    "shifts": (lambda a: a + a.shift(1) + a.shift(300), lambda rows: [None] * 300 + [3 * row - 301 for row in rows[300:]]),
+    "step": (lambda a: a[::2], lambda rows: rows[::2]),
+    "slices": (lambda a: a[:-10] + a[10:], lambda rows: [2 * row + 10 for row in rows[:-10]]),
+}
+
+
+@pytest.mark.parametrize("plan", PLANS)
+@pytest.mark.parametrize("batch_bytes", [2_000, 1 << 20])
+def test_ranges_behind_each_other_are_decoded_once_each(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, plan: str, batch_bytes: int) -> None:
+    pq.write_table(pa.table({"a": range(10_000)}), tmp_path / "one.parquet", row_group_size=10_000)
+    frame = SFrame.read_parquet(str(tmp_path / "one.parquet"))
+    make, expected = PLANS[plan]
+    found = decoded_rows(monkeypatch)
+    with config.using(batch_rows=100, batch_bytes=batch_bytes):
+        assert list(make(frame["a"])) == expected(list(range(10_000)))
+    # Each goes through the row group once, and looked for its first batch before.
+    assert sum(found) <= 3 * 10_000 + 1_000
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    which=st.integers(0, 2),
+    most=st.sampled_from([1, 300, 10**9]),
+    ranges=st.lists(st.tuples(st.integers(0, ROWS), st.integers(0, 300)), min_size=1, max_size=40),
+    starts=st.lists(st.integers(0, 400), max_size=6),
+)
+def test_ranges_of_several_who_go_through_the_rows(
+    manifests: list[Manifest], which: int, most: int, ranges: list[tuple[int, int]], starts: list[int]
+) -> None:
+    source = SegmentSource.of(manifests[which])
+    reader = source_readers.SegmentReader(source, 2, most)
+    asked = list(ranges)
+    for step in range(4):
+        # Each with gaps of its own, among ranges that follow nothing.
+        asked += [(start + step * (40 + gap * 20), 40) for gap, start in enumerate(starts)] + ranges[step::7]
+    for start, rows in asked:
+        stop = min(start + rows, ROWS)
+        if start <= stop:
+            assert reader.read(start, stop).columns == source.read(start, stop).columns
+    reader.close()
 
 
 def test_no_more_is_decoded_ahead_than_allowed(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -264,3 +313,59 @@ def test_what_a_reader_holds_goes_with_it(manifests: list[Manifest]) -> None:
 
 class Handle:
     """Stands for what keeps a temporary dataset."""
+
+
+def test_an_interrupt_of_who_waits_comes_as_it_is(manifests: list[Manifest], monkeypatch: pytest.MonkeyPatch) -> None:
+    """At each line of Python's in turn, its library's among them, as a signal comes between any two."""
+    before = decoder.segment_batches
+
+    def slow(*arguments: Any, **named: Any) -> Any:
+        time.sleep(0.002)
+        return before(*arguments, **named)
+
+    monkeypatch.setattr(decoder, "segment_batches", slow)
+    for lines in itertools.count(1):
+        read = Cursor(manifests[0], (0,), ROWS, sizes_of(manifests[0]), 10**9, 2)
+        assert values(read.read(0, 3)) == [(0,), (1,), (2,)]
+        with interrupted(lines) as left:
+            try:
+                read.read(3, 30)
+            except KeyboardInterrupt:
+                assert not left
+            else:
+                # Nor is one lost.
+                assert left
+                break
+        assert values(read.read(3, 30)) == [(row,) for row in range(3, 30)]
+        read.close()
+    read.close()
+    assert lines > 2
+    deadline = time.monotonic() + 10
+    while reading_threads() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert not reading_threads()
+
+
+@contextlib.contextmanager
+def interrupted(lines: int) -> Iterator[list[int]]:
+    """Interrupt this thread at the line of that number of those by which it takes what another one decoded; what is left is empty then."""
+    left, before = [lines], sys.gettrace()
+
+    def at_line(frame: FrameType, event: str, argument: object) -> Any:
+        left[0] -= 1
+        if not left[0]:
+            left.clear()
+            raise KeyboardInterrupt
+        return at_line
+
+    def at_call(frame: FrameType, event: str, argument: object) -> Any:
+        caller: FrameType | None = frame
+        while caller is not None and caller.f_code is not decoder.taken.__code__:
+            caller = caller.f_back
+        return at_line(frame, event, argument) if caller is not None and left else None
+
+    sys.settrace(at_call)
+    try:
+        yield left
+    finally:
+        sys.settrace(before)
