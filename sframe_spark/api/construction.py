@@ -65,7 +65,9 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
         return frame_from_columns(data)
     if isinstance(data, Iterable):
         return frame_from_iterable(data)
-    raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: give a dict of columns, a list of values, a table or a path")
+    # What runs statements gives the rows of one only as a relation.
+    advice = "give what its sql(...) returns" if module.endswith("duckdb") else "give a dict of columns, a list of values, a table or a path"
+    raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: {advice}")
 
 
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
@@ -137,7 +139,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
     """SArrays side by side, or values as one column ``X1``."""
     from sframe_spark.api.sarray import SArray
 
-    given = isinstance(data, list) or hasattr(data, "dtype")
+    given = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
     items: Any = data if given else [item if isinstance(item, SArray) else taken(item) for item in data]
     if isinstance(items, list) and not items:
         return memory_source([], [], 0), []

@@ -303,7 +303,7 @@ class Files(Columns):
         >>> SFrame.read_iceberg("/no/such/metadata/v1.metadata.json")
         Traceback (most recent call last):
             ...
-        sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path
+        sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path; of a table in a catalog give catalog.load_table(...)
         """
         from sframe_spark.storage.iceberg import iceberg_manifests
 

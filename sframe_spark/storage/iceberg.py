@@ -71,7 +71,9 @@ def _table_of(table: Any) -> Any:
     text = text_of(table)
     location = normalised(text) if scheme_of(text) is None else _local(text)
     if not os.path.lexists(location):
-        raise StorageError(f"there is no file {visible(location)}: check the path")
+        raise StorageError(f"there is no file {visible(location)}: check the path; of a table in a catalog give catalog.load_table(...)")
+    if os.path.isdir(location):
+        raise StorageError(f"{visible(location)} is a directory: give the newest file below its metadata, .../metadata/00001-....metadata.json")
     require_file(location)
     with _telling(location):
         return _static_table(location)

@@ -128,7 +128,7 @@ def _reason_for_no_manifest(location: str) -> str:
     if any(file.startswith("segment-") for file in files):
         return f"{location} holds segments but no {MANIFEST_FILE}: saving did not come to its end; save the frame again"
     if any(file.endswith(".parquet") for file in files):
-        return f"{location} holds Parquet files but no {MANIFEST_FILE}: it is not a saved frame; read it as Parquet"
+        return f"{location} holds Parquet files but no {MANIFEST_FILE}: it is not a saved frame; read it with SFrame.read_parquet()"
     return f"{location} is not a saved frame: it has no {MANIFEST_FILE}"
 
 

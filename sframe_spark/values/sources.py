@@ -27,6 +27,10 @@ _INSTEAD = {
 }
 
 
+# Of what Spark has for a column.
+NO_VALUES = "a {} of Spark's holds no values: use the frame's own columns, sf['name'], or work on sf.to_spark()"
+
+
 def simplify(values: Any) -> Source:
     """Return the values as a list, a one-dimensional numpy array or an Arrow array, copying as little as possible.
 
@@ -53,6 +57,8 @@ def simplify(values: Any) -> Source:
         return _from_numpy(values)
     if isinstance(values, (pa.Array, list)):
         return values
+    if library_of(values) == "pyspark" and not isinstance(values, tuple):
+        raise SchemaError(NO_VALUES.format(type(values).__name__))
     if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
         raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")
     # What gives its values one by one may change the one it gave and give it again.

@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from sframe_spark import SFrame, aggregate
+from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.api import from_spark
 from sframe_spark.config import config
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError, SFrameError
@@ -206,6 +206,31 @@ def test_what_else_spark_has_is_refused_by_its_class(spark: Any) -> None:
     with pytest.raises(InvalidArgumentError, match="a stream has no last row"):
         SFrame(spark.readStream.format("rate").load())
     assert list(SFrame(Row(a=1, b=2))["X1"]) == [1, 2]
+
+
+@pytest.mark.spark
+def test_columns_of_spark_are_no_columns_of_a_frame(spark: Any) -> None:
+    from pyspark.sql import functions as F
+
+    frame = SFrame({"a": [1, 2]})
+    uses: list[Any] = [
+        lambda column: frame.__setitem__("b", column),
+        lambda column: frame.add_column(column, "b"),
+        lambda column: frame[column],
+        lambda column: frame["a"][column],
+        lambda column: frame["a"] + column,
+        lambda column: column == frame["a"],
+        lambda column: SArray(column),
+        lambda column: SFrame({"a": column}),
+        lambda column: frame.filter_by(column, "a"),
+        lambda column: frame["a"].is_in(column),
+    ]
+    for use in uses:
+        with pytest.raises(SFrameError, match=r"Column"):
+            use(F.col("a") > 3)
+    with pytest.raises(SchemaError, match=r"a Column of Spark's holds no values: use the frame's own columns, sf\['name'\], or work on sf.to_spark\(\)"):
+        frame["b"] = F.col("a")
+    assert frame.column_names() == ["a"]
 
 
 @pytest.mark.spark

@@ -62,6 +62,20 @@ def test_constructors_take_what_they_say(name: str) -> None:
                 getattr(SFrame, name)(table)
 
 
+def test_arrays_of_arrow_are_one_column() -> None:
+    for values in (pa.array([1, None]), pa.chunked_array([[1], [None]]), pa.array([{"a": 1}, None])):
+        assert list(SFrame(values)["X1"]) == values.to_pylist() == list(SArray(values))
+
+
+def test_a_connection_of_duckdb_is_told_what_gives_rows() -> None:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        with pytest.raises(InvalidArgumentError, match=r"give what its sql\(...\) returns"):
+            SFrame(connection.execute("select 1 as a"))
+        assert list(SFrame(connection.sql("select 1 as a"))) == [{"a": 1}]
+
+
 def test_dates_of_pandas_are_in_utc_unless_asked_otherwise() -> None:
     data = pd.DataFrame({"plain": pd.Series([DAY, None], dtype="datetime64[ns]")})
     data["zoned"] = data["plain"].dt.tz_localize("Asia/Kolkata")

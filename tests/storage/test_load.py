@@ -26,7 +26,7 @@ def test_no_directory_is_told_from_one_without_a_frame(tmp_path: Any) -> None:
     refused(tmp_path / "no", "there is no directory")
     refused(tmp_path, "is not a saved frame")
     (tmp_path / "x.parquet").write_text("x")
-    refused(tmp_path, "read it as Parquet")
+    refused(tmp_path, r"read it with SFrame.read_parquet\(\)")
     refused(tmp_path / "x.parquet", "a saved frame is a directory")
 
 
