@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import os
+
+import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.file_state import FileState, Seen
 from sframe_spark.storage.footers import changed, footer_of
+from sframe_spark.storage.held_order import held_order
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.storage.paths import join
+
+# Datasets whose files were touched, with orders that were found in their rows.
+REMEMBERED_ORDERS = 64
 
 
 def require_unchanged(manifest: Manifest) -> None:
@@ -26,6 +33,7 @@ def require_unchanged(manifest: Manifest) -> None:
     StorageError
         If a file has gone, or is another one.
     """
+    touched = []
     for entry in manifest.watched:
         location, seen = join(manifest.directory, entry.file), entry.seen
         try:
@@ -35,8 +43,17 @@ def require_unchanged(manifest: Manifest) -> None:
         except OSError:
             with telling("read", location):
                 raise
-        if seen is not None and seen.state != (state := FileState.of(status)) and not _is_same(location, state, seen):
+        state = FileState.of(status)
+        if seen is None or seen.state == state:
+            continue
+        if not _is_same(location, state, seen):
             raise changed(location)
+        # Nobody can set this time, so the content is the same where it is.
+        if seen.state.changed != state.changed:
+            touched.append((location, state))
+    order = manifest.order
+    if touched and any(held for _, held in order.compared) and not _is_in_order(_Touched(manifest, order.compared, order.keys, tuple(touched))):
+        raise changed(touched[0][0])
 
 
 def _is_same(location: str, state: FileState, seen: Seen) -> bool:
@@ -45,3 +62,27 @@ def _is_same(location: str, state: FileState, seen: Seen) -> bool:
         return False
     # Links and rights were changed, or the file was restored from a copy with its time, or the file system makes up numbers for files.
     return state.inode == seen.state.inode if seen.tail is None else footer_of(location).tail == seen.tail
+
+
+@attrs.frozen(cache_hash=True)
+class _Touched:
+    """A dataset some of whose files have another time of changes than they had, and what comparing their rows told before."""
+
+    manifest: Manifest
+    compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...]
+    keys: tuple[tuple[int, ...], ...]
+    files: tuple[tuple[str, FileState], ...]
+
+
+@functools.lru_cache(maxsize=REMEMBERED_ORDERS)
+def _is_in_order(touched: _Touched) -> bool:
+    """Say whether rows are in the orders that they were found in: other rows in another order may have the same footer."""
+    for ordering, held in touched.compared:
+        columns = tuple(column for column, _ in ordering[:held])
+        found = held_order(touched.manifest, ordering[:held]) if held else None
+        if found is None:
+            continue
+        keys = [len(key) for key in touched.keys if key == columns[: len(key)]]
+        if found.columns < held or (keys and (found.untied is None or found.untied > min(keys))):
+            return False
+    return True

@@ -26,7 +26,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.plain import plain_dict, plain_list
-from sframe_spark.values.variants import MISSING_KIND, ZONED_KIND, variant_kind, variant_value
+from sframe_spark.values.variants import MISSING_KIND, ZONED_KIND, refuse_damaged, variant_kind, variant_value
 
 # The kinds of VARIANTs that columns of a type have; the first type that has all that were found is theirs.
 _HELD: dict[ColumnType, frozenset[str]] = {
@@ -65,13 +65,14 @@ def type_of_kinds(kinds: Collection[str]) -> ColumnType:
     Raises
     ------
     SchemaError
-        If no column holds all of them.
+        If no column holds all of them, or some are those of damaged ones.
 
     Examples
     --------
     >>> str(type_of_kinds({"int", "float"})), str(type_of_kinds({"list"})), str(type_of_kinds(()))
     ('float', 'list', 'float')
     """
+    refuse_damaged(kinds)
     if not kinds:
         return FLOAT
     for column_type, held in _HELD.items():
@@ -102,6 +103,7 @@ def variant_column(values: pa.Array, column_type: ColumnType) -> pa.Array:
     """
     expected = _HELD[column_type]
     others = set(pc.unique(variant_kinds(values)).drop_null().to_pylist()) - expected
+    refuse_damaged(others)
     if others:
         told = f"some of its VARIANTs are {_words(others)}, where those that told its type were {_words(expected)}"
         raise SchemaError(f"{told}: {_advice(others | expected)}")

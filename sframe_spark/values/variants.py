@@ -8,7 +8,7 @@ more bytes than there are, because parts of it stand for many, is refused.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import attrs
@@ -22,6 +22,8 @@ from sframe_spark.values.text import MOST_LEVELS, too_deep
 MISSING_KIND = "missing"
 ZONED_KIND = "zoned"
 """Date-times that are moments; others are of ``DATETIME_KIND``."""
+DAMAGED_KIND = "damaged"
+"""No bytes: told by :func:`refuse_damaged` where the column is known."""
 
 # Names of fields are kept once in a VARIANT, and stand in each dict of ours.
 MOST_NAME_BYTES = 1 << 30
@@ -73,14 +75,16 @@ def is_stored_variant(data_type: pa.DataType) -> bool:
 
 
 def variant_kind(start: bytes) -> str:
-    """The kind of a VARIANT whose value starts with these two bytes: of a column, "zoned", "missing", or a number that Spark gave to others.
+    """The kind of a VARIANT whose value starts with these two bytes: of a column, "zoned", "missing", "damaged", or a number of another.
 
     Examples
     --------
     >>> variant_kind(b"\\x0c\\x01"), variant_kind(b"\\x00"), variant_kind(b"\\x02\\x00")
     ('int', 'missing', 'dict')
     """
-    form, code = _split(start[0] if start else None)
+    if not start:
+        return DAMAGED_KIND
+    form, code = _split(start[0])
     if form != _PRIMITIVE:
         return {_SHORT_TEXT: STR_KIND, _OBJECT: DICT_KIND}.get(form, LIST_KIND)
     if code in _DECIMAL_BYTES:
@@ -112,10 +116,20 @@ def variant_value(value: bytes, metadata: bytes) -> Any:
         raise too_deep() from None
 
 
-def _split(header: int | None) -> tuple[int, int]:
-    """The form of a value, and what its header says beside that."""
-    if header is None:
+def refuse_damaged(kinds: Collection[str]) -> None:
+    """Raise an error if some of these kinds of VARIANTs are those of none.
+
+    Raises
+    ------
+    SchemaError
+        If so.
+    """
+    if DAMAGED_KIND in kinds:
         raise _damaged("it has no bytes")
+
+
+def _split(header: int) -> tuple[int, int]:
+    """The form of a value, and what its header says beside that."""
     return header & 3, header >> 2
 
 

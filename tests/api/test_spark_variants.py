@@ -8,6 +8,8 @@ import re
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 
@@ -162,3 +164,15 @@ def test_parquet_files_of_variants_are_read_by_spark(spark: Any, tmp_path: Path)
     with pytest.raises(SchemaError, match=r"column 'v' of .*\.parquet: .*VARIANTs, which Spark alone reads: .*spark\.read\.parquet"):
         SFrame.read_parquet(place)
     assert list(SFrame(spark.read.parquet(place)).sort("id")["v"]) == [{"a": n, "b": ["x"]} for n in range(9)]
+
+
+def test_variants_of_files_without_bytes_are_told_with_their_column(spark: Any, tmp_path: Path) -> None:
+    """Spark does not look at the bytes of files that others wrote."""
+    parts = pa.struct([pa.field("value", pa.binary(), nullable=False), pa.field("metadata", pa.binary(), nullable=False)])
+    sound = [{"value": b"\x0c\x01", "metadata": b""}] * 1_100
+    told = re.escape(f"column {ODD_NAME!r}: a VARIANT is damaged: it has no bytes")
+    for place, cells in enumerate(([], sound, [{"value": b"\x03\x00\x00", "metadata": b""}] * 1_100)):
+        file = tmp_path / f"{place}.parquet"
+        pq.write_table(pa.table({"v": pa.array([*cells, {"value": b"", "metadata": b""}], parts)}), file)
+        with pytest.raises(SchemaError, match=told):
+            list(SFrame(spark.read.schema("v variant").parquet(str(file)).toDF(ODD_NAME)))

@@ -16,6 +16,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
+from sframe_spark.storage.held_order import Held, held_order
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.watched import require_unchanged
 from tests.storage.test_load import older
@@ -141,6 +142,50 @@ def test_what_is_no_change_of_the_content_is_no_error(tmp_path: Path, change: Ch
     frame = SFrame.read_parquet(str(file))
     change(file)
     assert {name: repr(door(frame)) for name, door in DOORS.items()} == right
+
+
+def rows_with_a_claim(file: Path, rows: list[int]) -> None:
+    claim = [pq.SortingColumn(0)]
+    pq.write_table(pa.table({"t": rows}), file, compression="NONE", use_dictionary=False, sorting_columns=claim)
+
+
+@pytest.mark.parametrize("rows", [[4, 3, 2, 1], [1, 3, 2, 4], [1, 2, 2, 4]])
+@pytest.mark.parametrize("in_place", [True, False])
+def test_an_order_found_in_rows_is_not_believed_of_others_with_the_same_footer_and_time(tmp_path: Path, rows: list[int], in_place: bool) -> None:
+    file, other = tmp_path / "a.parquet", tmp_path / "other"
+    rows_with_a_claim(file, [1, 2, 3, 4])
+    rows_with_a_claim(other, rows)
+    status, footer = file.stat(), file.read_bytes()[-100:]
+    frame = SFrame.read_parquet(str(file))
+    assert frame.is_sorted("t") and frame.ordering().orderings == [[("t", "asc")]]
+    if in_place:
+        file.write_bytes(other.read_bytes())
+    else:
+        os.replace(other, file)
+    os.utime(file, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert file.read_bytes()[-100:] == footer and file.stat().st_size == status.st_size
+    for door in (lambda: list(frame.sort("t")), lambda: frame.is_sorted("t"), lambda: len(frame["t"].unique()), frame.ordering):
+        with pytest.raises(StorageError, match=rf"{file} was changed since it was opened.*read it again"):
+            door()
+    again = SFrame.read_parquet(str(file))
+    assert list(again.sort("t")["t"]) == sorted(rows)
+
+
+def test_rows_of_a_file_that_was_touched_are_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, asked = tmp_path / "a.parquet", []
+    rows_with_a_claim(file, [1, 2, 3, 4])
+    frame = SFrame.read_parquet(str(file))
+    assert frame.is_sorted("t")
+
+    def counting(*wanted: Any) -> Held:
+        asked.append(wanted[1:])
+        return held_order(*wanted)
+
+    monkeypatch.setattr("sframe_spark.storage.watched.held_order", counting)
+    assert frame["t"].max() == 4 and asked == []
+    others_may_not_read_it(file)
+    assert frame["t"].max() == 4 and list(frame.sort("t")["t"]) == [1, 2, 3, 4] and frame.is_sorted("t")
+    assert asked == [(((0, True),),)]
 
 
 def test_links_to_files_are_followed_to_what_they_lead_to(tmp_path: Path) -> None:

@@ -219,3 +219,13 @@ def test_a_column() -> None:
     for other, column_type in (("1", INT), (1.5, INT), ([], ENCODED_DICT), ({}, FLOAT), (1, STR), (1, ZONED_DATETIME)):
         with pytest.raises(SchemaError, match=r"some of its VARIANTs are .*, where those that told its type were "):
             variant_column(array_of([None, made(other)]), column_type)
+
+
+def test_columns_with_variants_of_no_bytes_are_damaged_whatever_the_others_are() -> None:
+    for kinds in ({"damaged"}, {"damaged", "int"}, {"damaged", "dict", "str"}):
+        with pytest.raises(SchemaError, match="a VARIANT is damaged: it has no bytes"):
+            type_of_kinds(kinds)
+    cells = array_of([made(1), {"value": b"", "metadata": NO_NAMES}, made("a")])
+    assert variant_kinds(cells).to_pylist() == ["int", "damaged", "str"]
+    with pytest.raises(SchemaError, match="a VARIANT is damaged: it has no bytes"):
+        variant_column(cells, INT)
