@@ -252,8 +252,8 @@ def is_alive(session: SparkSession) -> bool:
     if is_remote(session):
         return not session.is_stopped
     try:
-        # Asks the JVM, which refuses once the application is stopped, from whichever side that was done. PySpark's own call asks twice.
-        return int(session.sparkContext._jsc.defaultParallelism()) > 0
+        # Asks the JVM, which refuses once the application is stopped, from whichever side that was done.
+        return int(session.sparkContext.defaultParallelism) > 0
     except Exception:
         # How a stopped context fails depends on what was stopped first: AttributeError, Py4J and socket errors.
         return False

@@ -218,8 +218,11 @@ def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
     Raises
     ------
     StorageError
-        If it is a Delta table: some of its files hold rows that were deleted or replaced.
+        If it is a table of Delta or Hudi: some of its files hold rows that were deleted or replaced.
     """
+    if os.path.lexists(os.path.join(root, ".hoodie")):
+        told = "its timeline says which of its files count: read it with Spark, SFrame(spark.read.format('hudi').load(...))"
+        raise StorageError(f"{visible(root)} is a Hudi table, {told}, or give a pattern or a list of files")
     if os.path.lexists(os.path.join(root, "_delta_log")):
         reason = "its log says which of its files count"
         raise StorageError(f"{visible(root)} is a Delta table, {reason}: read it with read_delta(), or give a pattern or a list of files")

@@ -269,3 +269,11 @@ def test_messages_show_no_secrets(url: str) -> None:
     with pytest.raises(StorageError) as raised:
         resolve(url, str)
     assert "secret" not in str(raised.value)
+
+
+def test_a_directory_of_hudi_is_no_directory_of_files(tmp_path: Path) -> None:
+    (tmp_path / ".hoodie").mkdir()
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    with pytest.raises(StorageError, match=r"is a Hudi table, its timeline .*format\('hudi'\)"):
+        resolve(str(tmp_path), str)
+    assert [Path(path).name for path in resolve(f"{tmp_path}/*.csv", str).paths] == ["a.csv"]
