@@ -300,10 +300,10 @@ class Files(Columns):
         Examples
         --------
         >>> from sframe_spark import SFrame
-        >>> SFrame.read_iceberg("/no/such/metadata/v1.metadata.json")
+        >>> SFrame.read_iceberg("/no/such/metadata/v1.metadata.json")  # doctest: +ELLIPSIS
         Traceback (most recent call last):
             ...
-        sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path; of a table in a catalog give catalog.load_table(...)
+        sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path; of a table in a catalog give ...
         """
         from sframe_spark.storage.iceberg import iceberg_manifests
 

@@ -163,7 +163,9 @@ def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
     """All rows of a source in order, for who keeps them, but not each column in one array."""
     from sframe_spark.engine.runner import threads_here
 
-    return source_of(source).in_pieces(threads_here())
+    yield from source_of(source).in_pieces(threads_here())
+    # Somebody may have written to a file after its footer was compared.
+    require_unchanged_files(source)
 
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
@@ -178,6 +180,8 @@ def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]
 
     # Nodes built before those below them were materialised do not know their length; the plan does.
     yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(0, known_rows(plan), batch_rows or config.batch_rows)
+    # Somebody may have written to a file after its footer was compared.
+    require_unchanged_files(node)
 
 
 __all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all"]

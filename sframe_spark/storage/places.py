@@ -27,6 +27,9 @@ _PATTERN = re.compile(r"[*?[]")
 # What Hive, and whoever writes tables as it does, calls a missing value.
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
+# What ends the names of files by which Iceberg knows which files a table has.
+METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
+
 Partition = tuple[tuple[str, str | None], ...]
 SortKey = Callable[[str], Any]
 
@@ -218,15 +221,29 @@ def _in_directory(root: str, sort_key: SortKey) -> list[DataFile]:
     Raises
     ------
     StorageError
-        If it is a table of Delta or Hudi: some of its files hold rows that were deleted or replaced.
+        If it is a table of Delta, Hudi or Iceberg, or a partition of one: some of its files hold rows that were deleted or replaced.
     """
-    if os.path.lexists(os.path.join(root, ".hoodie")):
-        told = "its timeline says which of its files count: read it with Spark, SFrame(spark.read.format('hudi').load(...))"
-        raise StorageError(f"{visible(root)} is a Hudi table, {told}, or give a pattern or a list of files")
-    if os.path.lexists(os.path.join(root, "_delta_log")):
-        reason = "its log says which of its files count"
-        raise StorageError(f"{visible(root)} is a Delta table, {reason}: read it with read_delta(), or give a pattern or a list of files")
+    _refuse_lakes(root)
     return [DataFile(path, path, partition_of(os.path.relpath(path, root), path)) for path in _data_below(root, sort_key)]
+
+
+def _refuse_lakes(root: str) -> None:
+    table = os.path.realpath(root)
+    while "=" in os.path.basename(table):
+        table = os.path.dirname(table)
+    beside = os.path.join(os.path.dirname(table), "metadata")
+    if os.path.lexists(os.path.join(table, "_delta_log")):
+        kind, read = "a Delta", "read the table with read_delta()"
+    elif os.path.lexists(os.path.join(table, ".hoodie")):
+        kind, read = "a Hudi", "read the table with Spark, SFrame(spark.read.format('hudi').load(...))"
+    elif os.path.basename(table) == "data" and os.path.isdir(beside) and any(name.endswith(METADATA_OF_ICEBERG) for name in os.listdir(beside)):
+        kind, read = "an Iceberg", "read the table with read_iceberg()"
+    else:
+        return
+    raise StorageError(
+        f"{visible(root)} is a directory of {kind} table, whose own log says which of its files count: {read}. "
+        "To read files as they are, rows that were deleted among them, name the files"
+    )
 
 
 def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:

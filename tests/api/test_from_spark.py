@@ -219,7 +219,6 @@ def test_columns_of_spark_are_no_columns_of_a_frame(spark: Any) -> None:
         lambda column: frame[column],
         lambda column: frame["a"][column],
         lambda column: frame["a"] + column,
-        lambda column: column == frame["a"],
         lambda column: SArray(column),
         lambda column: SFrame({"a": column}),
         lambda column: frame.filter_by(column, "a"),
@@ -228,7 +227,7 @@ def test_columns_of_spark_are_no_columns_of_a_frame(spark: Any) -> None:
     for use in uses:
         with pytest.raises(SFrameError, match=r"Column"):
             use(F.col("a") > 3)
-    with pytest.raises(SchemaError, match=r"a Column of Spark's holds no values: use the frame's own columns, sf\['name'\], or work on sf.to_spark\(\)"):
+    with pytest.raises(SchemaError, match=r"a Column of Spark's holds no values: use .* sf\['name'\], or work on sf.to_spark\(\)"):
         frame["b"] = F.col("a")
     assert frame.column_names() == ["a"]
 

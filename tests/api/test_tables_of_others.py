@@ -70,9 +70,9 @@ def test_arrays_of_arrow_are_one_column() -> None:
 def test_a_connection_of_duckdb_is_told_what_gives_rows() -> None:
     import duckdb
 
+    with duckdb.connect() as connection, pytest.raises(InvalidArgumentError, match=r"give what its sql\(...\) returns"):
+        SFrame(connection.execute("select 1 as a"))
     with duckdb.connect() as connection:
-        with pytest.raises(InvalidArgumentError, match=r"give what its sql\(...\) returns"):
-            SFrame(connection.execute("select 1 as a"))
         assert list(SFrame(connection.sql("select 1 as a"))) == [{"a": 1}]
 
 

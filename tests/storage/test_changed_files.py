@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from sframe_spark import SFrame, aggregate, load_sframe
+from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.materialize import in_pieces
 from sframe_spark.errors import StorageError
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.storage.held_order import Held, held_order
@@ -186,6 +187,32 @@ def test_rows_of_a_file_that_was_touched_are_compared_once(tmp_path: Path, monke
     others_may_not_read_it(file)
     assert frame["t"].max() == 4 and list(frame.sort("t")["t"]) == [1, 2, 3, 4] and frame.is_sorted("t")
     assert asked == [(((0, True),),)]
+
+
+READERS: dict[str, Callable[[SFrame], Any]] = {
+    "rows": iter,
+    "values": lambda frame: iter(frame["t"]),
+    "batches": lambda frame: pa.RecordBatchReader.from_stream(frame),
+    "pieces": lambda frame: in_pieces(frame._node),
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_file_that_is_written_to_while_it_is_read_is_told_at_the_end(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "a.parquet"
+    values = np.arange(200_000)
+    pq.write_table(pa.table({"t": values}), path, compression="none", use_dictionary=False, row_group_size=50_000)
+    os.utime(path, ns=(10**18, 10**18))
+    with config.using(batch_rows=1_000):
+        reader = READERS[name](SFrame.read_parquet(path))
+        assert next(reader) is not None
+        with open(path, "r+b") as file:
+            # A value of the last row group, whose pages carry no check sum.
+            place = path.read_bytes().index(np.int64(199_990).tobytes())
+            file.seek(place)
+            file.write(np.int64(7).tobytes())
+        with pytest.raises((StorageError, OSError), match="was changed since it was opened"):
+            list(reader)
 
 
 def test_links_to_files_are_followed_to_what_they_lead_to(tmp_path: Path) -> None:

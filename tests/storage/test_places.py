@@ -70,10 +70,36 @@ def test_the_directory_of_a_delta_table_is_refused_as_some_of_its_files_are_dele
     deltalake.write_deltalake(str(table), pa.table({"id": [1, 2, 3]}))
     deltalake.DeltaTable(str(table)).delete("id = 2")
     for place in (table, tmp_path / "tab*", [table]):
-        with pytest.raises(StorageError, match=r"table is a Delta table.*read_delta\(\)"):
+        with pytest.raises(StorageError, match=r"is a directory of a Delta table.*read_delta\(\).*name the files"):
             SFrame.read_parquet(place)
     assert sorted(SFrame.read_delta(table)["id"]) == [1, 3]
     assert len(SFrame.read_parquet(f"{table}/*.parquet")) == 5  # both files: asked for by what they are
+
+
+def test_partitions_of_a_delta_table_are_refused_too(tmp_path: Path) -> None:
+    deltalake = pytest.importorskip("deltalake")
+    table = tmp_path / "table"
+    for mode in ("append", "overwrite"):
+        deltalake.write_deltalake(str(table), pa.table({"id": [1, 2], "p": [1, 2], "q=": ["a=", "b"]}), mode=mode, partition_by=["p", "q="])
+    (tmp_path / "link").symlink_to(table / "p=1")
+    for place in (table / "p=1", table / "p=*", table / "p=*" / "*", [table / "p=1", table / "p=2"], tmp_path / "link"):
+        with pytest.raises(StorageError, match=r"is a directory of a Delta table.*read_delta\(\)"):
+            SFrame.read_parquet(place)
+    assert len(SFrame.read_parquet(f"{table}/**/*.parquet")) == 4 and len(SFrame.read_delta(table)) == 2
+
+
+@pytest.mark.parametrize("place", ["table/data", "table/data/a=1", "table/data/a=*"])
+@pytest.mark.parametrize("name", ["00001-1.metadata.json", "v1.metadata.json", "v1.gz.metadata.json", "v1.metadata.json.gz"])
+def test_the_data_of_an_iceberg_table_is_refused(tmp_path: Path, place: str, name: str) -> None:
+    part = tmp_path / "table" / "data" / "a=1"
+    part.mkdir(parents=True)
+    pq.write_table(pa.table({"b": [1]}), part / "0.parquet")
+    assert len(SFrame.read_parquet(tmp_path / place)) == 1
+    metadata = tmp_path / "table" / "metadata"
+    metadata.mkdir()
+    (metadata / name).write_text("{}")
+    with pytest.raises(StorageError, match=r"is a directory of an Iceberg table.*read_iceberg\(\)"):
+        SFrame.read_parquet(tmp_path / place)
 
 
 def test_columns_of_directories_are_those_below_what_is_given(tmp_path: Path) -> None:
@@ -274,6 +300,6 @@ def test_messages_show_no_secrets(url: str) -> None:
 def test_a_directory_of_hudi_is_no_directory_of_files(tmp_path: Path) -> None:
     (tmp_path / ".hoodie").mkdir()
     (tmp_path / "a.csv").write_text("x\n1\n")
-    with pytest.raises(StorageError, match=r"is a Hudi table, its timeline .*format\('hudi'\)"):
+    with pytest.raises(StorageError, match=r"is a directory of a Hudi table.*format\('hudi'\)"):
         resolve(str(tmp_path), str)
     assert [Path(path).name for path in resolve(f"{tmp_path}/*.csv", str).paths] == ["a.csv"]
