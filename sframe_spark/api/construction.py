@@ -18,7 +18,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.sources import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest import Manifest
-from sframe_spark.values.libraries import library_of
+from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
 
@@ -56,8 +56,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     module = library_of(data)
     if module == "pandas" and hasattr(data, "columns"):
         return frame_from_pandas(data)
-    # A Row is a tuple of values.
-    if module == "pyspark" and not isinstance(data, tuple):
+    if is_of_spark(data):
         return frame_from_spark(data)
     if gives_rows(data):
         return frame_from_arrow(arrow_table(data))

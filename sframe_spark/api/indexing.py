@@ -13,7 +13,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.bound_function import FunctionAsNow
 from sframe_spark.operators.rows import slice_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.libraries import library_of
+from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 
 MOST_ROWS = 2**62
@@ -122,8 +122,7 @@ def row_number(index: Any, rows: int, what: str) -> int:
 
 def is_collection(values: Any) -> bool:
     """True for values to be taken one by one; a Column of Spark's only looks like that."""
-    looks_like = isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping))
-    return looks_like and (library_of(values) != "pyspark" or isinstance(values, tuple))
+    return isinstance(values, Iterable) and not isinstance(values, (str, bytes, Mapping)) and not is_of_spark(values)
 
 
 def is_row_index(key: Any) -> bool:

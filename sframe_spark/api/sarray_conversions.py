@@ -54,7 +54,8 @@ class ValuesElsewhere:
         False
         """
         column_type = self._node.schema[0]
-        values = numpy_column(self._node) if column_type.is_numeric or column_type.kind == STR_KIND else None
+        read = present_numbers if column_type.is_numeric else numpy_column if column_type.kind == STR_KIND else None
+        values = None if read is None else read(self._node)
         # Of objects pandas would make a column of objects: it takes the values one by one instead.
         if values is None or values.dtype.kind == "O":
             raise NoAttributeError(f"values of type {column_type.kind}, or missing ones, are taken one by one: use to_numpy()")

@@ -14,7 +14,7 @@ from sframe_spark.operators.rows import filter_by_mask
 from sframe_spark.types import INT, STR
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.libraries import library_of
+from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
@@ -108,7 +108,7 @@ class Missing:
         kind, other = self._node.schema[0].kind, one_value(other)
         if isinstance(other, str) and kind == STR.kind:
             return SArray(_node=apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
-        if isinstance(other, str) or not hasattr(other, "__iter__") or (library_of(other) == "pyspark" and not isinstance(other, tuple)):
+        if isinstance(other, str) or not hasattr(other, "__iter__") or is_of_spark(other):
             raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
         return self._function("is_in", tuple(map(one_value, other)))
 

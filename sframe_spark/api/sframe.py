@@ -33,7 +33,7 @@ from sframe_spark.operators.user_errors import user_error
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type
-from sframe_spark.values.libraries import library_of
+from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
 
@@ -119,7 +119,7 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, F
             return dict(zip(self._names, row_tuples(self._node, index, index + 1, self._names)[0], strict=True))
         if isinstance(key, slice):
             return SFrame(_node=sliced(self._node, key, self.__len__), _names=self._names)
-        if library_of(key) == "pyspark":
+        if is_of_spark(key):
             raise SchemaError(NO_VALUES.format(type(key).__name__))
         if isinstance(key, Sequence) or hasattr(key, "__iter__"):
             return self.select_columns(list(key))

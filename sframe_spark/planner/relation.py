@@ -46,7 +46,7 @@ class Relation:
     position: str | None = None
     not_missing: frozenset[int] = frozenset()
     # What `sorted` gave last and for which names: a source that many frames read is sorted and named once.
-    _sorted: list[tuple[tuple[str, ...] | None, DataFrame]] = attrs.field(factory=list, init=False, repr=False)
+    _sorted: dict[tuple[str, ...] | None, DataFrame] = attrs.field(factory=dict, init=False, repr=False)
 
     @property
     def columns(self) -> list[str]:
@@ -71,11 +71,11 @@ class Relation:
         """Visible columns in row order (one range exchange and sort, none when there is no key), under other names where some are given."""
         # Each call over to the JVM takes its time, and each step of a plan some milliseconds.
         wanted = None if names is None else tuple(names)
-        for known, df in self._sorted:
-            if known == wanted:
-                return df
-        df = self._in_order(names)
-        self._sorted[:] = [(wanted, df)]
+        df = self._sorted.get(wanted)
+        if df is None:
+            df = self._in_order(names)
+            self._sorted.clear()
+            self._sorted[wanted] = df
         return df
 
     def _in_order(self, names: Sequence[str] | None) -> DataFrame:

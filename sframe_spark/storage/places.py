@@ -28,7 +28,7 @@ _PATTERN = re.compile(r"[*?[]")
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
 # What ends the names of files by which Iceberg knows which files a table has.
-METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz", ".gz.metadata.json")
+METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz")
 
 Partition = tuple[tuple[str, str | None], ...]
 SortKey = Callable[[str], Any]
@@ -236,7 +236,7 @@ def _refuse_lakes(root: str) -> None:
         kind, read = "a Delta", "read the table with read_delta()"
     elif os.path.lexists(os.path.join(table, ".hoodie")):
         kind, read = "a Hudi", "read the table with Spark, SFrame(spark.read.format('hudi').load(...))"
-    elif os.path.basename(table) == "data" and os.path.isdir(beside) and any(name.endswith(METADATA_OF_ICEBERG) for name in os.listdir(beside)):
+    elif os.path.basename(table) == "data" and os.path.isdir(beside) and _has_metadata_of_iceberg(beside):
         kind, read = "an Iceberg", "read the table with read_iceberg()"
     else:
         return
@@ -244,6 +244,11 @@ def _refuse_lakes(root: str) -> None:
         f"{visible(root)} is a directory of {kind} table, whose own log says which of its files count: {read}. "
         "To read files as they are, rows that were deleted among them, name the files"
     )
+
+
+def _has_metadata_of_iceberg(directory: str) -> bool:
+    with telling("list", directory):
+        return any(name.endswith(METADATA_OF_ICEBERG) for name in os.listdir(directory))
 
 
 def _data_below(directory: str, sort_key: SortKey) -> Iterator[str]:

@@ -22,6 +22,8 @@ REMEMBERED_ORDERS = 64
 def require_unchanged(manifest: Manifest) -> None:
     """Make sure that the files of others are as they were when their statistics were taken; costs one call of the system for each.
 
+    Where one was touched since its rows were compared with an order, they are compared once more: the footer does not tell how rows are ordered.
+
     Parameters
     ----------
     manifest

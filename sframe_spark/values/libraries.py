@@ -15,3 +15,15 @@ def library_of(value: Any) -> str:
     ('pyarrow', 'builtins')
     """
     return type(value).__module__.split(".")[0]
+
+
+def is_of_spark(value: Any) -> bool:
+    """True for what PySpark has but for its rows, which are tuples of values.
+
+    Examples
+    --------
+    >>> from pyspark.sql import Row, Window
+    >>> is_of_spark(Row(a=1)), is_of_spark((1,)), is_of_spark(Window())
+    (False, False, True)
+    """
+    return library_of(value) == "pyspark" and not isinstance(value, tuple)

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.values.libraries import library_of
+from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
 from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
@@ -57,7 +57,7 @@ def simplify(values: Any) -> Source:
         return _from_numpy(values)
     if isinstance(values, (pa.Array, list)):
         return values
-    if library_of(values) == "pyspark" and not isinstance(values, tuple):
+    if is_of_spark(values):
         raise SchemaError(NO_VALUES.format(type(values).__name__))
     if isinstance(values, (str, bytes, set, frozenset, Mapping)) or not isinstance(values, Iterable):
         raise SchemaError(f"the values of a column come as a sequence, not as {type(values).__name__}")

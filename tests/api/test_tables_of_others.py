@@ -67,6 +67,15 @@ def test_arrays_of_arrow_are_one_column() -> None:
         assert list(SFrame(values)["X1"]) == values.to_pylist() == list(SArray(values))
 
 
+def test_a_row_of_spark_is_a_tuple() -> None:
+    from pyspark.sql import Row
+
+    frame = SFrame({"a": [1, 2], "b": [3, 4], "c": [5, 6]})
+    assert frame[Row("a", "c")].column_names() == ["a", "c"]
+    assert list(frame["a"].is_in(Row(2, 3))) == [0, 1] and list(SArray(Row(1, 2))) == [1, 2]
+    assert list(frame.filter_by(Row(2, 3), "a")["b"]) == [4]
+
+
 def test_a_connection_of_duckdb_is_told_what_gives_rows() -> None:
     import duckdb
 
