@@ -63,8 +63,8 @@ from collections.abc import Sequence
 
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
-from sframe_spark.operators.columns import project, zip_columns
 from sframe_spark.operators.laws import STAGES
+from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.law import Law, Stage, law

@@ -18,13 +18,32 @@ LAYERS = (
     ("values",),
     ("session",),
     ("storage",),
+    ("order",),
     ("planner",),
     ("operators",),
     ("engine",),
+    ("explain",),
     ("api",),
     ("plugin", "testing", "aggregate", "__init__", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
+# Rooms of the operators, in the same order.
+ROOMS = (
+    "user_functions",
+    "kernels",
+    "functions",
+    "rowwise",
+    "sources",
+    "aggregates",
+    "relational",
+    "grouped",
+    "running",
+    "lookups",
+    "joins",
+    "pruning",
+    "user_calls",
+    "laws",
+)
 # The planner's package data and nothing else may be shared sideways.
 SIDEWAYS_FORBIDDEN = {("planner", "storage"), ("planner", "session")}
 
@@ -59,6 +78,16 @@ def test_imports_go_down() -> None:
     assert wrong == []
 
 
+def test_imports_among_operators_go_down_the_rooms() -> None:
+    folder, wrong = ROOT / "operators", []
+    rank = {name: number for number, name in enumerate(ROOMS)}
+    for path in sorted(folder.rglob("*.py")):
+        own = path.relative_to(folder).parts[0].removesuffix(".py")
+        others = {parts[2] for parts in (module.split(".") for module in imports_of(path)) if parts[1] == "operators" and len(parts) > 2}
+        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(others) if rank[other] > rank.get(own, len(ROOMS))]
+    assert wrong == []
+
+
 def test_every_module_has_a_layer() -> None:
     names = {path.relative_to(ROOT).parts[0].removesuffix(".py") for path in ROOT.rglob("*.py")}
     assert names <= set(RANK)
@@ -66,7 +95,7 @@ def test_every_module_has_a_layer() -> None:
 
 # What decides a result uses PySpark's public API only, so that it is the same on Spark Connect.
 JVM_INTERNALS = {"_jdf", "_jvm", "_jsc", "_jc", "_jsparkSession", "_sc", "_jschema", "_jconf"}
-DIAGNOSTICS = {"engine/executed_plans.py", "session/active.py", "session/settings.py"}
+DIAGNOSTICS = {"explain/executed_plans.py", "session/active.py", "session/settings.py"}
 # `to_spark` gives a plan of ours to the user's session; no public call does.
 GIVES = {"session/user.py"}
 # A forked process lets go of them.

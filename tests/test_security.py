@@ -35,9 +35,9 @@ FORBIDDEN_ATTRIBUTES = {
 FORBIDDEN_KEYWORDS = {"allow_pickle", "shell", "Loader"}
 
 ALLOWED = {
-    ("operators/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
-    ("operators/worker.py", "cloudpickle"): "writes a user's function",
-    ("operators/python_function.py", "pickle"): "only the class PicklingError",
+    ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
+    ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
+    ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
     ("engine/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
     ("testing/contract.py", "pickle"): "the check that operators pickle reads what it has written a line before",
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
@@ -47,7 +47,7 @@ ALLOWED = {
     ("planner/serialize.py", "open_stream"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
     ("engine/executor_answers.py", "import_module"): "this package, by its own name",
     ("engine/tasks.py", "open_stream"): "rows of our own tasks",
-    ("operators/runs.py", "open_stream"): "the state that our own tasks send each other",
+    ("operators/kernels/runs.py", "open_stream"): "the state that our own tasks send each other",
 }
 
 
@@ -87,7 +87,7 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
             if any(isinstance(call, ast.Attribute) and call.attr in ("loads", "load") and is_pickle(call.value) for call in calls):
                 found.add((path.relative_to(ROOT).as_posix(), function.name))
     assert found == {
-        ("operators/worker.py", "load_function"),
+        ("operators/user_functions/worker.py", "load_function"),
         ("engine/dispatch.py", "run_tasks"),
         ("testing/contract.py", "check_pickle"),
         ("testing/contract_kernels.py", "check_parts"),

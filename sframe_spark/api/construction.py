@@ -15,7 +15,7 @@ from sframe_spark.api.from_spark import frame_from_spark
 from sframe_spark.api.nodes import combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.persistence import load_frame, nothing_to_verify, path_text
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
-from sframe_spark.operators.sources import memory_source
+from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifest import Manifest
 from sframe_spark.values.libraries import is_of_spark, library_of
@@ -71,7 +71,7 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
 
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
     """A saved frame, or a CSV or Parquet file."""
-    from sframe_spark.api.csv_reader import read_csv
+    from sframe_spark.api.csv.reader import read_csv
 
     is_csv = format == "csv" or (format == "auto" and path.endswith((".csv", ".csv.gz", ".tsv", ".txt")))
     is_parquet = format == "auto" and path.endswith(".parquet")
@@ -129,7 +129,7 @@ def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
     """Columns in the order given, under names that differ."""
     by_name = dict(zip(names, columns, strict=True))
     node, found = frame_from_columns(by_name)
-    from sframe_spark.operators.columns import project
+    from sframe_spark.operators.rowwise.columns import project
 
     return project(node, [found.index(name) for name in by_name]), list(by_name)
 
@@ -150,7 +150,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Parquet files as read-only segments, in file-name order."""
-    from sframe_spark.operators.sources import segment_source
+    from sframe_spark.operators.sources.source import segment_source
     from sframe_spark.storage.parquet_source import manifest_of_files, natural
     from sframe_spark.storage.places import resolve
 
@@ -162,8 +162,8 @@ def frame_from_parquet(path: Any) -> Frame:
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
     """All rows of files of others, of which each manifest has some, in row order."""
-    from sframe_spark.operators.rows import append
-    from sframe_spark.operators.sources import segment_source
+    from sframe_spark.operators.relational.rows import append
+    from sframe_spark.operators.sources.source import segment_source
 
     return append(*map(segment_source, manifests)), list(manifests[0].names or ())
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.nodes import first_tuples, first_values, row_count
-from sframe_spark.operators.columns import project
+from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.visible import visible

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.engine.claimed_orders import find_claimed_orders
-from sframe_spark.engine.column_names import ColumnNames
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import optimize
-from sframe_spark.engine.reasons import order_reasons
-from sframe_spark.engine.verification import require_classic_session, verification
 from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.explain.column_names import ColumnNames
+from sframe_spark.explain.reasons import order_reasons
+from sframe_spark.explain.verification import require_classic_session, verification
 from sframe_spark.operators.laws import STAGES
 from sframe_spark.planner.explain import plan_text, trace_text
 from sframe_spark.planner.node import PlannerNode

@@ -9,7 +9,7 @@ import pyarrow as pa
 from sframe_spark.api.from_arrow import column_from_arrow
 from sframe_spark.api.nodes import combine_columns, node_from_values
 from sframe_spark.api.sframe_columns import require_distinct
-from sframe_spark.operators.sources import memory_source
+from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.named_columns import column_named
 

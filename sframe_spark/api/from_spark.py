@@ -13,7 +13,7 @@ from sframe_spark.api.spark_types import arrow_type_of
 from sframe_spark.api.spark_values import made_column, native_text
 from sframe_spark.api.spark_variants import variant_types
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decimals import tell_of_types

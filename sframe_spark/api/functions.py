@@ -8,9 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
-from sframe_spark.operators.python_function import describe_function, kept
+from sframe_spark.operators.rowwise.python_function import describe_function, kept
 from sframe_spark.operators.user_calls import remember_first
-from sframe_spark.operators.user_errors import user_error
+from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND, ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType

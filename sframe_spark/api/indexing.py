@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError, UnsupportedOperationError
-from sframe_spark.operators.bound_function import FunctionAsNow
-from sframe_spark.operators.rows import slice_rows
+from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.csv_encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.api.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.errors import StorageError, travelling
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.magic import TEXT, kind_of

@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.csv_columns import float_texts, text_of
+from sframe_spark.api.csv.columns import float_texts, text_of
 from sframe_spark.api.persistence import file_path_text, require_unicode
 from sframe_spark.engine.exports import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError

@@ -13,12 +13,12 @@ from sframe_spark.engine.materialize import compute, count_rows, in_pieces, iter
 from sframe_spark.engine.peeks import peek
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby import Aggregation, reduce_columns
-from sframe_spark.operators.program import Literal
-from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sources import memory_source, source_of
+from sframe_spark.operators.grouped.groupby import Aggregation, reduce_columns
+from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.sources.source import memory_source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length

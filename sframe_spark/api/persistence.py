@@ -13,7 +13,7 @@ from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, listed
 from sframe_spark.locations import normalised
-from sframe_spark.operators.sources import SegmentSource, segment_source
+from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.opened import OPEN_DATASETS
 from sframe_spark.storage.save import check_replaceable, save_dataset, staged
@@ -100,7 +100,7 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...]) -> None:
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
     """Save a frame as a directory of segments or as CSV, whose name ends in ``.csv`` or ``.csv.gz``."""
-    from sframe_spark.api.csv_writer import write_csv
+    from sframe_spark.api.csv.writer import write_csv
 
     text = path_text(path)
     is_named_csv = text.endswith((".csv", ".csv.gz"))
@@ -115,7 +115,7 @@ def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[
 
 def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
     """Save a column as a directory of segments or as lines of text."""
-    from sframe_spark.api.csv_writer import CsvFormat, write_csv
+    from sframe_spark.api.csv.writer import CsvFormat, write_csv
 
     if format in ("text", "csv"):
         write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))

@@ -45,15 +45,15 @@ from sframe_spark.api.sarray_windows import Windows
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.groupby import Aggregation, group_by
-from sframe_spark.operators.made_sources import constant_source, range_source
-from sframe_spark.operators.python_function import Truth
-from sframe_spark.operators.row_number import row_number as number_rows
-from sframe_spark.operators.rows import append, filter_by_mask, slice_rows
-from sframe_spark.operators.sort import SORTABLE, sort_rows
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped.groupby import Aggregation, group_by
+from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.rowwise.python_function import Truth
+from sframe_spark.operators.rowwise.row_number import row_number as number_rows
+from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, common_encoding

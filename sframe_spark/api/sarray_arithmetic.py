@@ -10,7 +10,7 @@ import numpy as np
 from sframe_spark.api.columns_of_others import is_column
 from sframe_spark.api.nodes import equal_length, literal_of
 from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.elementwise import apply_function
+from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.types import ARRAY_KIND, INT, ColumnType
 from sframe_spark.values.libraries import library_of
 from sframe_spark.values.plain import one_value

@@ -9,8 +9,8 @@ import numpy as np
 
 from sframe_spark.api.clocks import require_clock_of_values
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
-from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.rows import filter_by_mask
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.types import INT, STR
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.infer import column_type_for

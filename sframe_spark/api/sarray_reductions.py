@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.indexing import head_count
 from sframe_spark.api.nodes import reduce_values, row_count, single_value
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.groupby import Aggregation
-from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.rows import filter_by_mask
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.row_number import row_number
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode

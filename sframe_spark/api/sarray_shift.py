@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.indexing import is_row_index
 from sframe_spark.api.nodes import literal_of, recoded
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.program import Literal
-from sframe_spark.operators.shift import shift_rows
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.running.shift import shift_rows
 from sframe_spark.types import FLOAT, INT, ColumnType, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for
 from sframe_spark.values.plain import one_value

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.cumulative import cumulative
-from sframe_spark.operators.rolling import rolling
+from sframe_spark.operators.running.cumulative import cumulative
+from sframe_spark.operators.running.rolling import rolling
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray

@@ -24,12 +24,12 @@ from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.elementwise import apply_lambda
-from sframe_spark.operators.flat_map import flat_map, rows_as_chunk, taken_rows
-from sframe_spark.operators.python_function import describe_function
-from sframe_spark.operators.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
+from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.rowwise.elementwise import apply_lambda
+from sframe_spark.operators.rowwise.python_function import describe_function
 from sframe_spark.operators.user_calls import remember_first
-from sframe_spark.operators.user_errors import user_error
+from sframe_spark.operators.user_functions.user_errors import user_error
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.infer import column_type_for, infer_type

@@ -17,9 +17,9 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
     listed,
 )
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.sources import memory_source
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.row_number import row_number
+from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.types import type_of_class
 from sframe_spark.values.plain import one_value
 

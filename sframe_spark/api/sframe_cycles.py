@@ -16,14 +16,14 @@ from sframe_spark.api.nodes import python_columns, rows_of
 from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
-from sframe_spark.operators.groupby import Aggregation
-from sframe_spark.operators.python_function import PythonFunction
-from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.runs import run_numbers, run_starts
-from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
+from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.streaming_groupby import narrowed, streaming_group_by
+from sframe_spark.operators.kernels.runs import run_numbers, run_starts
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder

@@ -36,9 +36,9 @@ class Files(Columns):
         filename
             The file; compressed if the name ends in ``.gz``.
         form, options
-            See :class:`~sframe_spark.api.csv_writer.CsvFormat`.
+            See :class:`~sframe_spark.api.csv.writer.CsvFormat`.
         """
-        from sframe_spark.api.csv_writer import CsvFormat, write_csv
+        from sframe_spark.api.csv.writer import CsvFormat, write_csv
 
         write_csv(self._node, self._names, filename, CsvFormat(*form, **options))
 
@@ -165,16 +165,16 @@ class Files(Columns):
         Parameters
         ----------
         url, delimiter, header, dialect, options
-            See :class:`~sframe_spark.api.csv_options.CsvRequest`.
+            See :class:`~sframe_spark.api.csv.options.CsvRequest`.
         """
-        from sframe_spark.api.csv_reader import read_csv
+        from sframe_spark.api.csv.reader import read_csv
 
         return made_frame(read_csv(url, delimiter, header, *dialect, **options))
 
     @staticmethod
     def read_csv_with_errors(url: Any, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
         """What :meth:`read_csv` reads, and the lines of each file that fit no row."""
-        from sframe_spark.api.csv_reader import read_csv_with_errors
+        from sframe_spark.api.csv.reader import read_csv_with_errors
 
         node, names, left_out = read_csv_with_errors(url, delimiter, header, False, *dialect, **options)
         return made_frame((node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}

@@ -14,12 +14,12 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_cycles import Cycles
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.equal_keys import comparable
-from sframe_spark.operators.intervals import SIDES, AssignIntervals, Grid, group_by_intervals
-from sframe_spark.operators.intervals_fill import FILLS, resample
-from sframe_spark.operators.made_sources import range_source
-from sframe_spark.operators.runs import plain_numbers
+from sframe_spark.operators.grouped.intervals import SIDES, AssignIntervals, Grid, group_by_intervals
+from sframe_spark.operators.grouped.intervals_fill import FILLS, resample
+from sframe_spark.operators.kernels.equal_keys import comparable
+from sframe_spark.operators.kernels.runs import plain_numbers
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.sources.made import range_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_DATETIME, ColumnType

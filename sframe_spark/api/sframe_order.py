@@ -8,15 +8,15 @@ import attrs
 
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.engine.claimed_orders import find_claimed_orders
-from sframe_spark.engine.known_order import origin_of_order
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.materialize import materialize, optimize
 from sframe_spark.engine.order_check import find_break
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.assumed_order import assume_order
+from sframe_spark.explain.known_order import origin_of_order
+from sframe_spark.operators.relational.assumed_order import assume_order
 from sframe_spark.operators.user_calls import calls_users
-from sframe_spark.planner.properties.relation import requirement
+from sframe_spark.order.relation import requirement
 from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.visible import visible
 

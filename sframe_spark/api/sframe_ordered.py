@@ -12,12 +12,12 @@ from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, o
 from sframe_spark.api.other_frames import other_frame
 from sframe_spark.api.sframe_relational import Relational, joined_names
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.key_window import KeyWindow, key_window
-from sframe_spark.operators.lookup_keys import check_keys
-from sframe_spark.operators.lookup_order import first_row_out_of_order
-from sframe_spark.operators.merge_sorted import SIDES, merge_sorted, unsorted_message
+from sframe_spark.operators.lookups.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
+from sframe_spark.operators.lookups.key_window import KeyWindow, key_window
+from sframe_spark.operators.lookups.keys import check_keys
+from sframe_spark.operators.lookups.merge_sorted import SIDES, merge_sorted, unsorted_message
+from sframe_spark.operators.lookups.order import first_row_out_of_order
+from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.values.durations import parse_duration
 

@@ -18,13 +18,13 @@ from sframe_spark.api.other_frames import other_frame
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError, UnknownNameError
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.groupby import Aggregation, group_by
-from sframe_spark.operators.join import KINDS, join
-from sframe_spark.operators.rows import append, filter_by_mask
-from sframe_spark.operators.sort import SORTABLE, sort_rows
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped.groupby import Aggregation, group_by
+from sframe_spark.operators.joins.join import KINDS, join
+from sframe_spark.operators.relational.rows import append, filter_by_mask
+from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.types import INT, common_encoding
 from sframe_spark.values.plain import one_value
 

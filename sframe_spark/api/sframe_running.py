@@ -10,11 +10,11 @@ from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, o
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.elementwise import apply_function
-from sframe_spark.operators.program import Literal
-from sframe_spark.operators.running import running
-from sframe_spark.operators.smoothing import exponential_smoothing
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.running.running import running
+from sframe_spark.operators.running.smoothing import exponential_smoothing
 from sframe_spark.types import FLOAT, INT
 from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
 

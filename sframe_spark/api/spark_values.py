@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sframe_spark.api.spark_types import nullable
 from sframe_spark.errors import DateTimeRangeError
-from sframe_spark.operators.spark_columns import ddl, fit, spark_type
+from sframe_spark.operators.kernels.spark_columns import ddl, fit, spark_type
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, ColumnType
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
@@ -91,7 +91,7 @@ def through_arrow(column: Column, arrow: pa.DataType, column_type: ColumnType, n
     """The values as they are of the column of an Arrow table."""
     from pyspark.sql import functions as F
 
-    from sframe_spark.operators.error_transport import error_transport
+    from sframe_spark.operators.user_functions.error_transport import error_transport
 
     transport = error_transport()
 

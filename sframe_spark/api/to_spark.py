@@ -13,10 +13,10 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.peeks import open_plan
 from sframe_spark.engine.query import lower
 from sframe_spark.engine.read_by_users import source_for_users
-from sframe_spark.operators.columns import Project
-from sframe_spark.operators.sources import SegmentSource
-from sframe_spark.operators.spark_source import SparkSource
-from sframe_spark.operators.spark_types_out import has_native_types, with_json_texts, with_native_types
+from sframe_spark.operators.rowwise.columns import Project
+from sframe_spark.operators.rowwise.spark_types_out import has_native_types, with_json_texts, with_native_types
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_remote

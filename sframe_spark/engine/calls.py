@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sframe_spark.config import config
 from sframe_spark.engine.placement import is_small
-from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.groupby import GroupBy
+from sframe_spark.operators.grouped.groupby import GroupBy
+from sframe_spark.operators.rowwise.elementwise import calls_python
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode

@@ -11,19 +11,19 @@ from functools import partial
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.column_names import ALIKE_INPUTS, column_origins
+from sframe_spark.engine.column_origins import ALIKE_INPUTS, column_origins
 from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.query import translated_errors
 from sframe_spark.engine.watched_files import require_unchanged_files
-from sframe_spark.operators.assumed_order import AssumeOrder
-from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.groupby import GroupBy
-from sframe_spark.operators.join import Join
-from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sources import SegmentSource
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped.groupby import GroupBy
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.relational.assumed_order import AssumeOrder
+from sframe_spark.operators.relational.rows import SliceRows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.elementwise import RowWise
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
@@ -134,8 +134,8 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
 
     Examples
     --------
-    >>> from sframe_spark.operators.made_sources import range_source
-    >>> from sframe_spark.operators.sort import sort_rows
+    >>> from sframe_spark.operators.sources.made import range_source
+    >>> from sframe_spark.operators.relational.sort import sort_rows
     >>> sources_by_order(sort_rows(range_source(0, 5), [(0, False)]))
     []
     """

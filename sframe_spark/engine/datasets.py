@@ -15,8 +15,8 @@ from sframe_spark.engine import query
 from sframe_spark.engine.counts import require_all_rows
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.probe import require_writable
-from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import segment_source
+from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode

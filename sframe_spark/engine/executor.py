@@ -37,16 +37,16 @@ from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, summarize_range, write_range
 from sframe_spark.errors import RunTooLongError
-from sframe_spark.operators import suffix_sort
-from sframe_spark.operators.groupby import GroupBy, Reduce
-from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.segment_parts import lacks_key
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import MemorySource, segment_source, source_of
-from sframe_spark.operators.suffix_sort import SuffixSort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.relational import suffix_sort
+from sframe_spark.operators.relational.rows import SliceRows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.sources.segment_parts import lacks_key
+from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
+from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import consumers, postorder, private_copy, rebuild, sizes_of
 from sframe_spark.planner.infer import known_rows

@@ -18,7 +18,7 @@ from sframe_spark.engine.probe import require_writable
 from sframe_spark.engine.runner import FlatPlan
 from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.engine.tasks import RangeTask, chunks_of
-from sframe_spark.operators.sources import MemorySource
+from sframe_spark.operators.sources.source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode

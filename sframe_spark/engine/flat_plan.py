@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
-from sframe_spark.operators.sources import Source
+from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.operators.groupby import Reduce
-from sframe_spark.operators.sources import SegmentSource, segment_source
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.grouped.groupby import Reduce
+from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes

@@ -25,11 +25,11 @@ from sframe_spark.engine.private_rows import is_chain, private_tops
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import ExecutionError, PlanInvariantError
-from sframe_spark.operators.call_memo import MemoFullError
-from sframe_spark.operators.columns import Project, Zip, first_columns, project, zip_columns
 from sframe_spark.operators.laws import builtin_optimizer
-from sframe_spark.operators.rows import SliceRows
+from sframe_spark.operators.relational.rows import SliceRows
+from sframe_spark.operators.rowwise.columns import Project, Zip, first_columns, project, zip_columns
 from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
+from sframe_spark.operators.user_functions.call_memo import MemoFullError
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace

@@ -7,11 +7,11 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.elementwise import calls_python
-from sframe_spark.operators.hash_join import HashJoin
-from sframe_spark.operators.lookup import Lookup
-from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.joins.hash_join import HashJoin
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.lookups.lookup import Lookup
+from sframe_spark.operators.rowwise.elementwise import calls_python
+from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.graph import postorder

@@ -17,8 +17,8 @@ from sframe_spark.engine.matches import base_of_rows, may_have_many
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.sources import source_of
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length

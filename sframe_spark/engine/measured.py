@@ -7,12 +7,12 @@ from itertools import chain
 
 import attrs
 
-from sframe_spark.operators.cycles import MapCycles
-from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.flat_map import FlatMap
-from sframe_spark.operators.made_results import MadeResults
-from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.grouped.cycles import MapCycles
+from sframe_spark.operators.relational.flat_map import FlatMap
+from sframe_spark.operators.rowwise.elementwise import RowWise
+from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.user_calls import with_functions
+from sframe_spark.operators.user_functions.made_results import MadeResults
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.sizes import fixed_size
 

@@ -13,7 +13,7 @@ from sframe_spark.engine.datasets import new_dataset
 from sframe_spark.engine.executor import run_range_works
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.probe import require_writable
-from sframe_spark.operators.sources import memory_source, segment_source
+from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads

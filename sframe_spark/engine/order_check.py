@@ -8,7 +8,7 @@ from functools import partial
 from sframe_spark.config import config
 from sframe_spark.engine.executor import run_range_works
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.order_check import first_break
+from sframe_spark.operators.kernels.order_check import first_break
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.decode import decode

@@ -6,8 +6,8 @@ Of little data the driver does so when a scan is opened. It takes about a second
 from __future__ import annotations
 
 from sframe_spark.engine.dispatch import run_tasks
-from sframe_spark.operators.segment_parts import STORED_ROWS, scanned
-from sframe_spark.operators.segment_scan import page_checks
+from sframe_spark.operators.sources.segment_parts import STORED_ROWS, scanned
+from sframe_spark.operators.sources.segment_scan import page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.page_checks import PageCheck

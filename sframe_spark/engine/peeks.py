@@ -15,9 +15,9 @@ from sframe_spark.engine.looks import optimize
 from sframe_spark.engine.private_rows import is_row_by_row
 from sframe_spark.engine.query import counted, from_spark_table, lower, run_spark
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
-from sframe_spark.operators.rows import SliceRows
-from sframe_spark.operators.spark_columns import microseconds_of
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.kernels.spark_columns import microseconds_of
+from sframe_spark.operators.relational.rows import SliceRows
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.graph import private_copy

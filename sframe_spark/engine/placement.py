@@ -9,11 +9,11 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import weight_of
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.elementwise import RowWise, calls_python
-from sframe_spark.operators.made_sources import ConstantSource, RangeSource
-from sframe_spark.operators.segment_parts import lacks_key
-from sframe_spark.operators.sources import MemorySource
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.rowwise.elementwise import RowWise, calls_python
+from sframe_spark.operators.sources.made import ConstantSource, RangeSource
+from sframe_spark.operators.sources.segment_parts import lacks_key
+from sframe_spark.operators.sources.source import MemorySource
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode

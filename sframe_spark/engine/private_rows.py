@@ -9,10 +9,10 @@ from collections.abc import Mapping, Sequence
 
 from sframe_spark.engine.holders import held_directly
 from sframe_spark.engine.placement import too_long_for_spark
-from sframe_spark.operators.columns import Project, Zip
-from sframe_spark.operators.elementwise import RowWise
-from sframe_spark.operators.rows import Filter, FilterRows
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.relational.rows import Filter, FilterRows
+from sframe_spark.operators.rowwise.columns import Project, Zip
+from sframe_spark.operators.rowwise.elementwise import RowWise
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 from sframe_spark.engine.counts import SHARED_DIRECTORY
 from sframe_spark.engine.executor_answers import Answer, answering, reading, this_host, versions
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
-from sframe_spark.operators.segment_parts import STORED_ROWS
+from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session

@@ -17,10 +17,10 @@ from sframe_spark.engine.messages import in_one_line
 from sframe_spark.engine.page_checks import require_sound_pages
 from sframe_spark.engine.probe import require_readable
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
-from sframe_spark.operators.error_transport import error_transport
-from sframe_spark.operators.join import Join
-from sframe_spark.operators.spark_columns import fit
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.kernels.spark_columns import fit
+from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder, sizes_of

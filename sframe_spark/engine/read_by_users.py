@@ -6,9 +6,9 @@ from sframe_spark.config import config
 from sframe_spark.engine.datasets import write_chunks
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.stored_tables import with_stored_tables
-from sframe_spark.operators.made_sources import RangeSource
-from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import MemorySource, SegmentSource, source_of
+from sframe_spark.operators.sources.made import RangeSource
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource, source_of
+from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.node import PlannerNode
 
 # What Spark reads of these depends on no setting that our options do not name.

@@ -10,14 +10,14 @@ from sframe_spark.config import config
 from sframe_spark.engine.batches import FIRST_ROWS, GROWTH
 from sframe_spark.engine.budgets import rows_fit, weight_of
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.columns import Project
-from sframe_spark.operators.elementwise import RowWise, origins
-from sframe_spark.operators.flat_map import FlatMap
-from sframe_spark.operators.program import Step
-from sframe_spark.operators.python_function import PythonFunction
-from sframe_spark.operators.rows import FilterRows
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.relational.flat_map import FlatMap
+from sframe_spark.operators.relational.rows import FilterRows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.rowwise.columns import Project
+from sframe_spark.operators.rowwise.elementwise import RowWise, origins
+from sframe_spark.operators.rowwise.program import Step
+from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -9,8 +9,8 @@ import attrs
 from sframe_spark.engine.budgets import SENT_BYTES
 from sframe_spark.engine.datasets import write_chunk
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.operators.source_statistics import recorded_order
-from sframe_spark.operators.sources import MemorySource, SegmentSource
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.graph import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import row_bytes

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.operators.segment_parts import STORED_ROWS
+from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.watched import require_unchanged

@@ -12,16 +12,16 @@ from collections.abc import Callable, Iterator, Sequence
 import attrs
 import numpy as np
 
-from sframe_spark.operators.call_memo import CallMemo, MemoFullError
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.cycles import MapCycles
-from sframe_spark.operators.elementwise import GeneralizedTransform, LambdaTransform, RowWise
-from sframe_spark.operators.flat_map import FlatMap
-from sframe_spark.operators.made_sources import RangeSource
-from sframe_spark.operators.program import Program, Register, Step
-from sframe_spark.operators.python_function import PythonFunction
-from sframe_spark.operators.row_number import RowNumber
-from sframe_spark.operators.sources import MemorySource
+from sframe_spark.operators.grouped.cycles import MapCycles
+from sframe_spark.operators.relational.flat_map import FlatMap
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, LambdaTransform, RowWise
+from sframe_spark.operators.rowwise.program import Program, Register, Step
+from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.operators.rowwise.row_number import RowNumber
+from sframe_spark.operators.sources.made import RangeSource
+from sframe_spark.operators.sources.source import MemorySource
+from sframe_spark.operators.user_functions.call_memo import CallMemo, MemoFullError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder

@@ -13,7 +13,7 @@ def plan_text(root: PlannerNode) -> str:
 
     Examples
     --------
-    >>> from sframe_spark.operators.made_sources import range_source
+    >>> from sframe_spark.operators.sources.made import range_source
     >>> print(plan_text(range_source(0, 3)))
     r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
     """

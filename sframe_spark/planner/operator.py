@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
-from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.sizes import Sizes, copied_sizes
 
 if TYPE_CHECKING:

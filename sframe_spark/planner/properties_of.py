@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties.relation import RelationProperties, requirement
 
 
 def properties_of(root: PlannerNode) -> RelationProperties:

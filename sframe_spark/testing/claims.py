@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from itertools import pairwise
 from typing import Any
 
-from sframe_spark.planner.properties import OrderingItem, OrderingProperties
-from sframe_spark.planner.properties.relation import RelationProperties
+from sframe_spark.order import OrderingItem, OrderingProperties
+from sframe_spark.order.relation import RelationProperties
 
 Row = Sequence[Any]
 

@@ -56,8 +56,8 @@ def check_operator(example: Example) -> None:
 
     Examples
     --------
-    >>> from sframe_spark.operators.rows import slice_rows
-    >>> from sframe_spark.operators.made_sources import range_source
+    >>> from sframe_spark.operators.relational.rows import slice_rows
+    >>> from sframe_spark.operators.sources.made import range_source
     >>> check_operator(Example("slice", "every other row", lambda: slice_rows(range_source(0, 9), 1, 8, 2)))
     """
     node = example.node()

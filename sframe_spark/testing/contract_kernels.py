@@ -13,7 +13,7 @@ from sframe_spark.engine.matches import with_known_rows
 from sframe_spark.engine.placement import Placement, place
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.tasks import combined_parts
-from sframe_spark.operators.sources import MemorySource, Source, source_of
+from sframe_spark.operators.sources.source import MemorySource, Source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode

@@ -9,7 +9,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.engine import query
-from sframe_spark.operators.spark_columns import spark_type
+from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.relation import LoweringContext, Relation

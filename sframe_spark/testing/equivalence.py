@@ -18,7 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.materialize import compute, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.laws import builtin_optimizer
-from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.explain import plan_text, trace_text
 from sframe_spark.planner.infer import current_facts, prove_equal_length
 from sframe_spark.planner.node import PlannerNode

@@ -7,37 +7,37 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.operators.asof_join import AsofJoin
-from sframe_spark.operators.assumed_order import AssumeOrder
-from sframe_spark.operators.columns import Project, Zip
-from sframe_spark.operators.cumulative import Cumulative
-from sframe_spark.operators.cycles import CycleFunction, MapCycles
-from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
-from sframe_spark.operators.flat_map import FlatMap
-from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
-from sframe_spark.operators.hash_join import HashJoin
-from sframe_spark.operators.intervals import AssignIntervals, Grid
-from sframe_spark.operators.intervals_fill import FillIntervals
-from sframe_spark.operators.join import KINDS, Join
-from sframe_spark.operators.key_window import KeyWindow
-from sframe_spark.operators.made_sources import constant_source, range_source
-from sframe_spark.operators.merge_sorted import MergeSorted
-from sframe_spark.operators.program import Literal, Program, Register, Step
-from sframe_spark.operators.python_function import PythonFunction
-from sframe_spark.operators.reverse import Reverse
-from sframe_spark.operators.rolling import Rolling
-from sframe_spark.operators.row_number import RowNumber
-from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
-from sframe_spark.operators.running import Running
-from sframe_spark.operators.segment_parts import parts_of
-from sframe_spark.operators.shift import Shift
-from sframe_spark.operators.smoothing import ExponentialSmoothing
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.spark_source import SparkSource
-from sframe_spark.operators.streaming_groupby import StreamingGroupBy
-from sframe_spark.operators.suffix_sort import SuffixSort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles
+from sframe_spark.operators.grouped.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.grouped.intervals import AssignIntervals, Grid
+from sframe_spark.operators.grouped.intervals_fill import FillIntervals
+from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.joins.hash_join import HashJoin
+from sframe_spark.operators.joins.join import KINDS, Join
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.lookups.asof_join import AsofJoin
+from sframe_spark.operators.lookups.key_window import KeyWindow
+from sframe_spark.operators.lookups.merge_sorted import MergeSorted
+from sframe_spark.operators.relational.assumed_order import AssumeOrder
+from sframe_spark.operators.relational.flat_map import FlatMap
+from sframe_spark.operators.relational.reverse import Reverse
+from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import Project, Zip
+from sframe_spark.operators.rowwise.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
+from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.operators.rowwise.row_number import RowNumber
+from sframe_spark.operators.running.cumulative import Cumulative
+from sframe_spark.operators.running.rolling import Rolling
+from sframe_spark.operators.running.running import Running
+from sframe_spark.operators.running.shift import Shift
+from sframe_spark.operators.running.smoothing import ExponentialSmoothing
+from sframe_spark.operators.sources.made import constant_source, range_source
+from sframe_spark.operators.sources.segment_parts import parts_of
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator

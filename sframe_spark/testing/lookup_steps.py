@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.key_window import KeyWindow, key_window
-from sframe_spark.operators.merge_sorted import merge_sorted
-from sframe_spark.operators.row_number import row_number
+from sframe_spark.operators.lookups.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
+from sframe_spark.operators.lookups.key_window import KeyWindow, key_window
+from sframe_spark.operators.lookups.merge_sorted import merge_sorted
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.growth import Growth
 from sframe_spark.testing.steps import has_columns, random_aggregation, sort_keys

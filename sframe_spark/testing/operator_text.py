@@ -10,31 +10,31 @@ from typing import Any
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.assumed_order import AssumeOrder
-from sframe_spark.operators.columns import Project, Zip
-from sframe_spark.operators.cumulative import Cumulative
-from sframe_spark.operators.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
-from sframe_spark.operators.flat_map import FlatMap
 from sframe_spark.operators.functions.base import FUNCTIONS
-from sframe_spark.operators.groupby import Aggregation, GroupBy, Reduce
-from sframe_spark.operators.hash_join import HashJoin
-from sframe_spark.operators.join import Join
-from sframe_spark.operators.key_window import KeyWindow
-from sframe_spark.operators.made_sources import ConstantSource
-from sframe_spark.operators.program import Literal, Operand, Program, Register, Step
-from sframe_spark.operators.python_function import PythonFunction
-from sframe_spark.operators.reverse import Reverse
-from sframe_spark.operators.rolling import Rolling
-from sframe_spark.operators.rows import Append, Filter, FilterRows, SliceRows
-from sframe_spark.operators.running import Running
-from sframe_spark.operators.segment_parts import SegmentParts
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.sources import SegmentSource
-from sframe_spark.operators.spark_source import SparkSource
-from sframe_spark.operators.streaming_groupby import StreamingGroupBy
-from sframe_spark.operators.suffix_sort import SuffixSort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.joins.hash_join import HashJoin
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.lookups.key_window import KeyWindow
+from sframe_spark.operators.relational.assumed_order import AssumeOrder
+from sframe_spark.operators.relational.flat_map import FlatMap
+from sframe_spark.operators.relational.reverse import Reverse
+from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import Project, Zip
+from sframe_spark.operators.rowwise.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform
+from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
+from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.operators.running.cumulative import Cumulative
+from sframe_spark.operators.running.rolling import Rolling
+from sframe_spark.operators.running.running import Running
+from sframe_spark.operators.sources.made import ConstantSource
+from sframe_spark.operators.sources.segment_parts import SegmentParts
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from sframe_spark.planner.properties import OrderingProperties
+from sframe_spark.order import OrderingProperties
 from sframe_spark.testing.order_operators import derive_output
 from sframe_spark.testing.order_partitions import partition_claims
 

@@ -1,4 +1,4 @@
-"""Reads the operators of derivation cases: names and lists become calls of :mod:`sframe_spark.planner.properties.derive`.
+"""Reads the operators of derivation cases: names and lists become calls of :mod:`sframe_spark.order.derive`.
 
 The columns of these cases hold the integers 0, 1, 2, ... without null. An operator or function that is not known here promises nothing.
 """
@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sframe_spark.planner.properties import Monotone, OrderingProperties, derive
-from sframe_spark.planner.properties.items import Column, Effect
+from sframe_spark.order import Monotone, OrderingProperties, derive
+from sframe_spark.order.items import Column, Effect
 
 Operator = Mapping[str, Any]
 Inputs = Sequence[OrderingProperties]

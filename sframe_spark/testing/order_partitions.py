@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from sframe_spark.planner.properties.partitioning import (
+from sframe_spark.order.partitioning import (
     BREAKS_ALL,
     KEEPS_ALL,
     NODE_PRESERVATION,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.program import Literal
-from sframe_spark.operators.running import running
-from sframe_spark.operators.shift import shift_rows
-from sframe_spark.operators.smoothing import exponential_smoothing
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.running.running import running
+from sframe_spark.operators.running.shift import shift_rows
+from sframe_spark.operators.running.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.growth import Growth
 from sframe_spark.testing.steps import NUMBERS, SORTABLE, random_aggregation, sort_keys

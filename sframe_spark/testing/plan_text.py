@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode

@@ -6,14 +6,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.operators.columns import project
-from sframe_spark.operators.cycles import CycleFunction, MapCycles
-from sframe_spark.operators.groupby import Aggregation
-from sframe_spark.operators.intervals import SIDES, AssignIntervals, Grid
-from sframe_spark.operators.intervals_fill import FillIntervals
-from sframe_spark.operators.python_function import PythonFunction
-from sframe_spark.operators.sort import sort_rows
-from sframe_spark.operators.streaming_groupby import streaming_group_by
+from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles
+from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.intervals import SIDES, AssignIntervals, Grid
+from sframe_spark.operators.grouped.intervals_fill import FillIntervals
+from sframe_spark.operators.grouped.streaming_groupby import streaming_group_by
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.growth import Growth

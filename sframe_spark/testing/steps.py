@@ -4,11 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.operators import columns, cumulative, elementwise, flat_map, groupby, join, reverse, rolling, row_number, rows, sort
-from sframe_spark.operators.assumed_order import AssumeOrder
-from sframe_spark.operators.groupby import Aggregation
-from sframe_spark.operators.program import Literal
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped import groupby
+from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.joins import join
+from sframe_spark.operators.relational import flat_map, reverse, rows, sort
+from sframe_spark.operators.relational.assumed_order import AssumeOrder
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise import columns, elementwise, row_number
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.running import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.growth import MOST_ROWS, Growth
 from sframe_spark.testing.pool import FLAT_POOL, POOL

@@ -17,7 +17,7 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import Configuration, config
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.operators.segment_parts import SegmentParts
+from sframe_spark.operators.sources.segment_parts import SegmentParts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.plugin import column_of, graph_from_json, graph_to_json, node_of
 

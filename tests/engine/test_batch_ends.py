@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.engine.materialize import iterate
-from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.sources.source import source_of
 from sframe_spark.storage.reader import last_group_start
 
 GROUPS = (30, 7, 41)

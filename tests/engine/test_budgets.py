@@ -20,9 +20,9 @@ from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators import sorted_join
-from sframe_spark.operators.source_readers import Reader, SegmentReader
-from sframe_spark.operators.sources import MemorySource, SegmentSource, source_of
+from sframe_spark.operators.joins import sorted_join
+from sframe_spark.operators.sources.readers import Reader, SegmentReader
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import rebuild, sizes_of
 from sframe_spark.planner.infer import known_rows
@@ -191,7 +191,7 @@ def test_batches_grow_slowly_where_nothing_is_known() -> None:
 
 def pairs_made(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Filled with the number of pairs of each piece that a join makes."""
-    from sframe_spark.operators.sorted_join import Matches
+    from sframe_spark.operators.joins.sorted_join import Matches
 
     made: list[int] = []
     pairs = Matches.pairs
@@ -317,7 +317,7 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_large_row_group_of_others_is_several_blocks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators import lookup
+    from sframe_spark.operators.lookups import lookup
 
     monkeypatch.setattr(lookup, "LARGEST_BLOCK_BYTES", 20 * LONG)
     table = pa.table({"k": pa.array(range(0, 200, 2)), "t": pa.array([f"{row:05d}" * (LONG // 5) for row in range(100)])})

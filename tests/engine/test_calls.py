@@ -14,7 +14,7 @@ from sframe_spark.engine.batches import FIRST_ROWS, GROWTH
 from sframe_spark.engine.calls import needs_one_batch
 from sframe_spark.engine.looks import takes_few
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
-from sframe_spark.operators.python_function import PythonFunction
+from sframe_spark.operators.rowwise.python_function import PythonFunction
 
 ROWS = 40_000
 

@@ -17,8 +17,8 @@ from sframe_spark import SFrame
 from sframe_spark import aggregate as agg
 from sframe_spark.engine import claimed_orders
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.row_claims import first_wrong_rows, row_claims
-from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.relational.row_claims import first_wrong_rows, row_claims
+from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.storage.parquet_source import foreign_manifest
 

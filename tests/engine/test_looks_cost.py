@@ -13,8 +13,8 @@ import pytest
 from sframe_spark import SArray, SFrame
 from sframe_spark.config import config
 from sframe_spark.engine import looks
-from sframe_spark.operators import call_memo
-from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.user_functions import call_memo
 from tests.engine.test_once import Calls, WrittenCalls
 
 

@@ -9,11 +9,11 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config, load_sframe
 from sframe_spark.engine import executor
-from sframe_spark.engine.executed_plans import recorded_plans
 from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import UserFunctionError
-from sframe_spark.operators.groupby import Aggregation, reduce_columns
+from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.operators.grouped.groupby import Aggregation, reduce_columns
 from sframe_spark.values.decode import decode
 from tests.examples import part
 

@@ -15,7 +15,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.engine.executed_plans import ExecutedPlan, recorded_plans
+from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans
 from sframe_spark.storage import reader
 
 ROWS = 4_000

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.columns import project
-from sframe_spark.operators.cumulative import cumulative
-from sframe_spark.operators.rows import filter_by_mask
-from sframe_spark.operators.sorted_join import SortedJoin
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.running.cumulative import cumulative
 from sframe_spark.planner.chunk import concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started

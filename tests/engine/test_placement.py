@@ -6,7 +6,7 @@ import numpy as np
 
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.engine.placement import MOST_ROWS_AT_HAND, is_at_hand
-from sframe_spark.operators.made_sources import RangeSource
+from sframe_spark.operators.sources.made import RangeSource
 
 ROWS = 400_000
 

@@ -12,7 +12,7 @@ from sframe_spark import SFrame
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import compute, optimize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.operators.sources import source_of
+from sframe_spark.operators.sources.source import source_of
 
 HOUR = datetime.timezone(datetime.timedelta(hours=1))
 

@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame
 from sframe_spark.engine.query import LARGE_PARTITION_BYTES, lower, row_bytes_in_spark, size_of
-from sframe_spark.operators.made_sources import RangeSource
+from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, get_session, shuffle_partitions
 from sframe_spark.storage.writer import ROWS_PER_GROUP

@@ -11,7 +11,7 @@ from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.ranges import states_between
-from sframe_spark.operators.cumulative import Cumulative
+from sframe_spark.operators.running.cumulative import Cumulative
 from sframe_spark.planner.operator import TOO_LARGE
 
 

@@ -9,8 +9,8 @@ import pytest
 from sframe_spark.config import config
 from sframe_spark.engine.materialize import read_all
 from sframe_spark.engine.runner import FlatPlan
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.rows import append
+from sframe_spark.operators.relational.rows import append
+from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 from sframe_spark.testing.contract_base import Example, same_rows

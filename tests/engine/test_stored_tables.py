@@ -12,12 +12,12 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine import stored_tables
-from sframe_spark.engine.executed_plans import recorded_plans
 from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.stored_tables import with_stored_tables
-from sframe_spark.operators import source_statistics
-from sframe_spark.operators.sources import MemorySource, SegmentSource
+from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.source import statistics as source_statistics
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import workers
@@ -114,7 +114,7 @@ def test_shared_nodes_stay_shared(frame: SFrame) -> None:
 
 
 def stored_append(node: PlannerNode) -> PlannerNode:
-    from sframe_spark.operators.rows import append
+    from sframe_spark.operators.relational.rows import append
 
     return append(node, node)
 

@@ -23,8 +23,8 @@ from sframe_spark.errors import (
     StorageError,
     UserFunctionError,
 )
-from sframe_spark.operators.error_transport import MARKER, ErrorTransport, error_of_text, error_text, error_transport
-from sframe_spark.operators.user_errors import error_like
+from sframe_spark.operators.user_functions.error_transport import MARKER, ErrorTransport, error_of_text, error_text, error_transport
+from sframe_spark.operators.user_functions.user_errors import error_like
 from sframe_spark.session import get_session
 
 
@@ -156,7 +156,11 @@ def test_errors_raised_in_tasks_keep_their_classes() -> None:
     def classes(of: type[SFrameError]) -> list[type[SFrameError]]:
         return [of, *(deeper for kind in of.__subclasses__() for deeper in classes(kind))]
 
-    defined = [kind for kind in classes(SFrameError) if kind.__module__.startswith(below) and kind.__module__ != "sframe_spark.operators.user_errors"]
+    defined = [
+        kind
+        for kind in classes(SFrameError)
+        if kind.__module__.startswith(below) and kind.__module__ != "sframe_spark.operators.user_functions.user_errors"
+    ]
     missing = [kind.__name__ for kind in defined if TRAVELLING_ERRORS.get(kind.__name__) is not kind]
     assert len(defined) > 15
     assert missing == []

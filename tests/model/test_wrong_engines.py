@@ -13,8 +13,8 @@ from sframe_spark.api import indexing, nodes, sarray_reductions, sframe_columns
 from sframe_spark.config import config
 from sframe_spark.engine.materialize import materialize, optimize
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sources import MemorySource
+from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.sources.source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from tests.model.programs import program_of

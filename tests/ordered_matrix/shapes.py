@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from sframe_spark import SFrame
-from sframe_spark.operators.sources import segment_source
+from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.writer import SegmentWriter
 from sframe_spark.testing.oracle.values import rank

@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.columns import Project
 from sframe_spark.operators.laws import builtin_laws
+from sframe_spark.operators.rowwise.columns import Project
 from sframe_spark.planner import registry
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, register, registered_names

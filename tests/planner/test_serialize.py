@@ -13,13 +13,13 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.elementwise import apply_lambda, apply_program
-from sframe_spark.operators.hash_join import HashJoin
-from sframe_spark.operators.made_sources import range_source
-from sframe_spark.operators.program import Literal, Program, Register, Step
-from sframe_spark.operators.sources import memory_source
-from sframe_spark.operators.spark_source import SparkSource
+from sframe_spark.operators.joins.hash_join import HashJoin
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_lambda, apply_program
+from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.operators.sources.made import range_source
+from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.explain import plan_text

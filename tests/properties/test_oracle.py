@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.operators import columns, cumulative, groupby, join, rolling, rows, sort
-from sframe_spark.operators.groupby import Aggregation
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.grouped import groupby
+from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.joins import join
+from sframe_spark.operators.relational import rows, sort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise import columns
+from sframe_spark.operators.running import cumulative, rolling
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.testing.oracle.scalar import SCALARS

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources import SegmentSource, segment_source
+from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.storage.load import load_manifest
 from sframe_spark.storage.save import save_dataset

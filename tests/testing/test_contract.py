@@ -10,15 +10,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from sframe_spark.operators.made_sources import range_source
-from sframe_spark.operators.rows import slice_rows
+from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.sources.made import range_source
+from sframe_spark.order import OrderingProperties
+from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
-from sframe_spark.planner.properties import OrderingProperties
-from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.testing.contract import ContractBroken, Example, check_contract, check_lowering, check_operator, operators_without_examples

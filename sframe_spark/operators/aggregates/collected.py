@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, collect_values, require
-from sframe_spark.operators.equal_keys import codes_of, comparable_values
+from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_values
 from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
 

@@ -28,7 +28,7 @@ from sframe_spark.operators.aggregates.decompositions import (
     the_part,
 )
 from sframe_spark.operators.aggregates.support import require
-from sframe_spark.operators.error_transport import error_transport
+from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.values.decode import decode
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, require
-from sframe_spark.operators.runs import run_starts
+from sframe_spark.operators.kernels.runs import run_starts
 from sframe_spark.types import INT, ColumnType
 
 COMPARED = ("int", "float", "str", "datetime")

@@ -69,8 +69,8 @@ class ReduceCollected:
     def __call__(self, column: Column, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         from pyspark.sql import functions as F
 
-        from sframe_spark.operators.error_transport import error_transport
-        from sframe_spark.operators.spark_columns import spark_type
+        from sframe_spark.operators.kernels.spark_columns import spark_type
+        from sframe_spark.operators.user_functions.error_transport import error_transport
 
         result = self.infer(types, parameters)
         reduce, kinds, transport = self.reduce, list(types), error_transport()

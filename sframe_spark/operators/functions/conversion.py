@@ -94,7 +94,7 @@ def _compute_literal(arguments: Sequence[Argument], types: Sequence[ColumnType],
 
 
 def _build_literal(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
-    from sframe_spark.operators.spark_columns import literal_column
+    from sframe_spark.operators.kernels.spark_columns import literal_column
 
     return literal_column(*parameters)
 

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.equal_keys import one_float
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of, define, to_ints, unsupported
+from sframe_spark.operators.kernels.equal_keys import one_float
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode

@@ -104,7 +104,7 @@ def _pick(values: pa.Array, others: pa.Array, column_type: ColumnType, rows: int
 def _build_fill(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
     from pyspark.sql import functions as F
 
-    from sframe_spark.operators.spark_columns import literal_column
+    from sframe_spark.operators.kernels.spark_columns import literal_column
 
     if _infer_fill(types, parameters) != types[0] or pa.types.is_map(types[0].physical):
         return None

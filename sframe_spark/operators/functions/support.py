@@ -80,7 +80,7 @@ def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
         expression = build(columns, types, parameters)
         if expression is not None:
             return expression
-        from sframe_spark.operators.spark_columns import kernel_column
+        from sframe_spark.operators.kernels.spark_columns import kernel_column
 
         function = FUNCTIONS[name]
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.operators.columns import project, zip_columns
-from sframe_spark.operators.groupby import GroupBy
+from sframe_spark.operators.grouped.groupby import GroupBy
+from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.laws.streaming import in_runs, one_value_per_group
-from sframe_spark.operators.made_sources import range_source
-from sframe_spark.operators.reverse import Reverse, reverse
-from sframe_spark.operators.row_number import row_number
-from sframe_spark.operators.rows import SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort, sort_rows
-from sframe_spark.operators.streaming_groupby import StreamingGroupBy
-from sframe_spark.operators.suffix_sort import SuffixSort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.relational.reverse import Reverse, reverse
+from sframe_spark.operators.relational.rows import SliceRows, slice_rows
+from sframe_spark.operators.relational.sort import Sort, sort_rows
+from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.row_number import row_number
+from sframe_spark.operators.sources.made import range_source
+from sframe_spark.order.relation import requirement
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.properties.relation import requirement
 from sframe_spark.planner.properties_of import properties_of
 
 

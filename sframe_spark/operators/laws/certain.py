@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.elementwise import GeneralizedTransform
 from sframe_spark.operators.laws.fusion import computed
-from sframe_spark.operators.program import Literal, Operand, Program, Register
-from sframe_spark.operators.rows import FilterRows
+from sframe_spark.operators.relational.rows import FilterRows
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
+from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register
+from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties.relation import RelationProperties
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.types import FLOAT_KIND, INT
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.columns import project
-from sframe_spark.operators.groupby import GroupBy
+from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.laws.streaming import one_value_per_group
-from sframe_spark.operators.sort import sort_rows
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.elementwise import GeneralizedTransform, origins
 from sframe_spark.operators.laws.slices import MOST_FIRST_ROWS
-from sframe_spark.operators.reverse import reverse
-from sframe_spark.operators.rows import FilterRows, SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.relational.reverse import reverse
+from sframe_spark.operators.relational.rows import FilterRows, SliceRows, slice_rows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, origins
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, RowWise
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 

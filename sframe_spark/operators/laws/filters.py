@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.columns import Zip, zip_columns
-from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.program import Program, Register, Step
-from sframe_spark.operators.rows import Filter, FilterRows
+from sframe_spark.operators.relational.rows import Filter, FilterRows
+from sframe_spark.operators.rowwise.columns import Zip, zip_columns
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
+from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.planner.infer import prove_equal_length
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.columns import Project, Zip, project, zip_columns
-from sframe_spark.operators.elementwise import GeneralizedTransform, RowWise, calls_python
-from sframe_spark.operators.program import Operand, Program, Register, Step, remap
+from sframe_spark.operators.rowwise.columns import Project, Zip, project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, RowWise, calls_python
+from sframe_spark.operators.rowwise.program import Operand, Program, Register, Step, remap
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.columns import Zip, places_of, project, zip_columns
-from sframe_spark.operators.sources import Source
+from sframe_spark.operators.rowwise.columns import Zip, places_of, project, zip_columns
+from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

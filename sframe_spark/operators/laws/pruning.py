@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.operators.columns import Zip, part_of_zip
-from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.mask_ranges import mask_ranges
-from sframe_spark.operators.rows import append, slice_rows
-from sframe_spark.operators.segment_parts import STORED_ROWS, SegmentParts, parts_of, rows_before
-from sframe_spark.operators.sources import SegmentSource
-from sframe_spark.operators.value_ranges import ColumnRanges, ValueRanges
+from sframe_spark.operators.pruning.mask_ranges import mask_ranges
+from sframe_spark.operators.pruning.value_ranges import ColumnRanges, ValueRanges
+from sframe_spark.operators.relational.rows import append, slice_rows
+from sframe_spark.operators.rowwise.columns import Zip, part_of_zip
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
+from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentParts, parts_of, rows_before
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.pruning import Bounds, RowRange, common_rows, joined, matching_ranges, recorded_bounds

@@ -7,13 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.operators.columns import zip_columns
-from sframe_spark.operators.groupby import Aggregation, Reduce
+from sframe_spark.operators.grouped.groupby import Aggregation, Reduce
 from sframe_spark.operators.laws.pruning import is_read_by_number
-from sframe_spark.operators.made_sources import constant_source, range_source
-from sframe_spark.operators.program_properties import INT_LIMITS
-from sframe_spark.operators.source_statistics import Statistics, source_statistics
-from sframe_spark.operators.sources import SegmentSource
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.properties import INT_LIMITS
+from sframe_spark.operators.sources.made import constant_source, range_source
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.statistics import Statistics, source_statistics
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.columns import Project, Zip
-from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.rows import Append, SliceRows, slice_rows
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sources import Source
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.relational.rows import Append, SliceRows, slice_rows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import Project, Zip
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
+from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator

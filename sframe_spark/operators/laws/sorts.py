@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.operators.elementwise import GeneralizedTransform
-from sframe_spark.operators.program import Register
-from sframe_spark.operators.rows import slice_rows
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.suffix_sort import SuffixSort
-from sframe_spark.operators.top_rows import TopRows
+from sframe_spark.operators.relational.rows import slice_rows
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
+from sframe_spark.operators.rowwise.program import Register
+from sframe_spark.order.relation import requirement
 from sframe_spark.planner.graph import postorder, runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.properties.relation import requirement
 from sframe_spark.planner.properties_of import is_in_order, properties_of
 
 

@@ -6,16 +6,16 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.groupby import Aggregation, GroupBy
-from sframe_spark.operators.join import Join
-from sframe_spark.operators.runs_aggregates import partial_aggregate
-from sframe_spark.operators.sort import Sort
-from sframe_spark.operators.sorted_join import SortedJoin
-from sframe_spark.operators.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.grouped.groupby import Aggregation, GroupBy
+from sframe_spark.operators.grouped.runs_aggregates import partial_aggregate
+from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.order.relation import Bounds
 from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.properties.relation import Bounds
 from sframe_spark.planner.properties_of import is_in_order, properties_of
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 

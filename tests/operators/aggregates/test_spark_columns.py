@@ -15,7 +15,7 @@ import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
 from sframe_spark.engine.query import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES
-from sframe_spark.operators.spark_columns import fit, spark_type
+from sframe_spark.operators.kernels.spark_columns import fit, spark_type
 from sframe_spark.types import (
     ARRAY,
     DATETIME,

@@ -1,0 +1,1 @@
+"""CSV: files of texts with columns, read and written."""

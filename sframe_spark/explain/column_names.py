@@ -1,0 +1,197 @@
+"""What users call the columns of a plan's nodes, which know their columns by position only."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+
+import attrs
+
+from sframe_spark.engine.column_origins import ALIKE_INPUTS, column_origins
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.sorted_join import SortedJoin
+from sframe_spark.operators.lookups.asof_join import AsofJoin
+from sframe_spark.operators.sources.made import RangeSource
+from sframe_spark.operators.sources.segment_parts import STORED_ROWS
+from sframe_spark.operators.sources.source import MemorySource
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+
+Names = tuple[str | None, ...]
+
+
+@attrs.define(eq=False)
+class ColumnNames:
+    """Names of columns by node, as far as they are known.
+
+    Parameters
+    ----------
+    known
+        Names of the columns of each node, keyed by ``id(node)``; the nodes must be kept alive by somebody else.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.rowwise.columns import project, zip_columns
+    >>> from sframe_spark.operators.sources.made import range_source
+    >>> both = zip_columns(range_source(7, 3), range_source(5, 3))
+    >>> names = ColumnNames.of_plan(project(both, [1]), ["speed"])
+    >>> names.name(both, 1), names.name(both, 0), names.order(both, [(1, False)])
+    ('speed', 'column 0 of the zip', 'speed (descending)')
+    """
+
+    known: dict[int, Names] = attrs.Factory(dict)
+
+    @classmethod
+    def of_plan(cls, plan: PlannerNode, top: Sequence[str], trace: Trace | None = None, logical: PlannerNode | None = None) -> ColumnNames:
+        """Names found from the columns of the result downwards, then those given on the way, then those of saved frames upwards.
+
+        Parameters
+        ----------
+        plan
+            The optimized plan.
+        top
+            Names of its columns.
+        trace
+            What the optimizer did: the nodes that it replaced get names too.
+        logical
+            The plan that it began with.
+        """
+        names = cls()
+        firings = trace.firings if trace else []
+        begin = [] if logical is None else [logical]
+        for node in [plan, *begin]:
+            names._hand_down(node, tuple(top))
+        # A law changes no column of the node that it rewrites.
+        for firing in reversed(firings):
+            names._hand_down(firing.before, names.known.get(id(firing.after), ()))
+        everything = [*(node for firing in firings for node in (firing.before, firing.after)), *begin, plan]
+        names._hand_down_given(everything)
+        for firing in firings:
+            names._hand_down(firing.after, names.known.get(id(firing.before), ()))
+        names._hand_up(everything)
+        return names
+
+    def add(self, root: PlannerNode, top: Names) -> None:
+        """Take a further plan, with names of its columns as far as they are known, to the plans whose columns have names."""
+        self._hand_down(root, top)
+        self._hand_up([root])
+
+    def name(self, node: PlannerNode, position: int) -> str:
+        """The name of a node's column, or which one it is where no name is known."""
+        name = self._known_name(node, position)
+        return f"column {position} of the {node.operator_type}" if name is None else name
+
+    def is_named(self, node: PlannerNode, position: int) -> bool:
+        """Whether a name is known of a node's column."""
+        return self._known_name(node, position) is not None
+
+    def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
+        """An order of a node's rows, given as pairs of column position and whether it ascends, in words."""
+        return ", ".join(self.name(node, position) + ("" if up else " (descending)") for position, up in by)
+
+    def listed(self, node: PlannerNode, positions: Iterable[int]) -> str:
+        """Columns of a node by name."""
+        return ", ".join(self.name(node, position) for position in positions)
+
+    def _hand_down(self, root: PlannerNode, names: Names) -> None:
+        """Give names to a node and to the columns below it that they come from; names known before stay."""
+        pending: list[tuple[PlannerNode, Names]] = [(root, names)]
+        while pending:
+            node, offered = pending.pop()
+            if self._learn(node, offered):
+                pending.extend(reversed(list(zip(node.inputs, self._names_below(node), strict=True))))
+
+    def _hand_down_given(self, roots: Iterable[PlannerNode]) -> None:
+        """Give the names that users gave to nodes, and hand them down; names from above stay."""
+        # Every node comes after all that read it, so one pass does; names that are not new have been handed down before.
+        changed: set[int] = set()
+        for node in reversed(list(postorder(roots))):
+            if self._learn(node, node.names or ()) or id(node) in changed:
+                for child, names in zip(node.inputs, self._names_below(node), strict=True):
+                    if self._learn(child, names):
+                        changed.add(id(child))
+
+    def _names_below(self, node: PlannerNode) -> list[Names]:
+        """Names of the columns of each input, as far as they follow from those of a node."""
+        below: list[list[str | None]] = [[None] * child.facts.width for child in node.inputs]
+        for origin, name in zip(column_origins(node), self.known[id(node)], strict=True):
+            if origin is not None and name is not None:
+                for slot in range(len(below)) if node.operator_type in ALIKE_INPUTS else (origin[0],):
+                    below[slot][origin[1]] = below[slot][origin[1]] or name
+        return [tuple(names) for names in below]
+
+    def _hand_up(self, roots: Iterable[PlannerNode]) -> None:
+        """Give the columns that have no name yet those of the saved frames that they come from, or of other uses of the same rows."""
+        nodes = list(postorder(roots))
+        stored = self._names_of_datasets(nodes)
+        for node in nodes:
+            if None not in self.known.get(id(node), (None,)):
+                continue
+            if node.operator.is_source:
+                self._learn(node, tuple(stored.get((dataset_of(node), position)) for position in positions_of(node)))
+            else:
+                shown = column_origins(node)
+                self._learn(node, tuple(None if origin is None else self._known_name(node.inputs[origin[0]], origin[1]) for origin in shown))
+        for node in nodes:
+            for (slot, position), name in self._names_of_keys(node):
+                child = node.inputs[slot]
+                self._learn(child, tuple(name if place == position else None for place in range(child.facts.width)))
+
+    def _names_of_datasets(self, nodes: Iterable[PlannerNode]) -> dict[tuple[Hashable, int], str]:
+        """Names of stored columns: those that a result of the plan shows them under, else those saved with them."""
+        found: dict[tuple[Hashable, int], str] = {}
+        sources = [node for node in nodes if node.operator.is_source]
+        for node in sources:
+            for position, name in zip(positions_of(node), self.known.get(id(node), ()), strict=False):
+                if name is not None:
+                    found.setdefault((dataset_of(node), position), name)
+        for node in sources:
+            if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.names is not None:
+                for position, name in enumerate(node.operator.manifest.names):
+                    found.setdefault((dataset_of(node), position), name)
+            elif isinstance(node.operator, RangeSource) and (node.operator.start, node.operator.step) == (0, 1):
+                found.setdefault((dataset_of(node), 0), "row number")
+        return found
+
+    def _names_of_keys(self, node: PlannerNode) -> Iterator[tuple[tuple[int, int], str]]:
+        """Names of keys that are not shown themselves, after the keys that they are matched with."""
+        operator = node.operator
+        pairs: list[tuple[int, int]] = []
+        if isinstance(operator, Join):
+            pairs = list(zip(operator.left_keys, operator.right_keys, strict=True))
+        elif isinstance(operator, SortedJoin):
+            pairs = [(operator.left_key, operator.right_key)]
+        elif isinstance(operator, AsofJoin):
+            pairs = list(enumerate((operator.on, *operator.by)))
+        for left, right in pairs:
+            name = self._known_name(node.inputs[0], left)
+            if name is not None:
+                yield (1, right), f"key {name}"
+
+    def _known_name(self, node: PlannerNode, position: int) -> str | None:
+        found = self.known.get(id(node), ())
+        return found[position] if position < len(found) else None
+
+    def _learn(self, node: PlannerNode, offered: Names) -> bool:
+        """Add names of a node's columns; whether any was new."""
+        known = self.known.get(id(node))
+        if known is not None and None not in known:
+            return False
+        before = (None,) * node.facts.width if known is None else known
+        after = tuple(old or (offered[place] if place < len(offered) else None) for place, old in enumerate(before))
+        self.known[id(node)] = after
+        return after != before
+
+
+def dataset_of(node: PlannerNode) -> Hashable:
+    """What is the same for all sources of the same stored rows."""
+    operator = node.operator
+    if isinstance(operator, STORED_ROWS):
+        return operator.manifest.identity
+    return ("memory", id(operator.data)) if isinstance(operator, MemorySource) else ("node", id(node))
+
+
+def positions_of(node: PlannerNode) -> Sequence[int]:
+    """Places of a source's columns among the stored ones."""
+    operator = node.operator
+    return operator.positions if isinstance(operator, (MemorySource, *STORED_ROWS)) else range(node.facts.width)

@@ -1,0 +1,275 @@
+"""The physical plans that Spark really ran, after adaptive replanning; a diagnostic, for classic sessions only.
+
+Spark keeps the text of the plan of each of its last thousand executions, brought up to date whenever it is planned anew. Nothing here decides
+a result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import time
+import uuid
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sframe_spark.order.partitioning import PlanNode
+from sframe_spark.session import get_session, is_started
+from sframe_spark.session.session import active_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NODE = re.compile(r"^(?P<indent>[ :|+-]*)(?P<codegen>\* )?(?P<name>[A-Za-z=][^(]*?) *(?:\((?P<number>\d+)\))?(?:, .*)?$")
+_DETAIL = re.compile(r"^\((\d+)\) ")
+_ATTRIBUTE_NUMBER = re.compile(r"#\d+L?")
+# Wrappers of other nodes that say nothing of the work.
+_WRAPPERS = frozenset(
+    {
+        *("AdaptiveSparkPlan", "== Final Plan ==", "== Current Plan ==", "ResultQueryStage"),
+        *("ShuffleQueryStage", "BroadcastQueryStage", "TableCacheQueryStage"),
+    }
+)
+# Spark enters the last change of a plan into its list some time after the action has returned.
+_LONGEST_WAIT, _PAUSE = 3.0, 0.1
+
+
+@attrs.frozen
+class ExecutedPlan:
+    """A physical plan as it ran.
+
+    Parameters
+    ----------
+    root
+        Its nodes by name, without wrappers.
+    details
+        What Spark says of each node, by its place in a walk that visits a node before its inputs.
+    is_final
+        Adaptive planning came to its end, or took no part.
+    """
+
+    root: PlanNode
+    details: tuple[str, ...]
+    is_final: bool = True
+
+    def names(self) -> list[str]:
+        """Names of all nodes, each before its inputs."""
+        return [node.name for node, _ in walk(self.root)]
+
+    def count(self, *names: str) -> int:
+        """How many nodes have one of these names."""
+        return sum(name in names for name in self.names())
+
+    def full_sorts(self) -> set[int]:
+        """``id`` of the nodes that put all rows in order, across partitions."""
+        places = zip(walk(self.root), self.details, strict=True)
+        return {id(node) for (node, _), detail in places if node.name == "TakeOrderedAndProject" or (node.name == "Sort" and sorts_all_rows(detail))}
+
+    def lines(self) -> list[str]:
+        """The plan as text: a line for each node, indented below what reads it."""
+        return ["  " * depth + shown(node.name, detail) for (node, depth), detail in zip(walk(self.root), self.details, strict=True)]
+
+
+def walk(root: PlanNode) -> Iterator[tuple[PlanNode, int]]:
+    """Every node of a plan before its inputs, and its depth."""
+    pending = [(root, 0)]
+    while pending:
+        node, depth = pending.pop()
+        yield node, depth
+        pending.extend((child, depth + 1) for child in reversed(node.inputs))
+
+
+def shown(name: str, detail: str) -> str:
+    """A node in a few words.
+
+    Examples
+    --------
+    >>> shown("Exchange", "rangepartitioning(k0#4 ASC NULLS FIRST, 2), ENSURE_REQUIREMENTS, [plan_id=12]")
+    'Exchange rangepartitioning(k0 ASC NULLS FIRST, 2)'
+    >>> shown("Sort", "[k0#4 ASC NULLS FIRST], true, 0"), shown("Sort", "[k0#4 ASC NULLS FIRST], false, 0")
+    ('Sort of all rows [k0 ASC NULLS FIRST]', 'Sort within partitions [k0 ASC NULLS FIRST]')
+    """
+    text = _ATTRIBUTE_NUMBER.sub("", detail)
+    match name:
+        case "Exchange" | "BroadcastExchange":
+            return f"{name} {text.split(', ENSURE_REQUIREMENTS')[0].split(', [plan_id')[0]}"
+        case "Sort":
+            return f"Sort {'of all rows' if sorts_all_rows(detail) else 'within partitions'} {text.rsplit('],', 1)[0]}]"
+        case "AQEShuffleRead":
+            return f"{name} {text}"
+        case "TakeOrderedAndProject":
+            return f"{name} {text.rsplit(', [', 1)[0]}"
+    return name
+
+
+def sorts_all_rows(detail: str) -> bool:
+    """Whether the order of a sort holds across partitions, given what Spark says of it."""
+    return detail.endswith("], true, 0")
+
+
+def read_plan(text: str) -> ExecutedPlan:
+    """The plan that Spark's formatted description tells of.
+
+    Parameters
+    ----------
+    text
+        The description: a tree of numbered nodes, then what there is to say of each. Of an adaptive plan only the final one is read.
+
+    Raises
+    ------
+    ValueError
+        If there is no plan in the text.
+
+    Examples
+    --------
+    >>> plan = read_plan('''== Physical Plan ==
+    ... AdaptiveSparkPlan (3)
+    ... +- == Final Plan ==
+    ...    MapInArrow (2)
+    ...    +- * Range (1)
+    ... +- == Initial Plan ==
+    ...    Range (1)
+    ...
+    ...
+    ... (3) AdaptiveSparkPlan
+    ... Arguments: isFinalPlan=true
+    ... ''')
+    >>> plan.root.name, [node.name for node in plan.root.inputs], plan.is_final
+    ('MapInArrow', ['Range'], True)
+    """
+    lines = text.splitlines()
+    start = next((number for number, line in enumerate(lines) if line.startswith("== Physical Plan")), None)
+    if start is None:
+        raise ValueError(f"no physical plan in {text[:200]!r}")
+    arguments = _arguments(lines)
+    nodes = list(_tree_lines(lines[start + 1 :]))
+    is_final = not any(name == "AdaptiveSparkPlan" and arguments.get(number) == "isFinalPlan=false" for _, name, number in nodes)
+    tree = [item for item in nodes if item[1] not in _WRAPPERS]
+    if not tree:
+        raise ValueError(f"an empty physical plan in {text[:200]!r}")
+    details = tuple(arguments.get(number, "") for _, _, number in tree)
+    return ExecutedPlan(_plan_of(tree), details, is_final)
+
+
+def _arguments(lines: list[str]) -> dict[str, str]:
+    """What is said of each node, by its number."""
+    found: dict[str, str] = {}
+    number = ""
+    for line in lines:
+        heading = _DETAIL.match(line)
+        if heading:
+            number = heading[1]
+        elif line.startswith("Arguments: ") and number:
+            found[number] = line.removeprefix("Arguments: ")
+    return found
+
+
+def _tree_lines(lines: list[str]) -> Iterator[tuple[int, str, str]]:
+    """Indentation, name and number of the nodes of a tree, without plans that were made but not run."""
+    skipped_below: int | None = None
+    for line in lines:
+        match = _NODE.match(line)
+        if match is None:
+            break
+        depth, name = len(match["indent"]), match["name"].strip()
+        if skipped_below is not None and depth >= skipped_below:
+            continue
+        skipped_below = depth if name == "== Initial Plan ==" else None
+        if skipped_below is None:
+            yield depth, name, match["number"] or ""
+
+
+def _plan_of(tree: list[tuple[int, str, str]]) -> PlanNode:
+    """The plan whose nodes are given by depth and name, each before its inputs."""
+    waiting: list[tuple[int, PlanNode]] = []
+    for depth, name, _ in reversed(tree):
+        inputs = []
+        while waiting and waiting[-1][0] > depth:
+            inputs.append(waiting.pop()[1])
+        # The words after the name of a join say how it joins, which is no matter of partitions.
+        plain = name if name.startswith(("Execute", "Scan")) else name.split(" ")[0]
+        waiting.append((depth, PlanNode(plain, tuple(inputs))))
+    if len(waiting) != 1:
+        raise ValueError(f"nodes beside the plan: {[node.name for _, node in waiting]}")
+    return waiting[0][1]
+
+
+def job_plan(stages: int) -> ExecutedPlan:
+    """The plan of a job without a query, which has one stage more than exchanges.
+
+    Examples
+    --------
+    >>> job_plan(2).names()
+    ['MapPartitions', 'Exchange', 'RDDScan']
+    """
+    node = PlanNode("RDDScan", ())
+    for name in (*["Exchange"] * (stages - 1), "MapPartitions"):
+        node = PlanNode(name, (node,))
+    return ExecutedPlan(node, ("",) * (stages + 1))
+
+
+@contextlib.contextmanager
+def recorded_plans() -> Iterator[list[ExecutedPlan]]:
+    """A list that holds, after the block, the plans that this thread's actions in Spark ran in it: queries first, then jobs without one."""
+    found: list[ExecutedPlan] = []
+    before = get_session() if is_started() else active_session()
+    first = _next_execution(before) if before else 0
+    with _tagged(before) as tag:
+        yield found
+    if is_started():
+        found += _plans_since(get_session(), first, tag)
+
+
+@contextlib.contextmanager
+def _tagged(session: SparkSession | None) -> Iterator[str | None]:
+    """Mark the jobs of this thread, and of those it starts, so that those of others are told from them; None where no Spark runs yet."""
+    if session is None:
+        yield None
+        return
+    tag = f"sframe_spark-verify-{uuid.uuid4().hex}"
+    session.sparkContext.addJobTag(tag)
+    try:
+        yield tag
+    finally:
+        session.sparkContext.removeJobTag(tag)
+
+
+def _status(session: SparkSession) -> tuple[Any, Any]:
+    """Spark's own lists of executions and of jobs, once everything that happened so far has been entered in them."""
+    spark = session.sparkContext._jsc.sc()
+    spark.listenerBus().waitUntilEmpty()
+    return _items(session._jsparkSession.sharedState().statusStore().executionsList()), _items(spark.statusStore().jobsList(None))
+
+
+def _items(sequence: Any) -> list[Any]:
+    return [sequence.apply(place) for place in range(sequence.size())]
+
+
+def _next_execution(session: SparkSession) -> int:
+    return max((execution.executionId() for execution in _status(session)[0]), default=-1) + 1
+
+
+def _plans_since(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
+    """The plans of our executions from one on, and of our other jobs, as they are in the end."""
+    deadline = time.monotonic() + _LONGEST_WAIT
+    while True:
+        plans = _plans_so_far(session, first, tag)
+        if all(plan.is_final for plan in plans) or time.monotonic() > deadline:
+            return plans
+        time.sleep(_PAUSE)
+
+
+def _plans_so_far(session: SparkSession, first: int, tag: str | None) -> list[ExecutedPlan]:
+    executions, jobs = _status(session)
+    stages = {job.jobId(): job.stageIds().size() for job in jobs if tag is None or job.jobTags().contains(tag)}
+    of_queries: set[int] = set()
+    texts: dict[int, str] = {}
+    for execution in executions:
+        own = {int(job) for job in execution.jobs().keys().mkString(",").split(",") if job}
+        of_queries |= own
+        if execution.executionId() >= first and (not own or not own.isdisjoint(stages)):
+            texts[execution.executionId()] = execution.physicalPlanDescription()
+    alone = sorted(stages.keys() - of_queries)
+    return [*(read_plan(texts[number]) for number in sorted(texts)), *(job_plan(stages[job]) for job in alone)]

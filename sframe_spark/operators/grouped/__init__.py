@@ -1,0 +1,1 @@
+"""Operators that make one row of each group."""

@@ -1,0 +1,293 @@
+"""Group-by and whole-column reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+import pyarrow as pa
+
+import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.relational.sort import order_parts
+from sframe_spark.operators.rowwise.columns import places_of
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
+from sframe_spark.types import ColumnType
+from sframe_spark.values.encode import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+ORDER_COLUMN = "row_order"
+
+
+@attrs.frozen
+class Aggregation:
+    """One aggregate over some columns of the input."""
+
+    function: str
+    positions: tuple[int, ...] = ()
+    parameters: tuple[Any, ...] = ()
+
+    def implementation(self) -> AggregateFunction:
+        """The aggregate's table entry."""
+        return AGGREGATES[self.function]
+
+    def infer(self, schema: Schema) -> Any:
+        """Result type."""
+        if not self.positions and self.function != "count":
+            raise UnsupportedOperationError(f"the aggregate {self.function} needs a column")
+        return self.implementation().infer([schema[position] for position in self.positions], self.parameters)
+
+    def describe(self) -> str:
+        """As text."""
+        arguments = [f"c{position}" for position in self.positions] + [str(parameter) for parameter in self.parameters]
+        return f"{self.function}({', '.join(arguments)})"
+
+
+def used_aggregations(aggregations: Sequence[Aggregation], keys: int, outputs: Sequence[int]) -> list[Aggregation]:
+    """Aggregations behind some output columns, of which the first are key columns."""
+    return [aggregations[output - keys] for output in outputs if output >= keys]
+
+
+def grouped_columns(keys: Sequence[int], aggregations: Sequence[Aggregation]) -> list[int]:
+    """Columns that take part in a grouping; one at least, so that rows can be counted."""
+    return sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)}) or [0]
+
+
+def moved(aggregations: Sequence[Aggregation], kept: Sequence[int]) -> tuple[Aggregation, ...]:
+    """The aggregations where only the columns ``kept`` are left."""
+    places = places_of(kept)
+    return tuple(attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations)
+
+
+@register
+@attrs.frozen
+class GroupBy(Operator):
+    """One row per distinct value of the key columns, ascending by them (missing first): the keys, then the aggregates."""
+
+    name: ClassVar[str] = "group_by"
+    deterministic: ClassVar[bool] = True
+    has_whole_kernel: ClassVar[bool] = True
+    keys: tuple[int, ...]
+    aggregations: tuple[Aggregation, ...] = ()
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the keys, then of the aggregates."""
+        schema = inputs[0].schema
+        return tuple(schema[position] for position in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most the input's length."""
+        return Length.unknown(at_most=inputs[0].length.at_most)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The keys are a key, and the rows ascend by them; one instant at two offsets is two groups that tie."""
+        zoned = any(facts[0].schema[key].is_zoned for key in self.keys)
+        groups = derive.unordered(inputs[0].order) if zoned else derive.group_any_order(inputs[0].order, self.keys)
+        groups = groups.project(dict(enumerate(self.keys)))
+        order = derive.sort(groups, [(place, "asc") for place in range(len(self.keys))], stable=True)
+        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.keys) if key in inputs[0].bounds}
+        return RelationProperties(order, bounds=bounds)
+
+    @property
+    def order_sensitive(self) -> bool:
+        """True when an aggregate depends on the row order."""
+        return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys and what is aggregated."""
+        return [grouped_columns(self.keys, used_aggregations(self.aggregations, len(self.keys), outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        places, width = places_of(kept[0]), len(self.keys)
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
+        return GroupBy(tuple(places[key] for key in self.keys), aggregations), [*range(width), *(o for o in outputs if o >= width)]
+
+    def requires(self, slot: int) -> Need:
+        """Row order only for order-sensitive aggregates."""
+        return Need.ORDERED if self.order_sensitive else Need.ANY
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's hash aggregation; the key columns are the row key of the result."""
+        from pyspark.sql import functions as F
+
+        relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
+        # Without a key there is one group, but none where there are no rows, which Spark gives only where it has a key.
+        grouped = relation.df.groupBy(*[F.col(f"c{position}") for position in self.keys] or [F.lit(True)])
+        width = len(self.keys)
+        columns = [aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)]
+        df = grouped.agg(*columns) if columns else relation.df.select(*[f"c{p}" for p in self.keys]).distinct()
+        names = [f"c{position}" for position in self.keys]
+        schema = relation.schema
+        result_schema = tuple(schema[p] for p in self.keys) + tuple(a.infer(schema) for a in self.aggregations)
+        finished = [finish_column(a, F.col(f"a{i}"), schema) for i, a in enumerate(self.aggregations)]
+        selected = [F.col(name).alias(f"c{i}") for i, name in enumerate(names)]
+        selected += [column.alias(f"c{width + i}") for i, column in enumerate(finished)]
+        keys = [part for position, name in zip(self.keys, names, strict=True) for part in order_parts(F.col(name), schema[position])]
+        # One instant at several offsets makes several groups, which the offsets put in order.
+        keys += [F.col(name)["offset"] for position, name in zip(self.keys, names, strict=True) if schema[position].is_zoned]
+        selected += [part.alias(f"k{i}") for i, part in enumerate(keys)]
+        not_missing = frozenset(place for place, position in enumerate(self.keys) if position in relation.not_missing)
+        key = tuple(KeyColumn(f"k{i}") for i in range(len(keys)))
+        return Relation(df.select(*selected), result_schema, key, not_missing=not_missing)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Groups of all rows, in memory."""
+        from sframe_spark.operators.grouped.grouped_rows import group_rows
+
+        return group_rows(inputs[0], facts[0].schema, self.keys, self.aggregations)
+
+    def describe(self) -> str:
+        """Keys and aggregates."""
+        keys = ", ".join(f"c{position}" for position in self.keys)
+        return f"[{keys}]; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+@register
+@attrs.frozen
+class Reduce(DecomposableOperator):
+    """One row: aggregates over all rows of the input."""
+
+    name: ClassVar[str] = "reduce"
+    deterministic: ClassVar[bool] = True
+    aggregations: tuple[Aggregation, ...]
+
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True when every aggregate has an Arrow implementation over whole columns."""
+        return all(aggregation.implementation().reduce is not None for aggregation in self.aggregations)
+
+    @property
+    def order_sensitive(self) -> bool:
+        """True when an aggregate depends on the row order."""
+        return any(aggregation.implementation().order_sensitive for aggregation in self.aggregations)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the aggregates."""
+        return tuple(a.infer(inputs[0].schema) for a in self.aggregations)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """One row."""
+        return Length.exactly(1)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """What is aggregated."""
+        return [grouped_columns((), used_aggregations(self.aggregations, 0, outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        return Reduce(moved(used_aggregations(self.aggregations, 0, outputs), kept[0])), outputs
+
+    def requires(self, slot: int) -> Need:
+        """Row order only for order-sensitive aggregates."""
+        return Need.ORDERED if self.order_sensitive else Need.ANY
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's global aggregation."""
+        relation = with_order_column(inputs[0]) if self.order_sensitive else inputs[0]
+        from pyspark.sql import functions as F
+
+        schema, names = relation.schema, [f"c{i}" for i in range(len(self.aggregations))]
+        df = relation.df.select(*[aggregate_column(a, relation).alias(name) for a, name in zip(self.aggregations, names, strict=True)])
+        plain = [F.col(name) for name in names]
+        finished = [finish_column(a, column, schema) for a, column in zip(self.aggregations, plain, strict=True)]
+        # Each select costs Spark's analyzer a third of what a short query takes.
+        if any(column is not before for column, before in zip(finished, plain, strict=True)):
+            df = df.select(*[column.alias(name) for column, name in zip(finished, names, strict=True)])
+        return Relation(df, tuple(a.infer(schema) for a in self.aggregations))
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """Arrow reductions over whole columns."""
+        schema = facts[0].schema
+        columns: list[pa.Array] = []
+        for aggregation in self.aggregations:
+            reduce = aggregation.implementation().reduce
+            if reduce is None:
+                raise TypeError(f"aggregate {aggregation.function} has no Arrow implementation")
+            arrays = [inputs[0].columns[position] for position in aggregation.positions]
+            value = reduce(arrays, [schema[position] for position in aggregation.positions], aggregation.parameters)
+            columns.append(encode([value], aggregation.infer(schema)))
+        return Chunk(tuple(columns), 1)
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """True when every aggregate does."""
+        return all(a.implementation().decomposes(types) for a, types in self._typed(facts))
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> tuple[Any, ...]:
+        """The part of each aggregate."""
+        arguments = [[rows.columns[position] for position in a.positions] for a in self.aggregations]
+        return tuple(
+            decomposition_of(a).lift(arrays, rows.rows, types, a.parameters) for arrays, (a, types) in zip(arguments, self._typed(facts), strict=True)
+        )
+
+    def combined(self, first: tuple[Any, ...], second: tuple[Any, ...], facts: Sequence[Facts]) -> tuple[Any, ...]:
+        """Aggregate by aggregate."""
+        return tuple(decomposition_of(a).combine(x, y, types) for x, y, (a, types) in zip(first, second, self._typed(facts), strict=True))
+
+    def rows_from(self, part: tuple[Any, ...], facts: Sequence[Facts]) -> Chunk:
+        """One row."""
+        values = [decomposition_of(a).finish(x, types, a.parameters) for x, (a, types) in zip(part, self._typed(facts), strict=True)]
+        return Chunk(tuple(encode([value], kind) for value, kind in zip(values, self.infer_type(facts), strict=True)), 1)
+
+    def _typed(self, facts: Sequence[Facts]) -> list[tuple[Aggregation, list[ColumnType]]]:
+        """The aggregates with the types of their arguments."""
+        return [(a, [facts[0].schema[position] for position in a.positions]) for a in self.aggregations]
+
+    def describe(self) -> str:
+        """The aggregates."""
+        return ", ".join(a.describe() for a in self.aggregations)
+
+
+def decomposition_of(aggregation: Aggregation) -> Decomposition:
+    """How an aggregate follows from partial results."""
+    found = aggregation.implementation().decomposition
+    assert found is not None
+    return found
+
+
+def with_order_column(relation: Relation) -> Relation:
+    """The relation with one column that grows in row order."""
+    if any(not column.ascending for column in relation.key):
+        relation = relation.with_position()
+    return attrs.evolve(relation, df=relation.df.withColumn(ORDER_COLUMN, key_struct(relation)))
+
+
+def aggregate_column(aggregation: Aggregation, relation: Relation) -> Column:
+    """The Spark aggregate expression of an aggregation over a relation."""
+    from pyspark.sql import functions as F
+
+    implementation = aggregation.implementation()
+    columns = [F.col(f"c{position}") for position in aggregation.positions]
+    types = [relation.schema[position] for position in aggregation.positions]
+    order = F.col(ORDER_COLUMN) if implementation.order_sensitive else F.lit(0)
+    return implementation.column(columns, types, aggregation.parameters, order)
+
+
+def finish_column(aggregation: Aggregation, column: Column, schema: Schema) -> Column:
+    """The aggregate's step after the aggregation, if it has one."""
+    finish = aggregation.implementation().finish
+    if finish is None:
+        return column
+    return finish(column, [schema[position] for position in aggregation.positions], aggregation.parameters)
+
+
+def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row per distinct key."""
+    return GroupBy(tuple(keys), tuple(aggregations)).make_planner_node(node)
+
+
+def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> PlannerNode:
+    """One row of aggregates."""
+    return Reduce(tuple(aggregations)).make_planner_node(node)

@@ -1,0 +1,177 @@
+"""Group-by over rows whose equal keys are next to each other: one pass in row order, without an exchange."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
+from sframe_spark.operators.grouped.groupby import (
+    ORDER_COLUMN,
+    Aggregation,
+    aggregate_column,
+    finish_column,
+    grouped_columns,
+    moved,
+    used_aggregations,
+    with_order_column,
+)
+from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate, partial_aggregate
+from sframe_spark.operators.kernels.equal_keys import comparable_column
+from sframe_spark.operators.kernels.runs import RunOperator, group_runs
+from sframe_spark.operators.rowwise.columns import places_of, project
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+
+
+@register
+@attrs.frozen
+class StreamingGroupBy(RunOperator):
+    """One row per run of consecutive rows with equal keys, in input order: the keys, then the aggregates.
+
+    Missing equals missing, NaN equals NaN, and date-times are equal when they are the same instant; a key's value is that of the first row.
+
+    Parameters
+    ----------
+    keys
+        Columns in which the rows of a run agree.
+    aggregations
+        Any aggregates of the table.
+    within
+        Columns by which the rows of a run are divided further: one output row for each value that occurs in the run, in order of first
+        appearance there. Their rows need not be next to each other.
+    """
+
+    name: ClassVar[str] = "streaming_group_by"
+    keys: tuple[int, ...]
+    aggregations: tuple[Aggregation, ...] = ()
+    within: tuple[int, ...] = ()
+
+    @property
+    def grouped(self) -> tuple[int, ...]:
+        """All columns that tell output rows apart."""
+        return (*self.keys, *self.within)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Types of the keys, then of the aggregates."""
+        schema = inputs[0].schema
+        return tuple(schema[position] for position in self.grouped) + tuple(a.infer(schema) for a in self.aggregations)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The keys in the order of the input; they are a key if equal ones are next to each other."""
+        runs = derive.group_streaming(inputs[0].order, self.keys)
+        if self.within:
+            runs = derive.repeat_each(runs, self.keys)
+        bounds = {place: inputs[0].bounds[key] for place, key in enumerate(self.grouped) if key in inputs[0].bounds}
+        return RelationProperties(runs.project(dict(enumerate(self.keys))), bounds=bounds)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys and what is aggregated."""
+        return [grouped_columns(self.grouped, used_aggregations(self.aggregations, len(self.grouped), outputs))]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Aggregates that nobody reads are not computed."""
+        places, width = places_of(kept[0]), len(self.grouped)
+        keys, within = (tuple(places[position] for position in columns) for columns in (self.keys, self.within))
+        aggregations = moved(used_aggregations(self.aggregations, width, outputs), kept[0])
+        return StreamingGroupBy(keys, aggregations, within), [*range(width), *(o for o in outputs if o >= width)]
+
+    def partials(self, schema: Schema) -> list[PartialAggregate]:
+        """How each aggregate is computed in parts."""
+        return [partial_aggregate(aggregation, schema) for aggregation in self.aggregations]
+
+    def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """The keys of each row, then its partial results."""
+        columns = [chunk.columns[position] for position in self.grouped]
+        for partial in self.partials(schema):
+            columns += partial.lift([chunk.columns[position] for position in partial.aggregation.positions], chunk.rows)
+        return Chunk(tuple(columns), chunk.rows)
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """Partial results of each group of each run."""
+        grouping = group_runs(table, [schema[p] for p in self.grouped], len(self.keys), len(self.within))
+        if len(grouping.starts) == table.rows:
+            return table, grouping.runs
+        columns = list(table.columns)
+        if grouping.order is not None:
+            order = pa.array(grouping.order)
+            columns = [column.take(order) for column in columns]
+        starts = pa.array(grouping.starts)
+        width = len(self.grouped)
+        merged = [column.take(starts) for column in columns[:width]]
+        for partial in self.partials(schema):
+            merged += partial.merge(columns[width : width + partial.width], grouping.starts)
+            width += partial.width
+        return Chunk(tuple(merged), len(grouping.starts)), grouping.runs
+
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
+        """Keys and finished aggregates."""
+        width = len(self.grouped)
+        columns = list(table.columns[:width])
+        for partial in self.partials(schema):
+            columns.append(partial.finish(list(table.columns[width : width + partial.width]), partial.aggregation.infer(schema)))
+            width += partial.width
+        return Chunk(tuple(columns), table.rows)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A group-by on the number of the run, which a window over the rows in order counts."""
+        from pyspark.sql import functions as F
+
+        relation = numbered_runs(with_order_column(inputs[0]), self.keys)
+        df, schema = relation.df, relation.schema
+        parts = [comparable_column(df[f"c{p}"], schema[p]).alias(f"w{i}") for i, p in enumerate(self.within)]
+        order = df[ORDER_COLUMN]
+        columns = [F.min_by(df[f"c{p}"], order).alias(f"g{i}") for i, p in enumerate(self.grouped)]
+        columns += [aggregate_column(a, relation).alias(f"a{i}") for i, a in enumerate(self.aggregations)]
+        grouped = df.groupBy(df["run"], *parts).agg(F.min(order).alias("place"), *columns)
+        width = len(self.grouped)
+        selected = [grouped[f"g{i}"].alias(f"c{i}") for i in range(width)]
+        for i, aggregation in enumerate(self.aggregations):
+            selected.append(finish_column(aggregation, grouped[f"a{i}"], schema).alias(f"c{width + i}"))
+        result = grouped.select(*selected, grouped["run"].alias("k0"), grouped["place"].alias("k1"))
+        types = self.infer_type([Facts(schema, Length.unknown())])
+        return Relation(result, types, (KeyColumn("k0"), KeyColumn("k1")))
+
+    def describe(self) -> str:
+        """Keys and aggregates."""
+        keys = ", ".join(f"c{position}" for position in self.keys)
+        divided = "; within " + ", ".join(f"c{position}" for position in self.within) if self.within else ""
+        return f"[{keys}]{divided}; " + ", ".join(a.describe() for a in self.aggregations)
+
+
+def numbered_runs(relation: Relation, keys: Sequence[int]) -> Relation:
+    """The relation with a hidden column ``run`` that grows by one where a key differs from the row before."""
+    from pyspark.sql import Window
+    from pyspark.sql import functions as F
+
+    window = Window.orderBy(*(relation.order() or [F.lit(0)]))
+    same: Any = F.lit(True)
+    for position in keys:
+        value = comparable_column(relation.df[f"c{position}"], relation.schema[position])
+        same = same & value.eqNullSafe(F.lag(value).over(window))
+    marked = relation.df.withColumn("begins", (~same).cast("bigint"))
+    so_far = window.rowsBetween(Window.unboundedPreceding, Window.currentRow)
+    return attrs.evolve(relation, df=marked.withColumn("run", F.sum(marked["begins"]).over(so_far)).drop("begins"))
+
+
+def narrowed(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[PlannerNode, list[int], list[Aggregation]]:
+    """Only the columns that a group-by reads: the node, the places of the keys, and the aggregates over the new places."""
+    used = sorted({*keys, *(position for aggregation in aggregations for position in aggregation.positions)})
+    places = {old: new for new, old in enumerate(used)}
+    moved = [attrs.evolve(a, positions=tuple(places[position] for position in a.positions)) for a in aggregations]
+    return project(node, used), [places[key] for key in keys], moved
+
+
+def streaming_group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation], within: Sequence[int] = ()) -> PlannerNode:
+    """One row per run of equal keys."""
+    return StreamingGroupBy(tuple(keys), tuple(aggregations), tuple(within)).make_planner_node(node)

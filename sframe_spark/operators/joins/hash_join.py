@@ -1,0 +1,211 @@
+"""Join of few rows: keys of any type are numbered in memory, so the pairs are counted before one is made, and found by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.sorted_join import Matches
+from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_values
+from sframe_spark.operators.lookups.keys import Positions
+from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.operator import ALL_ROWS, Need
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
+
+# What the offsets of an array of texts can tell.
+MOST_BYTES_OF_TEXTS = 2**31 - 2**20
+
+
+@register
+@attrs.frozen
+class HashJoin(Join):
+    """The rows of a join of two inputs that have few, each found by its number.
+
+    A plan is made with it, and never read: how few rows are few depends on where it runs.
+    """
+
+    name: ClassVar[str] = "hash_join"
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    counts_rows: ClassVar[bool] = True
+    pairs: Pairs | None = attrs.field(default=None, eq=False, metadata={"portable": False})
+
+    def as_read(self) -> Join:
+        """The join that this is: nobody else's plan decides what is few."""
+        return Join(self.left_keys, self.right_keys, self.how)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """That of the join; once pairs are counted, their number."""
+        return super().infer_length(inputs) if self.pairs is None else Length.exactly(self.pairs.rows)
+
+    def requires(self, slot: int) -> Need:
+        """Keys of both inputs are read as a whole, rows by number."""
+        return Need.LOOKUP
+
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """All pairs at once."""
+        return self.run_interval(inputs, facts, 0, ALL_ROWS, ())
+
+    def run_interval(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, intervals: Sequence[tuple[int, int]]) -> Chunk:
+        """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive); no other is made."""
+        left, right = (as_lookup(rows, item.schema) for rows, item in zip(inputs, facts, strict=True))
+        pairs = self.pairs or self._pairs(left, right)
+        rows, partners = pairs.between(start, min(stop, pairs.rows))
+        columns = list(left.take(rows, range(len(left.schema))).columns)
+        if self.how in ("right", "outer") and bool((rows < 0).any()):
+            alone = pa.array(rows < 0)
+            keys = right.take(np.where(rows < 0, partners, -1), self.right_keys).columns
+            for position, values in zip(self.left_keys, keys, strict=True):
+                columns[position] = pc.if_else(alone, values, columns[position])
+        return Chunk((*columns, *right.take(partners, self.right_values(len(right.schema))).columns), len(rows))
+
+    def counted(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> HashJoin:
+        """The join with its pairs by number."""
+        return attrs.evolve(self, pairs=self._pairs(*inputs))
+
+    def bytes_between(self, start: int, stop: int) -> float:
+        """Those of the values that differ in length; nothing before the pairs are counted."""
+        if self.pairs is None:
+            return super().bytes_between(start, stop)
+        return self.pairs.bytes_between(start, min(stop, self.pairs.rows))
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the join; once pairs are counted, as often as each row is one of a pair."""
+        sizes = super().column_sizes(inputs, facts, schema)
+        if self.pairs is None:
+            return sizes
+        uneven = [place for place, kind in enumerate(schema) if fixed_size(kind) is None]
+        sides = [place for place in uneven if place < facts[0].width], [place for place in uneven if place >= facts[0].width]
+        for places, total in zip(sides, self.pairs.total_bytes, strict=True):
+            share = total / max(self.pairs.rows * len(places), 1)
+            sizes = tuple(share if place in places else size for place, size in enumerate(sizes))
+        return sizes
+
+    def _pairs(self, left: Lookup, right: Lookup) -> Pairs:
+        """Keys of both sides get numbers; of each row in order the other side's rows with its number are a range, once these are sorted by it."""
+        columns = [
+            end_to_end(*both)
+            for a, b in zip(self.left_keys, self.right_keys, strict=True)
+            for both in zip(comparable_keys(left, a), comparable_keys(right, b), strict=True)
+        ]
+        of_left, of_right = np.split(codes_of(columns), [left.rows])
+        looking, others = (of_right, of_left) if self.how == "right" else (of_left, of_right)
+        order = np.argsort(others, kind="stable")
+        first, stop = (np.searchsorted(others[order], looking, side=side) for side in ("left", "right"))
+        alone = np.flatnonzero(~np.isin(of_right, of_left)) if self.how == "outer" else np.zeros(0, dtype=np.int64)
+        found = Matches.between(first, stop - 1, keep_all=self.how != "inner")
+        lengths = bytes_of(left, range(len(left.schema))), bytes_of(right, self.right_values(len(right.schema)))
+        shown_keys = bytes_of(right, self.right_keys if self.how in ("right", "outer") else ())
+        return Pairs(found, order, alone, self.how == "right", (*lengths, shown_keys))
+
+
+@attrs.frozen(eq=False)
+class Pairs:
+    """The rows of a join by their numbers.
+
+    Parameters
+    ----------
+    found
+        For each row of the side whose rows come in order its matches: a range of ``order``.
+    order
+        Rows of the other side, next to those of equal keys, these as they stand.
+    alone
+        Rows of the right side that come after all matches, without a left row.
+    turned
+        It is the right side whose rows come in order.
+    lengths
+        About how many bytes each left row has, each right row, and the keys of each right row that are shown where it has no left one, in columns
+        whose values differ in length.
+    """
+
+    found: Matches
+    order: Positions
+    alone: Positions
+    turned: bool
+    lengths: tuple[Positions, Positions, Positions]
+
+    @property
+    def rows(self) -> int:
+        """How many there are."""
+        return self.found.rows + len(self.alone)
+
+    def between(self, start: int, stop: int) -> tuple[Positions, Positions]:
+        """Left row and right row of the pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), -1 for none.
+
+        Examples
+        --------
+        >>> found = Matches.between(np.array([0, -1]), np.array([1, -1]), keep_all=True)
+        >>> pairs = Pairs(found, np.array([4, 7]), np.array([5]), False, (np.array([2, 3]), np.zeros(8), np.zeros(8)))
+        >>> [rows.tolist() for rows in pairs.between(1, pairs.rows)]
+        [[0, 1, -1], [7, -1, 5]]
+        """
+        rows, places = self.found.pairs(start, min(stop, self.found.rows))
+        tail = self.alone[max(start - self.found.rows, 0) : max(stop - self.found.rows, 0)]
+        looking = np.concatenate([rows, np.full(len(tail), -1)])
+        # The place -1, of no match, is that of the -1 at the end.
+        partners = np.concatenate([np.append(self.order, -1)[places], tail])
+        return (partners, looking) if self.turned else (looking, partners)
+
+    def bytes_between(self, start: int, stop: int) -> float:
+        """About how many bytes the values of some pairs take that differ in length.
+
+        Examples
+        --------
+        >>> found = Matches.between(np.array([0, 1]), np.array([1, 1]), keep_all=False)
+        >>> lengths = np.array([10, 20]), np.array([1, 2]), np.array([0, 0])
+        >>> Pairs(found, np.array([0, 1]), np.zeros(0, dtype=int), False, lengths).bytes_between(0, 3)
+        45.0
+        """
+        if not any(lengths.any() for lengths in self.lengths):
+            return 0.0
+        of_left, of_right, of_keys = self.lengths
+        rows, partners = self.between(start, stop)
+        return float(of_left[rows[rows >= 0]].sum() + of_right[partners[partners >= 0]].sum() + of_keys[partners[rows < 0]].sum())
+
+    @property
+    def total_bytes(self) -> tuple[float, float]:
+        """About how many bytes the left and the right values that differ in length take in all pairs."""
+        of_left, of_right, of_keys = self.lengths
+        of_looking, of_others = (of_right, of_left) if self.turned else (of_left, of_right)
+        first, counts = self.found.first, np.diff(self.found.ends, prepend=0)
+        ends = np.concatenate([[0.0], np.cumsum(of_others[self.order], dtype=np.float64)])
+        matched = first >= 0
+        others = float((ends[first[matched] + counts[matched]] - ends[first[matched]]).sum() + of_others[self.alone].sum())
+        looking = float((of_looking * counts.astype(np.float64)).sum())
+        if self.turned:
+            return others + float(of_keys[~matched].sum()), looking
+        return looking + float(of_keys[self.alone].sum()), others
+
+
+def comparable_keys(side: Lookup, position: int) -> list[pa.Array]:
+    """Arrays that are equal where keys of a column are."""
+    return comparable_values(side.read(0, side.rows, [position]).columns[0], side.schema[position])
+
+
+def end_to_end(first: pa.Array, second: pa.Array) -> pa.Array:
+    """The values of both arrays; of long texts those of an array with room for them.
+
+    Examples
+    --------
+    >>> end_to_end(pa.array(["a"]), pa.array(["b"])).to_pylist()
+    ['a', 'b']
+    """
+    both = [first, second]
+    if pa.types.is_string(first.type) and first.nbytes + second.nbytes > MOST_BYTES_OF_TEXTS:
+        both = [values.cast(pa.large_string()) for values in both]
+    return pa.concat_arrays(both)
+
+
+def bytes_of(side: Lookup, positions: Sequence[int]) -> Positions:
+    """About how many bytes each row has in those of some columns whose values differ in length."""
+    uneven = [position for position in positions if fixed_size(side.schema[position]) is None]
+    return uneven_bytes(side.read(0, side.rows, uneven).columns if uneven else (), side.rows)

@@ -1,0 +1,189 @@
+"""Join on equal values; missing keys equal each other, as the reference has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from sframe_spark.errors import SchemaError
+from sframe_spark.operators.joins.properties import joined_properties
+from sframe_spark.operators.kernels.equal_keys import comparable_column
+from sframe_spark.operators.rowwise.columns import places_of
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes
+from sframe_spark.types import DICT_KIND, ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+KINDS = ("inner", "left", "right", "outer")
+IS_LEFT = "is_left"
+
+
+@register
+@attrs.frozen
+class Join(Operator):
+    """Rows of two inputs side by side where the key columns are equal.
+
+    The output has all columns of the left input, then those of the right that are not keys; a key column of an unmatched right row holds the
+    right key. Row order: left rows in order, each with its matches in right order, then unmatched right rows; for ``right``: right rows in
+    order, each with its matches in left order.
+
+    Parameters
+    ----------
+    left_keys, right_keys
+        Positions of the key columns, pairwise of one type.
+    how
+        ``inner``, ``left``, ``right`` or ``outer``.
+    """
+
+    name: ClassVar[str] = "join"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    left_keys: tuple[int, ...]
+    right_keys: tuple[int, ...]
+    how: str
+
+    def right_values(self, width: int) -> list[int]:
+        """Positions of the right input's columns that are not keys."""
+        return [position for position in range(width) if position not in self.right_keys]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Left types, then the right's that are not keys.
+
+        Raises
+        ------
+        SchemaError
+            If there is no such join, no key, one without a partner, or one of another type than its partner.
+        """
+        if self.how not in KINDS:
+            raise SchemaError(f"a join is one of {', '.join(KINDS)}, not {self.how!r}")
+        if not self.left_keys or len(self.left_keys) != len(self.right_keys):
+            raise SchemaError(f"a join of {len(self.left_keys)} left and {len(self.right_keys)} right key(s): it needs as many, and one at least")
+        left, right = inputs[0].schema, inputs[1].schema
+        require_columns(left, self.left_keys)
+        require_columns(right, self.right_keys)
+        for a, b in zip(self.left_keys, self.right_keys, strict=True):
+            if left[a] != right[b]:
+                raise SchemaError(f"keys of type {left[a]} and {right[b]} are of no join")
+        return left + tuple(right[position] for position in self.right_values(len(right)))
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown; bounded by the product."""
+        left, right = inputs[0].length.at_most, inputs[1].length.at_most
+        if left is None or right is None:
+            return Length.unknown()
+        return Length.unknown(at_most=left * right + left + right)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the left columns, then of the right values."""
+        return (*inputs[0], *(inputs[1][position] for position in self.right_values(facts[1].width)))
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """The order of the side whose rows come in order, keys as far as each row has one match."""
+        return joined_properties(inputs, [item.width for item in facts], list(zip(self.left_keys, self.right_keys, strict=True)), self.how)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys, and those read."""
+        width, values = inputs[0].width, self.right_values(inputs[1].width)
+        left = sorted({*self.left_keys, *(o for o in outputs if o < width)})
+        return [left, sorted({*self.right_keys, *(values[o - width] for o in outputs if o >= width)})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same matches of fewer columns."""
+        width, values = inputs[0].width, self.right_values(inputs[1].width)
+        left, right = places_of(kept[0]), places_of(kept[1])
+        left_keys, right_keys = tuple(left[key] for key in self.left_keys), tuple(right[key] for key in self.right_keys)
+        yielded = [*kept[0], *(width + place for place, column in enumerate(values) if column in right)]
+        return attrs.evolve(self, left_keys=left_keys, right_keys=right_keys), yielded
+
+    def requires(self, slot: int) -> Need:
+        """Row order of both inputs, if the output's order is observed."""
+        return Need.INHERITED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's equi-join, null-safe where both keys may be missing; both row keys together are the row key of the result."""
+        from pyspark.sql import functions as F
+
+        left, right = inputs[0].rekeyed("l"), inputs[1].rekeyed("r")
+        names = {name: f"d{index}" for index, name in enumerate(right.columns)}
+        other = right.df.select(*[right.df[old].alias(new) for old, new in names.items()], *[c.name for c in right.key])
+        # Only rows of the right input alone lack it: a row key may well be missing, where rows were sorted by missing values.
+        marked = left.df.withColumn(IS_LEFT, F.lit(True)) if self.how == "outer" else left.df
+        df, other = with_texts(left, marked, self.left_keys, "c"), with_texts(right, other, self.right_keys, "d")
+        df = df.join(other, self._condition(left, right, df, other), {"outer": "full", "inner": "inner"}.get(self.how, self.how))
+        return self._select(df, left, right)
+
+    def _condition(self, left: Relation, right: Relation, df: DataFrame, other: DataFrame) -> Column:
+        from functools import reduce
+        from operator import and_
+
+        conditions = []
+        for a, b in zip(self.left_keys, self.right_keys, strict=True):
+            # Plain equality lets Spark hash the key itself; it differs from the null-safe one only where both are missing.
+            plain = a in left.not_missing or b in right.not_missing
+            compared = "text_of_" if has_text(left.schema[a]) else ""
+            first, second = df[f"{compared}c{a}"], other[f"{compared}d{b}"]
+            conditions.append(first == second if plain else first.eqNullSafe(second))
+        return reduce(and_, conditions)
+
+    def _select(self, df: DataFrame, left: Relation, right: Relation) -> Relation:
+        from pyspark.sql import functions as F
+
+        partner = dict(zip(self.left_keys, self.right_keys, strict=True))
+        columns = []
+        for position in range(len(left.schema)):
+            column = F.col(f"c{position}")
+            if position in partner and self.how in ("right", "outer"):
+                column = F.coalesce(column, F.col(f"d{partner[position]}"))
+            columns.append(column.alias(f"c{position}"))
+        values = self.right_values(len(right.schema))
+        columns += [F.col(f"d{p}").alias(f"c{len(left.schema) + i}") for i, p in enumerate(values)]
+        first, second = (right, left) if self.how == "right" else (left, right)
+        keys, hidden = [], []
+        if self.how == "outer":
+            hidden.append(F.col(IS_LEFT).isNull().alias("k0"))
+            keys.append(KeyColumn("k0"))
+        for key in (*first.key, *second.key):
+            hidden.append(F.col(key.name).alias(f"k{len(keys)}"))
+            keys.append(KeyColumn(f"k{len(keys)}", key.ascending))
+        schema = left.schema + tuple(right.schema[p] for p in values)
+        return Relation(df.select(*columns, *hidden), schema, tuple(keys), not_missing=self._not_missing(left, right))
+
+    def _not_missing(self, left: Relation, right: Relation) -> frozenset[int]:
+        if self.how not in ("inner", "left"):
+            return frozenset()
+        values = enumerate(self.right_values(len(right.schema)), start=len(left.schema))
+        matched = frozenset(place for place, position in values if position in right.not_missing)
+        return left.not_missing | matched if self.how == "inner" else left.not_missing
+
+    def describe(self) -> str:
+        """Kind and keys."""
+        pairs = ", ".join(f"c{a} = c{b}" for a, b in zip(self.left_keys, self.right_keys, strict=True))
+        return f"{self.how}; {pairs}"
+
+
+def has_text(column_type: ColumnType) -> bool:
+    """True for keys that are compared as text: dicts, which Spark does not compare, and lists kept as text, which may be written in two ways."""
+    return column_type.kind == DICT_KIND or column_type.is_encoded
+
+
+def with_texts(relation: Relation, df: DataFrame, keys: Sequence[int], prefix: str) -> DataFrame:
+    """Add the text of every key column that is compared as text."""
+    for key in keys:
+        name, column_type = f"{prefix}{key}", relation.schema[key]
+        if has_text(column_type):
+            df = df.withColumn(f"text_of_{name}", comparable_column(df[name], column_type))
+    return df
+
+
+def join(left: PlannerNode, right: PlannerNode, left_keys: Sequence[int], right_keys: Sequence[int], how: str) -> PlannerNode:
+    """Rows of two nodes where the key columns are equal."""
+    return Join(tuple(left_keys), tuple(right_keys), how).make_planner_node(left, right)

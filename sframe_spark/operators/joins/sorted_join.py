@@ -1,0 +1,262 @@
+"""Join with an input that is sorted by the key: its matching rows are searched, so neither side is exchanged."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.properties import joined_properties
+from sframe_spark.operators.lookups.key_search import KeySearch, Wanted, key_run
+from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, key_numbers
+from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
+
+# Tables of keys take 16 bytes for each number of their range: at most 64 MB, and no more than building them is worth.
+MOST_NUMBERS = 4_000_000
+NUMBERS_PER_ROW = 64
+# As long rows as these come one by one.
+MOST_BYTES_OF_A_PIECE = 64 << 20
+
+
+@register
+@attrs.frozen
+class SortedJoin(Operator):
+    """Rows of two inputs side by side where one key column is equal; the second input is in ascending order of it.
+
+    The output has all columns of the first input, then those of the second but its key. Rows of the first input come in order, each with its matches
+    in order. A missing key matches nothing: the operator stands for a join only where one side has none.
+
+    Parameters
+    ----------
+    left_key, right_key
+        Positions of the key columns, which are of one type.
+    how
+        ``inner``, or ``left``: rows without a match are kept, with missing values beside them.
+    """
+
+    name: ClassVar[str] = "sorted_join"
+    arity: ClassVar[int | None] = 2
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    expands: ClassVar[bool] = True
+    left_key: int
+    right_key: int
+    how: str
+
+    def as_join(self) -> Join:
+        """The join that this is."""
+        return Join((self.left_key,), (self.right_key,), self.how)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Left types, then the right's but the key's."""
+        return self.as_join().infer_type(inputs)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """Unknown; bounded by the product."""
+        return self.as_join().infer_length(inputs)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the join."""
+        return self.as_join().column_sizes(inputs, facts, schema)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of the join."""
+        return joined_properties(inputs, [item.width for item in facts], [(self.left_key, self.right_key)], self.how)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Keys, and those read."""
+        return self.as_join().input_columns(outputs, inputs)
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same matches of fewer columns."""
+        joined, columns = self.as_join().over_columns(outputs, kept, inputs)
+        assert isinstance(joined, Join)
+        return SortedJoin(joined.left_keys[0], joined.right_keys[0], self.how), columns
+
+    def requires(self, slot: int) -> Need:
+        """The first input as it comes, the second to be searched."""
+        return Need.LOOKUP if slot else Need.INHERITED
+
+    def kernel(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> Chunk:
+        """All pairs at once, however long they are."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        found = self._matches(left, lookup, facts)
+        return self._pairs(left, lookup, found, 0, found.rows)
+
+    def pieces(self, inputs: Sequence[Any], facts: Sequence[Facts], most_rows: Callable[[], int]) -> Iterator[Chunk]:
+        """Search the first and the last match of each row, then read the rows between them; pairs are made as they are asked for."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        found, of_left = self._matches(left, lookup, facts), uneven_bytes(left.columns, left.rows)
+        start = 0
+        while True:
+            stop = self._end_of_piece(of_left, lookup, found, start, min(start + most_rows(), found.rows))
+            yield self._pairs(left, lookup, found, start, stop)
+            start = stop
+            if start >= found.rows:
+                return
+
+    def count_rows(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
+        """How many pairs there are; none is made."""
+        return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
+
+    def rows_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, most_bytes: int) -> Chunk | None:
+        """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), no other is made; None where they take more than so many bytes."""
+        left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
+        found = self._matches(left, lookup, facts)
+        size = self._bytes(uneven_bytes(left.columns, left.rows), lookup, found, start, stop)
+        return self._pairs(left, lookup, found, start, stop) if size <= most_bytes else None
+
+    def _end_of_piece(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+        """Where a piece ends that does not get long: a row with many matches may be much longer than others."""
+        while stop - start > 1 and self._bytes(of_left, lookup, found, start, stop) > MOST_BYTES_OF_A_PIECE:
+            stop = start + (stop - start) // 2
+        return stop
+
+    def _bytes(self, of_left: Positions, lookup: Lookup, found: Matches, start: int, stop: int) -> int:
+        """About how many bytes the values of some pairs take that differ in length, given those of the left rows."""
+        of_right = [place for place in self.as_join().right_values(len(lookup.schema)) if fixed_size(lookup.schema[place]) is None]
+        if not of_right and not of_left.any():
+            return 0
+        rows, partners = found.pairs(start, stop)
+        return int(of_left[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
+
+    def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
+        search = lookup.note(self, lambda: dense_keys(lookup, self.right_key) or KeySearch(lookup, self.right_key, (), GroupCodes(())))
+        keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
+        first, last = search.matches(keys, there) if isinstance(search, DenseKeys) else matches(search, keys, there)
+        return Matches.between(first, last, keep_all=self.how == "left")
+
+    def _pairs(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> Chunk:
+        rows, partners = found.pairs(start, stop)
+        everyone = len(rows) == left.rows and bool((rows == np.arange(left.rows)).all())
+        columns = left.columns if everyone else tuple(column.take(pa.array(rows)) for column in left.columns)
+        values = self.as_join().right_values(len(lookup.schema))
+        return Chunk((*columns, *lookup.take(partners, values).columns), len(rows))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's join."""
+        return self.as_join().plan_to_operator(inputs, context)
+
+    def describe(self) -> str:
+        """Kind and keys."""
+        return f"{self.how}; c{self.left_key} = c{self.right_key}"
+
+
+@attrs.frozen(eq=False)
+class DenseKeys:
+    """First and last row of every whole number in a range, for keys that fill much of it: a search is one step.
+
+    Parameters
+    ----------
+    low
+        The smallest key.
+    firsts, lasts
+        For each number from there its first and last row, -1 where it is no key.
+    """
+
+    low: int
+    firsts: np.ndarray
+    lasts: np.ndarray
+
+    def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+        """First and last row with each key, -1 where there is none.
+
+        Examples
+        --------
+        >>> dense = DenseKeys(5, np.array([0, -1, 1]), np.array([0, -1, 2]))
+        >>> [found.tolist() for found in dense.matches(np.array([7, 6, 99]), np.array([True, True, True]))]
+        [[1, -1, -1], [2, -1, -1]]
+        """
+        inside = there & (keys >= self.low) & (keys <= self.low + len(self.firsts) - 1)
+        places = np.where(inside, keys, self.low) - self.low
+        return np.where(inside, self.firsts[places], -1), np.where(inside, self.lasts[places], -1)
+
+
+def dense_keys(lookup: Lookup, position: int) -> DenseKeys | None:
+    """The keys of a source sorted by them as a table, if they lie close enough to each other."""
+    if not 0 < lookup.rows <= MOST_NUMBERS:
+        return None
+    keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
+    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * len(keys), MOST_NUMBERS):
+        return None
+    low, width = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
+    firsts, lasts = np.full(width, -1, dtype=np.int64), np.full(width, -1, dtype=np.int64)
+    rows = np.arange(first, first + len(keys))
+    # Of equal keys the row assigned last stays.
+    lasts[keys - low] = rows
+    firsts[keys[::-1] - low] = rows[::-1]
+    return DenseKeys(low, firsts, lasts)
+
+
+def matches(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+    """First and last right row with each key, -1 where there is none; the last one is only searched where there is a first."""
+    first = search.nearest(Wanted(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
+    candidates = np.flatnonzero(first >= 0)
+    column = search.lookup.take(first[candidates], [search.on]).columns[0]
+    equal = key_numbers(column, search.lookup.schema[search.on])[0] == keys[candidates]
+    first[candidates[~equal]] = -1
+    matched = candidates[equal]
+    last = np.full(len(keys), -1, dtype=np.int64)
+    everyone = np.ones(len(matched), dtype=bool)
+    last[matched] = search.nearest(Wanted(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
+    return first, last
+
+
+@attrs.frozen(eq=False)
+class Matches:
+    """The right rows that go with each left row.
+
+    Parameters
+    ----------
+    first
+        For each left row its first right row, -1 for none.
+    ends
+        For each left row the number of pairs up to and including its own; a left row that is kept without a match is one.
+    """
+
+    first: Positions
+    ends: Positions
+
+    @classmethod
+    def between(cls, first: Positions, last: Positions, keep_all: bool) -> Matches:
+        """The matches from a first to a last right row of each left row, -1 for none; ``keep_all``: left rows without a match are kept."""
+        counts = np.where((first >= 0) & (last >= 0), np.maximum(last - first + 1, 0), 0)
+        first = np.where(counts > 0, first, -1)
+        return cls(first, np.cumsum(np.maximum(counts, 1) if keep_all else counts))
+
+    @property
+    def rows(self) -> int:
+        """Number of pairs."""
+        return int(self.ends[-1]) if len(self.ends) else 0
+
+    def pairs(self, start: int, stop: int) -> tuple[Positions, Positions]:
+        """Left row and right row of the pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), -1 for no right row.
+
+        Examples
+        --------
+        >>> found = Matches.between(np.array([2, 4, -1]), np.array([3, 3, 9]), keep_all=True)
+        >>> [places.tolist() for places in found.pairs(0, found.rows)]
+        [[0, 0, 1, 2], [2, 3, -1, -1]]
+        >>> [places.tolist() for places in found.pairs(1, 3)]
+        [[0, 1], [3, -1]]
+        """
+        if stop <= start:
+            return np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
+        low, high = (int(np.searchsorted(self.ends, number, side="right")) for number in (start, stop - 1))
+        begins = np.concatenate([[start], self.ends[low:high]])
+        lengths = np.diff(np.concatenate([begins, [stop]]))
+        rows = np.repeat(np.arange(low, low + len(lengths)), lengths)
+        before = np.concatenate([[0], self.ends])[rows]
+        first = self.first[rows]
+        return rows, np.where(first < 0, -1, first + np.arange(start, start + len(rows)) - before)

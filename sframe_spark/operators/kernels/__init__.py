@@ -1,0 +1,1 @@
+"""Arrow kernels and Spark columns that several rooms share."""

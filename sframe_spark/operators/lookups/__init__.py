@@ -1,0 +1,1 @@
+"""Operators that search rows of an ordered input."""

@@ -1,0 +1,184 @@
+"""Aggregates of many windows of consecutive rows at once, without a difference of running totals, which would lose digits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.lookups.keys import Numbers, Positions
+from sframe_spark.planner.facts import Schema
+from sframe_spark.types import DATETIME, FLOAT, INT
+from sframe_spark.values.encode import encode_plain
+
+Parts = tuple[Numbers, ...]
+Combine = Callable[[Parts, Parts], Parts]
+
+
+def fold_windows(parts: Parts, combine: Combine, neutral: Sequence[Any], starts: Positions, stops: Positions) -> Parts:
+    """Combine the values of each window ``starts..stops`` in row order; windows may overlap, have any length, or none.
+
+    Values are combined in runs of 1, 2, 4 ... rows, and a window is put together from the runs that its length is the sum of: as many steps as its
+    length has binary digits, each over all windows at once.
+
+    Parameters
+    ----------
+    parts
+        What is known of each single row, as arrays of one length.
+    combine
+        What is known of two consecutive runs from what is known of each; associative.
+    neutral
+        What is known of no row.
+
+    Examples
+    --------
+    >>> (sums,) = fold_windows((np.array([1, 2, 3]),), lambda a, b: (a[0] + b[0],), (0,), np.array([0, 1, 2]), np.array([2, 3, 2]))
+    >>> sums.tolist()
+    [3, 5, 0]
+    """
+    lengths, places = stops - starts, starts.copy()
+    result = tuple(np.full(len(starts), value, dtype=part.dtype) for value, part in zip(neutral, parts, strict=True))
+    longest, width = int(lengths.max(initial=0)), 1
+    while width <= longest:
+        rows = np.flatnonzero(lengths & width)
+        if len(rows):
+            run = tuple(part[places[rows]] for part in parts)
+            for total, value in zip(result, combine(tuple(total[rows] for total in result), run), strict=True):
+                total[rows] = value
+            places[rows] += width
+        if 2 * width <= longest:
+            parts = combine(tuple(part[:-width] for part in parts), tuple(part[width:] for part in parts))
+        width *= 2
+    return result
+
+
+def add(first: Parts, second: Parts) -> Parts:
+    """Sums, part by part."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        return tuple(a + b for a, b in zip(first, second, strict=True))
+
+
+def merge_spreads(first: Parts, second: Parts) -> Parts:
+    """Count, mean and sum of squared deviations of two runs together.
+
+    Source: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances".
+    """
+    (n, mean, squares), (m, other, more) = first, second
+    total = n + m
+    with np.errstate(over="ignore", invalid="ignore"):
+        delta = other - mean
+        share = m / np.maximum(total, 1)
+        merged = mean + delta * share, squares + more + delta * delta * (n * share)
+    # Runs without values must not spoil others that hold infinities.
+    return (total, *[np.where(m == 0, a, np.where(n == 0, b, both)) for a, b, both in zip((mean, squares), (other, more), merged, strict=True)])
+
+
+def window_counts(starts: Positions, stops: Positions, valid: Numbers) -> Positions:
+    """How many valid values are in each window."""
+    totals = np.concatenate([[0], np.cumsum(valid)])
+    counts: Positions = totals[stops] - totals[starts]
+    return counts
+
+
+def aggregate_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
+    """The aggregate of the rows of each window."""
+    types = [schema[position] for position in aggregation.positions]
+    if aggregation.function == "count":
+        return pa.array(stops - starts)
+    arguments = [columns[position] for position in aggregation.positions]
+    if aggregation.function == "select_one":
+        return arguments[0].take(pa.array(starts, mask=stops == starts))
+    if types[0] in (INT, FLOAT, DATETIME) and aggregation.function in ("argmin", "argmax"):
+        places = extreme_places(*numbers_of(arguments[0]), aggregation.function == "argmax", starts, stops)
+        return arguments[1].take(pa.array(places, mask=places < 0))
+    if (types[0] in (INT, FLOAT) and aggregation.function in FAST) or (types[0] == DATETIME and aggregation.function in ("min", "max")):
+        values, valid = numbers_of(arguments[0])
+        found = FAST[aggregation.function](values, valid, window_counts(starts, stops, valid), starts, stops)
+        return found.cast(types[0].physical) if types[0] == DATETIME else found
+    return reduce_windows(aggregation, columns, schema, starts, stops)
+
+
+def numbers_of(column: pa.Array) -> tuple[Numbers, Numbers]:
+    """The values as numbers, and which are not missing."""
+    column = column.view(pa.int64()) if pa.types.is_timestamp(column.type) else column
+    return column.fill_null(0).to_numpy(zero_copy_only=False), column.is_valid().to_numpy(zero_copy_only=False)
+
+
+def extreme_places(values: Numbers, valid: Numbers, largest: bool, starts: Positions, stops: Positions) -> Positions:
+    """The row with the smallest or largest value in each window, the first of several; -1 where none has a value.
+
+    NaN counts only where there is nothing else.
+    """
+    # Flipping the bits of an int reverses the order without overflow.
+    keys = values if not largest else -values if values.dtype.kind == "f" else ~values
+    nan = np.isnan(keys)
+
+    def choose(first: Parts, second: Parts) -> Parts:
+        (key, is_nan, place), (other, other_nan, there) = first, second
+        better = (there >= 0) & ((place < 0) | (is_nan & ~other_nan) | (~is_nan & ~other_nan & (other < key)))
+        return tuple(np.where(better, b, a) for a, b in zip(first, second, strict=True))
+
+    parts = (np.where(nan, 0, keys), nan, np.where(valid, np.arange(len(values)), -1))
+    return fold_windows(parts, choose, (0, False, -1), starts, stops)[2]
+
+
+def reduce_windows(aggregation: Aggregation, columns: Sequence[pa.Array], schema: Schema, starts: Positions, stops: Positions) -> pa.Array:
+    """Any aggregate, window by window; neighbours with the same rows share the answer."""
+    reduce = aggregation.implementation().reduce
+    if reduce is None:
+        raise TypeError(f"aggregate {aggregation.function} has no Arrow implementation")
+    types = [schema[position] for position in aggregation.positions]
+    arguments = [columns[position] for position in aggregation.positions]
+    found: list[Any] = []
+    last: tuple[int, int] | None = None
+    for start, stop in zip(starts.tolist(), stops.tolist(), strict=True):
+        if last == (start, stop):
+            found.append(found[-1])
+            continue
+        last = (start, stop)
+        found.append(reduce([argument.slice(start, stop - start) for argument in arguments], types, aggregation.parameters))
+    return encode_plain(found, aggregation.infer(schema))
+
+
+def _sums(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
+    (total,) = fold_windows((values,), add, (0,), starts, stops)
+    return pa.array(total)
+
+
+def _means(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
+    (total,) = fold_windows((values.astype(np.float64),), add, (0,), starts, stops)
+    with np.errstate(invalid="ignore"):
+        return pa.array(total / np.maximum(counts, 1), mask=counts == 0)
+
+
+def _extremes(largest: bool) -> Callable[..., pa.Array]:
+    def compute(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> pa.Array:
+        limits = (-np.inf, np.inf) if values.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
+        neutral = limits[0] if largest else limits[1]
+        # Both spread NaN, as the aggregates do.
+        choose = np.maximum if largest else np.minimum
+        (found,) = fold_windows((np.where(valid, values, neutral),), lambda a, b: (choose(a[0], b[0]),), (neutral,), starts, stops)
+        return pa.array(found, mask=counts == 0)
+
+    return compute
+
+
+def _variances(values: Numbers, valid: Numbers, counts: Positions, starts: Positions, stops: Positions) -> Numbers:
+    floats = values.astype(np.float64)
+    # Deviations from an infinite mean are NaN.
+    parts = (valid.astype(np.float64), floats, np.where(np.isfinite(floats), 0.0, np.nan))
+    _, _, squares = fold_windows(parts, merge_spreads, (0.0, 0.0, 0.0), starts, stops)
+    return np.where(counts > 1, squares / np.maximum(counts, 1), 0.0)
+
+
+FAST: dict[str, Callable[..., pa.Array]] = {
+    "sum": _sums,
+    "mean": _means,
+    "min": _extremes(largest=False),
+    "max": _extremes(largest=True),
+    "var": lambda *arguments: pa.array(_variances(*arguments)),
+    "std": lambda *arguments: pa.array(np.sqrt(_variances(*arguments))),
+}

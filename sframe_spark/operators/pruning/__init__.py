@@ -1,0 +1,1 @@
+"""Which rows a filter has to read."""

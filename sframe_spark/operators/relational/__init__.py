@@ -1,0 +1,1 @@
+"""Filters, slices, appends, sorts: operators that choose, order or multiply rows."""

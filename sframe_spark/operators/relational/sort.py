@@ -1,0 +1,132 @@
+"""Sort and top-k: a new row order. Lowered to a key, so a sort that nobody observes costs nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, ClassVar
+
+import attrs
+
+from sframe_spark.operators.rowwise.columns import places_of
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties, requirement
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.types import DATETIME_KIND, ColumnType
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+SORTABLE = ("int", "float", "str", "datetime")
+
+
+@attrs.frozen
+class Reordering(Operator):
+    """Rows of the input in the order of some columns; ties keep their input order. Missing is smallest, NaN largest.
+
+    Parameters
+    ----------
+    by
+        Pairs of column position and whether it ascends.
+    """
+
+    deterministic: ClassVar[bool] = True
+    by: tuple[tuple[int, bool], ...]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The input's types."""
+        return inputs[0].schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The input's length."""
+        return inputs[0].length
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """In the order asked for; ties keep the orders that the input has."""
+        return sorted_properties(inputs[0], self.by)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those read, and those sorted by."""
+        return [sorted({*outputs, *(position for position, _ in self.by)})]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """The same order of fewer columns."""
+        return attrs.evolve(self, by=moved_order(self.by, kept[0])), kept[0]
+
+
+@register
+@attrs.frozen
+class Sort(Reordering):
+    """All rows."""
+
+    name: ClassVar[str] = "sort"
+
+    def requires(self, slot: int) -> Need:
+        """Input order, which places ties, if the output's order is observed."""
+        return Need.INHERITED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """New key columns before the old ones; no exchange until someone observes the order."""
+        relation = inputs[0]
+        columns = key_columns(relation, self.by)
+        df = relation.df.select(*relation.columns, *[column.alias(f"k{i}") for i, (column, _) in enumerate(columns)])
+        key = tuple(KeyColumn(f"k{i}", ascending) for i, (_, ascending) in enumerate(columns))
+        return Relation(df, relation.schema, key, not_missing=relation.not_missing)
+
+    def describe(self) -> str:
+        """Columns and directions."""
+        return describe_order(self.by)
+
+
+def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:
+    """Properties of rows after a stable sort: in the order asked for, then among ties in every order that held before."""
+    return rows.reordered(derive.sort(rows.order, requirement(by), stable=True))
+
+
+def key_columns(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
+    """Key of the rows after a stable sort: the columns sorted by, then the key before it."""
+    return [*sort_keys(relation, by), *((relation.df[column.name], column.ascending) for column in relation.key)]
+
+
+def sort_keys(relation: Relation, by: Sequence[tuple[int, bool]]) -> list[tuple[Column, bool]]:
+    """Key expressions of columns in the engine's value order."""
+    return [(part, ascending) for position, ascending in by for part in order_parts(relation.df[f"c{position}"], relation.schema[position])]
+
+
+def order_parts(column: Column, column_type: ColumnType) -> list[Column]:
+    """Columns whose lexicographic Spark order (missing first, NaN last) is the engine's order of the values.
+
+    A date-time with an offset orders by its instant.
+    """
+    if column_type.kind == DATETIME_KIND and column_type.is_zoned:
+        return [column["instant"]]
+    return [column]
+
+
+def describe_order(by: Sequence[tuple[int, bool]]) -> str:
+    """Columns and directions as text."""
+    return ", ".join(f"c{position} {'asc' if ascending else 'desc'}" for position, ascending in by)
+
+
+def moved_order(by: Sequence[tuple[int, bool]], kept: Sequence[int]) -> tuple[tuple[int, bool], ...]:
+    """Columns and directions where only the columns ``kept`` are left."""
+    places = places_of(kept)
+    return tuple((places[position], ascending) for position, ascending in by)
+
+
+def sort_rows(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> PlannerNode:
+    """Rows in the order of columns given as (position, ascending).
+
+    Raises
+    ------
+    TypeError
+        If a column's type has no order.
+    """
+    for position, _ in by:
+        kind = node.schema[position].kind
+        if kind not in SORTABLE:
+            raise TypeError(f"column {position} of type {kind} cannot be sorted by: only {', '.join(SORTABLE)} have an order")
+    return Sort(tuple((position, bool(ascending)) for position, ascending in by)).make_planner_node(node)

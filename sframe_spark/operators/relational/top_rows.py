@@ -1,0 +1,86 @@
+"""The first rows in some order, without a sort of all rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.relational.sort import Reordering, Sort, describe_order, key_columns
+from sframe_spark.operators.relational.suffix_sort import sort_parts
+from sframe_spark.planner.chunk import Chunk, joined
+from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation, sort_expression
+
+# Every task sends so many rows at most to the driver.
+MOST_ROWS_SENT = 10_000
+
+
+@register
+@attrs.frozen
+class TopRows(Reordering, DecomposableOperator):
+    """The first ``rows`` rows in the order of some columns (ties in input order): a sort and a head in one."""
+
+    name: ClassVar[str] = "top_rows"
+    rows: int
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """At most ``rows``."""
+        known = inputs[0].length.rows
+        if known is not None:
+            return Length.exactly(min(known, self.rows))
+        bound = inputs[0].length.at_most
+        return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's take-ordered: no exchange of the data."""
+        relation = inputs[0]
+        order = [sort_expression(column, ascending) for column, ascending in key_columns(relation, self.by)]
+        # The key of the result is made of the rows taken: no row that is left out is copied for it.
+        taken = attrs.evolve(relation, df=relation.df.orderBy(*order).limit(self.rows))
+        return Sort(self.by).plan_to_operator([taken], context)
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """Each task sends its own first rows, if these are few."""
+        return self.rows <= MOST_ROWS_SENT
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """The first rows of a run."""
+        parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], facts[0].schema[position], up)]
+        # Few rows come near the first ones: only these are sorted.
+        near = first_places(parts[0], parts[1], self.rows)
+        order = near[np.lexsort([part[near] for part in reversed(parts)])][: self.rows]
+        return Chunk(tuple(column.take(pa.array(order)) for column in rows.columns), len(order))
+
+    def combined(self, first: Chunk, second: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """The first rows of both; of rows that tie, those of the first run."""
+        return self.part_of(joined(first, second), facts)
+
+    def rows_from(self, part: Chunk, facts: Sequence[Facts]) -> Chunk:
+        """The rows themselves."""
+        return part
+
+    def describe(self) -> str:
+        """Columns, directions and count."""
+        return f"{describe_order(self.by)}; {self.rows} rows"
+
+
+def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarray:
+    """Places, ascending, of the rows whose rank and number are not above those of the row that is the ``count``-th in order.
+
+    Examples
+    --------
+    >>> first_places(np.array([1, 1, 0, 1, 1]), np.array([7, 3, 0, 9, 3]), 2).tolist()
+    [1, 2, 4]
+    """
+    if len(ranks) <= count or not count:
+        return np.arange(len(ranks) if count else 0)
+    last = np.partition(ranks, count - 1)[count - 1]
+    below, tied = ranks < last, ranks == last
+    left = count - int(below.sum())
+    return np.flatnonzero(below | (tied & (numbers <= np.partition(numbers[tied], left - 1)[left - 1])))

@@ -1,0 +1,193 @@
+"""Column operators: project and zip."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate
+from typing import ClassVar
+
+import attrs
+
+from sframe_spark.errors import LengthMismatchError
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, RowDomain, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes
+
+
+@register
+@attrs.frozen
+class Project(Operator):
+    """Rows unchanged, columns picked by position."""
+
+    name: ClassVar[str] = "project"
+    row_wise: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
+    positions: tuple[int, ...]
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the picked columns."""
+        return tuple(inputs[0].schema[position] for position in self.positions)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of the picked columns."""
+        return inputs[0].project(self.positions)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the picked columns."""
+        return tuple(inputs[0][position] for position in self.positions)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Those picked."""
+        return [[self.positions[output] for output in outputs]]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """Only what is read is picked."""
+        places = places_of(kept[0])
+        return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
+
+    def requires(self, slot: int) -> Need:
+        """Nothing: rows pass through."""
+        return Need.INHERITED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """One select."""
+        relation = inputs[0]
+        columns = [relation.df[f"c{position}"] for position in self.positions]
+        return relation.with_columns(columns, tuple(relation.schema[position] for position in self.positions), self.positions)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The arrays themselves."""
+        return inputs[0].select(self.positions)
+
+    def describe(self) -> str:
+        """Positions."""
+        return ", ".join(map(str, self.positions))
+
+
+@register
+@attrs.frozen
+class Zip(Operator):
+    """Rows of several inputs side by side, by position; all inputs have the same number of rows."""
+
+    name: ClassVar[str] = "zip"
+    arity: ClassVar[int | None] = None
+    row_wise: ClassVar[bool] = True
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    takes_wider: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of all inputs, in order.
+
+        Raises
+        ------
+        LengthMismatchError
+            If two lengths are known and differ.
+        """
+        for facts in inputs[1:]:
+            if inputs[0].length.provably_equals(facts.length) is False:
+                raise LengthMismatchError(f"columns of {inputs[0].length} and {facts.length} rows cannot stand side by side: make the lengths equal")
+        return tuple(column_type for facts in inputs for column_type in facts.schema)
+
+    def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
+        """The common domain of the inputs, or a new one."""
+        return super().infer_domain(inputs)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Those of all inputs together: it is one row sequence."""
+        return side_by_side(inputs, facts)[0]
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of all inputs, in order."""
+        return tuple(size for sizes in inputs for size in sizes)
+
+    def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
+        """Each input gives its part."""
+        starts = first_columns(inputs)
+        return [[o - start for o in outputs if start <= o < start + item.width] for start, item in zip(starts, inputs, strict=True)]
+
+    def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
+        """All that the inputs still have."""
+        return self, [start + column for start, columns in zip(first_columns(inputs), kept, strict=True) for column in columns]
+
+    def requires(self, slot: int) -> Need:
+        """Aligned rows."""
+        return Need.ALIGNED
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A join on the dense row number, checked to lose no row."""
+        from pyspark.sql import functions as F
+
+        first = inputs[0].with_position()
+        df = first.df.select(*first.columns, F.col(first.position).alias("p"))
+        width = len(first.schema)
+        schema = list(first.schema)
+        for other in inputs[1:]:
+            numbered = other.with_position()
+            columns = [F.col(name).alias(f"c{width + index}") for index, name in enumerate(numbered.columns)]
+            right = numbered.df.select(*columns, F.col(numbered.position).alias("p"))
+            df = df.join(right, "p", "full")
+            width += len(other.schema)
+            schema.extend(other.schema)
+        names = [f"c{index}" for index in range(width)]
+        return Relation(df.select(*names, F.col("p").alias("k0")), tuple(schema), (KeyColumn("k0"),), "k0")
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """All arrays side by side."""
+        rows = {chunk.rows for chunk in inputs}
+        if len(rows) != 1:
+            raise LengthMismatchError(f"columns of {' and '.join(map(str, sorted(rows)))} rows cannot stand side by side: make the lengths equal")
+        return Chunk(tuple(column for chunk in inputs for column in chunk.columns), rows.pop())
+
+    def describe(self) -> str:
+        """Nothing to say."""
+        return ""
+
+
+def first_columns(inputs: Sequence[Facts]) -> list[int]:
+    """Number of the column that is the first of each of several inputs side by side."""
+    return [0, *accumulate(facts.width for facts in inputs)][:-1]
+
+
+def places_of(kept: Sequence[int]) -> dict[int, int]:
+    """The new place of each column that is kept."""
+    return {old: new for new, old in enumerate(kept)}
+
+
+def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
+    """Properties and types of several inputs' columns taken as one row."""
+    rows, schema = inputs[0], tuple(facts[0].schema)
+    for other, item in zip(inputs[1:], facts[1:], strict=True):
+        rows = rows.beside(other, len(schema))
+        schema += tuple(item.schema)
+    return rows, schema
+
+
+def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
+    """The input of a zip that gives a column, and the column's position there."""
+    for child in node.inputs:
+        if position < child.facts.width:
+            return child, position
+        position -= child.facts.width
+    raise IndexError(position)
+
+
+def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
+    """Columns of a node by position."""
+    if list(positions) == list(range(node.facts.width)):
+        return node
+    return Project(tuple(positions)).make_planner_node(node)
+
+
+def zip_columns(*nodes: PlannerNode) -> PlannerNode:
+    """Nodes side by side."""
+    return nodes[0] if len(nodes) == 1 else Zip().make_planner_node(*nodes)

@@ -1,0 +1,251 @@
+"""Program: element-wise computation over one row as a flat list of steps (SSA form).
+
+Flat, so that five thousand stacked expressions are evaluated, hashed and compared without recursion, and a value read twice is computed once.
+"""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import pyarrow as pa
+
+import sframe_spark.operators.functions  # noqa: F401 - importing fills the table
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
+from sframe_spark.operators.rowwise.python_function import PythonFunction
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, ColumnType
+from sframe_spark.values.decode import scalar_array
+from sframe_spark.values.encode import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+
+@attrs.frozen
+class Register:
+    """Value of an input column (below the number of inputs) or of an earlier step."""
+
+    index: int
+
+
+@attrs.frozen
+class Literal:
+    """A constant of a known type, given as a Python value."""
+
+    value: Any = attrs.field(eq=repr)
+    type: ColumnType = attrs.field()
+
+    def as_read(self) -> Literal:
+        """Refuses a value of another type, and a bool, which no column holds: it would become one that nobody wrote."""
+        taken = {FLOAT_KIND: (int, float), ARRAY_KIND: (array.array, list)}.get(self.type.kind, self.type.python_class)
+        if self.value is not None and (isinstance(self.value, bool) or not isinstance(self.value, taken)):
+            raise InvalidArgumentError(f"the plan's text holds the value {self.value!r:.80} of type {self.type.kind}")
+        return self
+
+    def to_scalar(self) -> pa.Scalar:
+        """As an Arrow scalar of the physical type."""
+        return encode([self.value], self.type)[0]
+
+
+Operand = Register | Literal
+Function = str | PythonFunction
+
+
+@attrs.frozen
+class Step:
+    """One function call: operands in, one register out."""
+
+    function: Function
+    operands: tuple[Operand, ...]
+    parameters: tuple[Any, ...] = attrs.field(default=(), eq=repr)
+
+
+@attrs.frozen(cache_hash=True)
+class Program:
+    """Steps over the columns of a row and the registers that become output columns.
+
+    Parameters
+    ----------
+    width
+        Number of input columns: registers ``0..width-1``.
+    steps
+        Step *i* defines register ``width + i``.
+    outputs
+        Registers (or literals) of the output columns.
+    """
+
+    width: int
+    steps: tuple[Step, ...]
+    outputs: tuple[Operand, ...]
+
+    def infer(self, schema: Schema) -> Schema:
+        """Types of the output columns."""
+        types = self.register_types(schema)
+        return tuple(operand_type(operand, types) for operand in self.outputs)
+
+    def register_types(self, schema: Schema) -> list[ColumnType]:
+        """Types of all registers."""
+        types = list(schema[: self.width])
+        for step in self.steps:
+            operands = [operand_type(operand, types) for operand in step.operands]
+            types.append(resolve(step.function).infer(operands, step_parameters(step)))
+        return types
+
+    def run(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """Output columns over a run of rows; registers are freed after their last use."""
+        types = self.register_types(schema)
+        last_use = self._last_uses()
+        registers: list[pa.Array | None] = list(chunk.columns[: self.width])
+        for index, step in enumerate(self.steps):
+            arguments = [operand.to_scalar() if isinstance(operand, Literal) else registers[operand.index] for operand in step.operands]
+            operand_types = [operand_type(operand, types) for operand in step.operands]
+            function = resolve(step.function)
+            registers.append(function.kernel(arguments, operand_types, step_parameters(step), chunk.rows))
+            for register in last_use.get(index, ()):
+                registers[register] = None
+        return Chunk(tuple(self._output(operand, registers, chunk.rows) for operand in self.outputs), chunk.rows)
+
+    @staticmethod
+    def _output(operand: Operand, registers: list[pa.Array | None], rows: int) -> pa.Array:
+        if isinstance(operand, Literal):
+            return constant_array(operand, rows)
+        return registers[operand.index]
+
+    def _last_uses(self) -> dict[int, list[int]]:
+        last: dict[int, int] = {}
+        for index, step in enumerate(self.steps):
+            for operand in step.operands:
+                if isinstance(operand, Register):
+                    last[operand.index] = index
+        for operand in self.outputs:
+            if isinstance(operand, Register):
+                last.pop(operand.index, None)
+        result: dict[int, list[int]] = {}
+        for register, index in last.items():
+            result.setdefault(index, []).append(register)
+        return result
+
+    def used_inputs(self) -> list[int]:
+        """Input columns that outputs depend on, ascending."""
+        live = self._live()
+        return [register for register in sorted(live) if register < self.width]
+
+    def pruned(self, outputs: Sequence[int]) -> Program:
+        """The program that computes only the outputs at these places; unused steps are dropped."""
+        return Program(self.width, self.steps, tuple(self.outputs[i] for i in outputs)).without_dead_steps()
+
+    def without_dead_steps(self) -> Program:
+        """The program without steps that no output depends on."""
+        live = self._live()
+        if all(self.width + index in live for index in range(len(self.steps))):
+            return self
+        mapping = {register: register for register in range(self.width)}
+        steps: list[Step] = []
+        for index, step in enumerate(self.steps):
+            if self.width + index in live:
+                steps.append(attrs.evolve(step, operands=tuple(remap(operand, mapping) for operand in step.operands)))
+                mapping[self.width + index] = self.width + len(steps) - 1
+        return Program(self.width, tuple(steps), tuple(remap(operand, mapping) for operand in self.outputs))
+
+    def with_inputs(self, mapping: dict[int, int], width: int) -> Program:
+        """The program over other input columns: input ``i`` becomes ``mapping[i]`` of ``width`` columns."""
+        shift = width - self.width
+        full = {**mapping, **{self.width + index: self.width + index + shift for index in range(len(self.steps))}}
+        steps = tuple(attrs.evolve(step, operands=tuple(remap(operand, full) for operand in step.operands)) for step in self.steps)
+        return Program(width, steps, tuple(remap(operand, full) for operand in self.outputs))
+
+    def _live(self) -> set[int]:
+        live = {operand.index for operand in self.outputs if isinstance(operand, Register)}
+        for index in range(len(self.steps) - 1, -1, -1):
+            if self.width + index in live:
+                live.update(operand.index for operand in self.steps[index].operands if isinstance(operand, Register))
+        return live
+
+    @property
+    def calls_python(self) -> bool:
+        """True when a step calls a function of the user's."""
+        return any(isinstance(step.function, PythonFunction) for step in self.steps)
+
+    @property
+    def may_fail(self) -> bool:
+        """True when a step raises for some values: a user's function, or a conversion of text."""
+        return self.calls_python or any(FUNCTIONS[step.function].may_fail for step in self.steps if isinstance(step.function, str))
+
+    def describe(self) -> str:
+        """The program as text: ``r2 := add(r0, r1)`` and so on."""
+        shown = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
+        if len(self.steps) > len(shown):
+            shown.append(f"... {len(self.steps) - len(shown)} more")
+        outputs = ", ".join(describe_operand(operand) for operand in self.outputs)
+        return "; ".join([*shown, f"[{outputs}]"])
+
+
+def remap(operand: Operand, mapping: dict[int, int]) -> Operand:
+    """The operand with its register renamed."""
+    return Register(mapping[operand.index]) if isinstance(operand, Register) else operand
+
+
+def operand_type(operand: Operand, types: Sequence[ColumnType]) -> ColumnType:
+    """Type of an operand given the types of the registers."""
+    return operand.type if isinstance(operand, Literal) else types[operand.index]
+
+
+def step_parameters(step: Step) -> tuple[Any, ...]:
+    """Static parameters as functions see them."""
+    return step.parameters
+
+
+def resolve(function: Function) -> ScalarFunction | PythonFunction:
+    """The implementation behind a step's function."""
+    return function if isinstance(function, PythonFunction) else FUNCTIONS[function]
+
+
+def constant_array(literal: Literal, rows: int) -> pa.Array:
+    """A literal repeated over rows."""
+    return scalar_array(literal.to_scalar(), rows)
+
+
+def describe_operand(operand: Operand) -> str:
+    """Operand as text."""
+    return repr(operand.value) if isinstance(operand, Literal) else f"r{operand.index}"
+
+
+def describe_step(register: int, step: Step) -> str:
+    """Step as text."""
+    name = step.function if isinstance(step.function, str) else step.function.describe()
+    arguments = [describe_operand(operand) for operand in step.operands] + [str(p) for p in step.parameters]
+    return f"r{register} := {name}({', '.join(arguments)})"
+
+
+def identity_program(width: int, positions: Sequence[int]) -> Program:
+    """The program that picks input columns."""
+    return Program(width, (), tuple(Register(position) for position in positions))
+
+
+def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -> list[Column]:
+    """Spark columns of the outputs; the caller splits programs whose registers are read more than once (see ``operators.elementwise``)."""
+    from sframe_spark.operators.kernels.spark_columns import literal_column
+
+    types = program.register_types(schema)
+    registers: list[Column] = list(columns[: program.width])
+    for step in program.steps:
+        operands = [literal_column(o.value, o.type) if isinstance(o, Literal) else registers[o.index] for o in step.operands]
+        operand_types = [operand_type(operand, types) for operand in step.operands]
+        registers.append(call_column(step, operands, operand_types, types[len(registers)]))
+    return [literal_column(o.value, o.type) if isinstance(o, Literal) else registers[o.index] for o in program.outputs]
+
+
+def call_column(step: Step, operands: Sequence[Column], types: Sequence[ColumnType], result: ColumnType) -> Column:
+    """Spark column of one step: the function's own expression, or its kernel inside an Arrow UDF."""
+    from sframe_spark.operators.kernels.spark_columns import kernel_column
+
+    function = resolve(step.function)
+    builder = getattr(function, "column", None)
+    if builder is not None:
+        return builder(operands, types, step.parameters)
+    return kernel_column(function, operands, types, step.parameters, result)

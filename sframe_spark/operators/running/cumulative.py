@@ -1,0 +1,259 @@
+"""Running values of a column: sum, mean, min, max, standard deviation, variance of all rows up to each row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import ExecutionError, UnsupportedOperationError
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ColumnType
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+KINDS = ("sum", "mean", "min", "max", "std", "var")
+VECTOR_KINDS = ("sum", "mean")
+LARGEST_INT = 2**63 - 1
+
+
+@attrs.frozen
+class Moments:
+    """Count, mean and sum of squared deviations of some numbers (of none: all zero)."""
+
+    count: int = 0
+    mean: Any = 0.0
+    squares: Any = 0.0
+
+    def merged(self, other: Moments) -> Moments:
+        """Of both groups of numbers.
+
+        Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
+        """
+        if not self.count or not other.count:
+            return other if other.count else self
+        count = self.count + other.count
+        delta = other.mean - self.mean
+        mean = joined_means(self.mean, other.mean, delta * (other.count / count))
+        squares = self.squares + other.squares + delta * delta * (self.count * other.count / count)
+        return Moments(count, mean, squares)
+
+
+def joined_means(first: Any, second: Any, step: Any) -> Any:
+    """The mean of two groups, given theirs and how far it is from the first one's; an infinity stays, as it does within a group."""
+    return np.where(np.isfinite(first) & np.isfinite(second), first + step, first + second)
+
+
+@register
+@attrs.frozen
+class Cumulative(SequentialOperator):
+    """Row by row, an aggregate of all rows so far. Missing values are left out; before the first value the result is missing."""
+
+    name: ClassVar[str] = "cumulative"
+    kind: str
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """Sum, min and max keep the type, the others give floats (array columns: sums and means of vectors; date-times: min and max).
+
+        Raises
+        ------
+        UnsupportedOperationError
+            If the column's type has no such aggregate.
+        """
+        column_type = inputs[0].schema[0]
+        if column_type == ARRAY and self.kind in VECTOR_KINDS:
+            return (ARRAY,)
+        if not column_type.is_numeric and not (column_type == DATETIME and self.kind in ("min", "max")):
+            raise UnsupportedOperationError(f"cumulative_{self.kind} takes numbers, not values of type {column_type.kind}")
+        return (column_type if self.kind in ("sum", "min", "max") else FLOAT,)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """Maxima ascend and minima descend where there is no NaN; sums of ints that are not negative ascend where they cannot overflow."""
+        bounds = inputs[0].bounds.get(0)
+        order = inputs[0].order
+        if self.kind == "sum":
+            most = facts[0].length.at_most
+            small = facts[0].schema[0] == INT and bounds is not None and most is not None and bounds[1] * most < LARGEST_INT
+            order = derive.cumulative_sum(order, 0, 1, small and bounds[0] >= 0, small and bounds[0] > 0)  # type: ignore[index]
+        elif self.kind in ("min", "max") and (facts[0].schema[0] == INT or bounds is not None):
+            order = (derive.cumulative_max if self.kind == "max" else derive.cumulative_min)(order, 0, 1)
+        return RelationProperties(order.project({0: 1}))
+
+    def initial_state(self, facts: Sequence[Facts]) -> Any:
+        """No value yet."""
+        return Moments() if self.kind in ("mean", "std", "var") and facts[0].schema[0] != ARRAY else None
+
+    def combine(self, first: Any, second: Any) -> Any:
+        """State of two runs, one after the other."""
+        if first is None or second is None:
+            return second if first is None else first
+        # Sums beyond the largest float are infinite, those of infinities of both signs NaN: no reason for numpy to warn.
+        with np.errstate(over="ignore", invalid="ignore"):
+            if isinstance(first, Moments):
+                return first.merged(second)
+            if isinstance(first, tuple):
+                return (first[0] + second[0], same_size(first[1], second[1]) + second[1])
+            if self.kind == "sum":
+                return first + second
+        return np.fmin(first, second) if self.kind == "min" else np.fmax(first, second)
+
+    def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
+        """State after the run on its own."""
+        return self.advance(inputs, facts, self.initial_state(facts))[1]
+
+    def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+        """Running values of a run."""
+        column_type = facts[0].schema[0]
+        column = numbers_of(inputs[0].columns[0], column_type)
+        if column_type == ARRAY:
+            return self._advance_vectors(column, state)
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        if isinstance(state, Moments):
+            return self._advance_moments(values.astype(np.float64), valid, state)
+        return self._advance_plain(values, valid, column_type, state)
+
+    def _advance_plain(self, values: np.ndarray, valid: np.ndarray, column_type: ColumnType, state: Any) -> tuple[Chunk, Any]:
+        if self.kind == "sum":
+            with np.errstate(over="ignore", invalid="ignore"):
+                running = np.cumsum(values) if state is None else np.cumsum(values) + state
+        else:
+            combine = np.fmin if self.kind == "min" else np.fmax
+            running = combine.accumulate(np.where(valid, values, neutral(values.dtype, self.kind)))
+            running = running if state is None else combine(running, state)
+        known = np.logical_or.accumulate(valid) | (state is not None)
+        result = pa.array(running, mask=~known).cast(column_type.physical)
+        return Chunk.of([result]), (running[-1] if len(running) and known[-1] else state)
+
+    def _advance_moments(self, values: np.ndarray, valid: np.ndarray, state: Moments) -> tuple[Chunk, Any]:
+        if not len(values):
+            return Chunk.of([pa.array([], pa.float64())]), state
+        finite = values[valid & np.isfinite(values)]
+        shift = finite[0] if len(finite) else 0.0
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
+            counts = np.cumsum(valid)
+            moved = np.where(valid, values - shift, 0.0).astype(np.longdouble)
+            sums, squares = np.cumsum(moved), np.cumsum(moved * moved)
+            parts = np.maximum(counts, 1)
+            mean = shift + sums / parts
+            deviations = squares - sums * sums / parts
+            total = counts + state.count
+            delta = mean - state.mean
+            whole = np.maximum(total, 1)
+            weight = counts / whole
+            means = np.where(counts > 0, joined_means(state.mean, mean, delta * weight) if state.count else mean, state.mean)
+            spread = state.squares + np.where(counts > 0, deviations + delta * delta * state.count * weight, 0.0)
+            result = {"mean": means, "var": np.maximum(spread, 0.0) / whole}.get(self.kind)
+            if result is None:
+                result = np.sqrt(np.maximum(spread, 0.0) / whole)
+            # Less wide than what it was computed in, in which squares of all floats have a place.
+            floats = np.asarray(result, dtype=np.float64)
+        column = pa.array(floats, mask=total == 0, from_pandas=False)
+        return Chunk.of([column]), Moments(int(total[-1]), means[-1], spread[-1])
+
+    def _advance_vectors(self, column: pa.Array, state: Any) -> tuple[Chunk, Any]:
+        results: list[Any] = []
+        for cell in decode(column, ARRAY):
+            if cell is not None:
+                vector = np.array(cell)
+                with np.errstate(over="ignore", invalid="ignore"):
+                    state = (1, vector) if state is None else (state[0] + 1, same_size(state[1], vector) + vector)
+            results.append(None if state is None else state[1] / state[0] if self.kind == "mean" else state[1])
+        return Chunk.of([encode([None if item is None else list(item) for item in results], ARRAY)]), state
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A window over all rows so far."""
+        from pyspark.sql import Window
+
+        relation = inputs[0]
+        column_type = relation.schema[0]
+        if column_type == ARRAY:
+            return self._lower_vectors(relation)
+        window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        result = FLOAT if self.kind in ("mean", "std", "var") else column_type
+        return relation.with_columns([window_aggregate(relation.df["c0"], column_type, self.kind, window)], (result,))
+
+    def _lower_vectors(self, relation: Relation) -> Relation:
+        from pyspark.sql import Window
+        from pyspark.sql import functions as F
+
+        from sframe_spark.operators.kernels.spark_columns import fit
+        from sframe_spark.operators.user_functions.error_transport import error_transport
+
+        window = Window.orderBy(*relation.order()).rowsBetween(Window.unboundedPreceding, Window.currentRow)
+        operator, transport = self, error_transport()
+
+        def last_of(groups: pa.Array) -> pa.Array:
+            def compute() -> pa.Array:
+                cells = [operator._advance_vectors(fit(group.values, ARRAY.physical), None)[0].columns[0] for group in groups]
+                return pa.concat_arrays([cell.slice(len(cell) - 1) if len(cell) else pa.nulls(1, ARRAY.physical) for cell in cells])
+
+            return transport.guarded(compute)
+
+        last_of.__annotations__ = {}
+        collected = relation.with_columns([F.collect_list(relation.df["c0"]).over(window)], (ARRAY,))
+        return collected.with_columns([F.arrow_udf(last_of, "array<double>")(collected.df["c0"])], (ARRAY,))
+
+    def describe(self) -> str:
+        """The kind."""
+        return self.kind
+
+
+def numbers_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """The column, or microseconds for date-times, which are in the same order."""
+    return column.cast(pa.int64()) if column_type == DATETIME else column
+
+
+def neutral(dtype: np.dtype, kind: str) -> Any:
+    """A value that changes no minimum (maximum)."""
+    if dtype.kind == "f":
+        return np.nan
+    limits = np.iinfo(np.int64)
+    return limits.max if kind == "min" else limits.min
+
+
+def same_size(first: np.ndarray, second: np.ndarray) -> np.ndarray:
+    """The first vector, if the second has its size.
+
+    Raises
+    ------
+    ExecutionError
+        If not.
+    """
+    if len(first) != len(second):
+        raise ExecutionError(f"vectors of {len(first)} and {len(second)} numbers cannot be added: make the lengths equal")
+    return first
+
+
+def window_aggregate(column: Column, column_type: ColumnType, kind: str, window: Any) -> Column:
+    """An aggregate over a window with this engine's treatment of missing values and NaN."""
+    from pyspark.sql import functions as F
+
+    if kind == "sum":
+        return F.sum(column).over(window)
+    if kind in ("min", "max"):
+        pick = F.min if kind == "min" else F.max
+        if column_type in (INT, DATETIME):
+            return pick(column).over(window)
+        number = pick(F.when(~F.isnan(column), column)).over(window)
+        return F.coalesce(number, F.when(F.count(column).over(window) > 0, F.lit(float("nan"))))
+    name = {"mean": "avg", "std": "stddev_pop", "stdv": "stddev_pop", "var": "var_pop"}[kind]
+    return getattr(F, name)(column).over(window)
+
+
+def cumulative(node: PlannerNode, kind: str) -> PlannerNode:
+    """Running values of a one-column node."""
+    return Cumulative(kind).make_planner_node(node)

@@ -1,0 +1,339 @@
+"""Sources: operators without inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
+from sframe_spark.locations import normalised
+from sframe_spark.operators.kernels.spark_columns import spark_type
+from sframe_spark.operators.sources.readers import Reader, SegmentReader
+from sframe_spark.order.relation import RelationProperties
+from sframe_spark.planner.chunk import Chunk, column_names, combine
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.registry import register
+from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder
+from sframe_spark.types import ColumnType
+
+# The JVM keeps the rows of tables that were lowered lately, as long as they are small.
+MOST_ROWS_KEPT_OPEN = 20_000
+MOST_BYTES_KEPT_OPEN = 4 << 20
+# What is decoded at once for who keeps all rows: an array holds 2 GiB of texts.
+MOST_BYTES_OF_PIECE = 256 << 20
+# Where a table remembers the dataset of its columns.
+STORED = "stored columns"
+
+
+@attrs.frozen
+class Source(Operator):
+    """An operator that provides rows by number."""
+
+    arity: ClassVar[int | None] = 0
+    deterministic: ClassVar[bool] = True
+    has_kernel: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+    is_source: ClassVar[bool] = True
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
+        raise TypeError(f"source {self.name!r} cannot be read by row range")
+
+    def reader(self, threads: int = 0) -> Reader:
+        """One that reads rows for one plan; ``threads``: how many decode rows that were not asked for yet."""
+        return Reader(self)
+
+    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+        """All rows in order, for who keeps them, but not each column in one array."""
+        yield self.read_all()
+
+    @property
+    def row_count(self) -> int:
+        """Number of rows: every source knows it."""
+        return self.infer_length(()).known_rows
+
+    def read_all(self) -> Chunk:
+        """All rows of the source."""
+        return self.read(0, self.row_count)
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """What the rows themselves tell."""
+        fixed = tuple(map(fixed_size, schema))
+        rows = self.row_count
+        if None not in fixed or not rows:
+            return fixed if rows else (0.0,) * len(schema)
+        return tuple(None if size is None else size / rows for size in self.sizes_between(0, rows))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """Bytes that some rows take in memory, column by column, about."""
+        return tuple(None if size is None else size * (stop - start) for size in map(fixed_size, self.infer_type(())))
+
+    def bytes_between(self, start: int, stop: int) -> float:
+        """Those of all columns."""
+        return row_bytes(self.sizes_between(start, stop), 0)
+
+    def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
+        """What was recorded when the rows were written, or what a look at rows in memory tells."""
+        from sframe_spark.operators.sources.statistics import source_properties
+
+        return source_properties(self)
+
+    def batch_end(self, start: int, stop: int) -> int:
+        """Where to end a batch of rows: at ``stop``, or at the last place before it from which reading begins afresh."""
+        return stop
+
+    def rows_between(self, start: int, stop: int) -> Source | None:
+        """The source of only these rows, or None when the source has no such form."""
+        return None
+
+    def with_columns(self, positions: Sequence[int]) -> Source | None:
+        """The source of only these columns, or None when the source has no such form."""
+        return None
+
+
+@register
+@attrs.frozen
+class MemorySource(Source):
+    """Rows of Arrow arrays in the memory of the driver."""
+
+    name: ClassVar[str] = "memory_source"
+    data: Chunk = attrs.field(metadata={"portable": False}, eq=id)
+    types: Schema = attrs.field()
+    positions: tuple[int, ...] = attrs.field()
+    start: int = attrs.field()
+    stop: int = attrs.field()
+    order: RecordedOrder = attrs.field(default=NO_RECORDED_ORDER, eq=False, metadata={"portable": False})
+
+    @classmethod
+    def of(cls, data: Chunk, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
+        """A source of all rows and columns of a chunk."""
+        return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows, order)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the selected columns."""
+        return tuple(self.types[position] for position in self.positions)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The exact number of rows."""
+        return Length.exactly(self.stop - self.start)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """A slice of the arrays, not copied."""
+        return self.data.select(self.positions).slice(self.start + start, self.start + stop)
+
+    def rows_between(self, start: int, stop: int) -> MemorySource:
+        """The same arrays with another range."""
+        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
+
+    def with_columns(self, positions: Sequence[int]) -> MemorySource:
+        """The same arrays with other positions."""
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """Exact: the rows are there."""
+        chunk = self.data.select(self.positions).slice(self.start + start, self.start + stop)
+        kinds = zip(chunk.columns, self.infer_type(()), strict=True)
+        return tuple(float(column.nbytes) if (size := fixed_size(kind)) is None else size * chunk.rows for column, kind in kinds)
+
+    def as_read(self) -> MemorySource:
+        """Refuses columns and rows that the table does not have."""
+        found = [column.type for column in self.data.columns]
+        if found != [column_type.physical for column_type in self.types] or not all(0 <= position < len(found) for position in self.positions):
+            raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(found)}")
+        check_range(self.start, self.stop, self.data.rows)
+        return self
+
+    @property
+    def stored(self) -> tuple[tuple[int, ...], SegmentSource] | None:
+        """A dataset of all rows of the table, with the positions of its columns in the table, if one was written."""
+        found: tuple[tuple[int, ...], SegmentSource] | None = self.data.remembered.get(STORED)
+        return found
+
+    def store(self, positions: tuple[int, ...], segments: SegmentSource) -> None:
+        """Let every source of the same table know a dataset of its rows."""
+        self.data.remembered[STORED] = positions, segments
+
+    def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> MemorySource:
+        """The same rows, known to be in one more order of the table's columns."""
+        return attrs.evolve(self, order=self.order.and_ordering(ordering))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A local relation with the row number as key."""
+        rows = self.stop - self.start
+        if rows > MOST_ROWS_KEPT_OPEN or row_bytes(self.sizes_between(0, rows), 0) > MOST_BYTES_KEPT_OPEN:
+            return self._local_relation(context)
+        # The key holds the data, whose identity is therefore not given to another table while the relation is kept.
+        key = ("memory", self.data, self.positions, self.start, self.stop)
+        return context.open_source(key, lambda: self._local_relation(context))
+
+    def _local_relation(self, context: LoweringContext) -> Relation:
+        chunk = self.read(0, self.stop - self.start)
+        schema = self.infer_type(())
+        names = [*column_names(len(schema)), "k0"]
+        table = pa.Table.from_arrays([*chunk.columns, pa.array(np.arange(chunk.rows))], names=names)
+        df = context.spark.createDataFrame(table, schema=table_ddl(schema) + "k0 bigint")
+        not_missing = frozenset(place for place, column in enumerate(chunk.columns) if not column.null_count)
+        return Relation(df, schema, (KeyColumn("k0"),), "k0", not_missing)
+
+    def describe(self) -> str:
+        """Width and rows."""
+        return f"{len(self.positions)} columns, rows {self.start}..{self.stop}"
+
+
+@register
+@attrs.frozen
+class SegmentSource(Source):
+    """Rows of a dataset of Parquet segments: some of its columns, a range of its rows."""
+
+    name: ClassVar[str] = "segment_source"
+    manifest: Manifest = attrs.field(eq=lambda manifest: manifest.identity)
+    positions: tuple[int, ...] = attrs.field()
+    start: int = attrs.field()
+    stop: int = attrs.field()
+    handle: Any = attrs.field(default=None, eq=False, metadata={"portable": False})
+
+    @classmethod
+    def of(cls, manifest: Manifest, handle: Any = None) -> SegmentSource:
+        """A source of all rows and columns; ``handle`` keeps a temporary dataset alive."""
+        return cls(manifest, tuple(range(len(manifest.types))), 0, manifest.rows, handle)
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the selected columns, from the manifest."""
+        return tuple(self.manifest.types[position] for position in self.positions)
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """The exact number of rows, from the manifest."""
+        return Length.exactly(self.stop - self.start)
+
+    def read(self, start: int, stop: int) -> Chunk:
+        """Rows from the segments that hold them; no others are opened."""
+        from sframe_spark.storage.reader import read_rows
+
+        first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
+        return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
+
+    def reader(self, threads: int = 0) -> Reader:
+        """One that decodes each row group once for who reads rows in order."""
+        return SegmentReader(self, threads, config.batch_bytes)
+
+    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+        """All rows as they are decoded: pieces are as long as row groups, of very long ones shorter."""
+        return SegmentReader(self, threads, MOST_BYTES_OF_PIECE).in_pieces()
+
+    def chunk_of(self, columns: Sequence[pa.ChunkedArray], first: int, last: int) -> Chunk:
+        """Columns that were read as rows ``first`` to ``last`` of the dataset, if they have as many.
+
+        Raises
+        ------
+        PlanInvariantError
+            If they have more or fewer.
+        """
+        for column in columns:
+            if len(column) != last - first:
+                raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {len(column)}")
+        return Chunk(tuple(map(combine, columns)), last - first)
+
+    def batch_end(self, start: int, stop: int) -> int:
+        """At the end of a row group, as the rest of it would be decoded again."""
+        from sframe_spark.storage.reader import last_group_start
+
+        return last_group_start(self.manifest, self.start + start, self.start + stop) - self.start
+
+    def rows_between(self, start: int, stop: int) -> SegmentSource:
+        """The same dataset with another range."""
+        return attrs.evolve(self, start=self.start + start, stop=self.start + stop)
+
+    def with_columns(self, positions: Sequence[int]) -> SegmentSource:
+        """The same dataset with other columns."""
+        return attrs.evolve(self, positions=tuple(self.positions[position] for position in positions))
+
+    def with_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> SegmentSource:
+        """The same rows, known to be in one more order of the dataset's columns."""
+        return attrs.evolve(self, manifest=self.manifest.with_order(self.manifest.order.and_ordering(ordering)))
+
+    def sizes_between(self, start: int, stop: int) -> Sizes:
+        """By type where it tells; otherwise what footers tell, and some rows where these are stored shorter than they are."""
+        from sframe_spark.storage.sizes import column_bytes
+
+        known = list(super().sizes_between(start, stop))
+        asked = [place for place, size in enumerate(known) if size is None]
+        # Without sizes of files there are none that could be asked.
+        if asked and all(entry.size is not None for entry in self.manifest.segments):
+            columns = [self.positions[place] for place in asked]
+            found = column_bytes(self.manifest, columns, self.start + start, min(self.start + stop, self.stop))
+            for place, size in zip(asked, found, strict=True):
+                known[place] = size
+        return tuple(known)
+
+    def as_read(self) -> SegmentSource:
+        """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
+        from sframe_spark.storage.listing import states_below
+        from sframe_spark.storage.load import with_saved_checksums, with_seen
+
+        manifest = self.manifest
+        if normalised(manifest.directory) != manifest.directory:
+            raise StorageError(f"the plan reads from {manifest.directory!r:.200}, which is not an absolute path: write it out")
+        states = states_below(manifest.directory)
+        for entry in manifest.segments:
+            if entry.size is None or entry.file not in states or states[entry.file].size != entry.size:
+                raise StorageError(f"the plan reads {entry.file!r:.200} in {manifest.directory}, where no such file has {entry.size} bytes")
+        if not all(0 <= position < len(manifest.types) for position in self.positions):
+            raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
+        check_range(self.start, self.stop, manifest.rows)
+        return attrs.evolve(self, manifest=with_seen(with_saved_checksums(manifest.with_order(NO_RECORDED_ORDER)), states))
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """A Parquet scan of the segments in range; the stored key gives order and row number."""
+        from sframe_spark.operators.sources.segment_scan import scan_segments
+
+        return scan_segments(self, context)
+
+    def describe(self) -> str:
+        """Dataset, columns and rows."""
+        return f"{self.manifest.directory}, columns {list(self.positions)}, rows {self.start}..{self.stop}"
+
+
+def source_of(node: PlannerNode) -> Source:
+    """The source that a node is.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the node is an operator over inputs, or of a kind that is not read by row number.
+    """
+    if not isinstance(node.operator, Source):
+        raise PlanInvariantError(f"{node.operator_type} is read as a source of rows, but it is none")
+    return node.operator
+
+
+def check_range(start: int, stop: int, rows: int) -> None:
+    if not 0 <= start <= stop <= rows:
+        raise InvalidArgumentError(f"the plan's text names the rows {start}..{stop} of a source of {rows}")
+
+
+def table_ddl(schema: Schema) -> str:
+    """DDL of columns ``c0..cn`` with a trailing comma when there are any."""
+    return "".join(f"{name} {spark_type(column_type)}, " for name, column_type in zip(column_names(len(schema)), schema, strict=True))
+
+
+def memory_source(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int | None = None) -> PlannerNode:
+    """A node over Arrow arrays of the physical types given."""
+    count = len(columns[0]) if columns else rows
+    if count is None:
+        raise PlanInvariantError("a table without columns has as many rows as it is told, and it was told none")
+    chunk = Chunk(tuple(columns), count)
+    return MemorySource.of(chunk, tuple(types)).make_planner_node()
+
+
+def segment_source(manifest: Manifest, handle: Any = None) -> PlannerNode:
+    """A node over all rows of a dataset."""
+    return SegmentSource.of(manifest, handle).make_planner_node()

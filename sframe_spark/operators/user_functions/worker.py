@@ -1,0 +1,47 @@
+"""How users' functions get into a Spark Python worker: pickled by this process and loaded by the tasks that it starts."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from sframe_spark.errors import UserFunctionError
+from sframe_spark.operators.user_functions.error_transport import CarriedError, ErrorTransport, error_transport
+
+# Its description, the pickled function, where its modules are, and how an error gets back.
+PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]
+
+
+def search_path() -> tuple[str, ...]:
+    """Directories from which this process imports modules that no package manager installed, such as the main script's."""
+    directories = dict.fromkeys(os.path.abspath(entry) for entry in sys.path)
+    installed = (sys.prefix + os.sep, sys.base_prefix + os.sep)
+    return tuple(directory for directory in directories if not directory.startswith(installed))
+
+
+def pack_function(function: Callable[..., Any], description: str) -> PackedFunction:
+    """What :func:`load_function` takes."""
+    from pyspark import cloudpickle
+
+    return description, cloudpickle.dumps(function), search_path(), error_transport()
+
+
+def load_function(description: str, content: bytes, directories: Sequence[str], transport: ErrorTransport) -> Callable[..., Any]:
+    """A user's function in a worker, which also looks for the modules of users where the driver did.
+
+    Examples
+    --------
+    >>> load_function(*pack_function(abs, "abs"))(-2)
+    2
+    """
+    sys.path.extend(directory for directory in directories if directory not in sys.path)
+    try:
+        function: Callable[..., Any] = pickle.loads(content)
+    except Exception as error:
+        reason = f"{description} cannot be loaded where Spark runs Python: {type(error).__name__}: {error}"
+        advice = "Send its module there with spark.sparkContext.addPyFile(path), or define the function in the main script."
+        raise CarriedError(transport.packed(UserFunctionError(f"{reason}. {advice}"))) from None
+    return function

@@ -1,0 +1,253 @@
+"""The facts that properties are made of, and how they are read from plain lists."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
+
+from sframe_spark.order.outcomes import (
+    Direction,
+    NullPlacement,
+    allowed_outcomes,
+    exchange_rows,
+    negate,
+)
+
+Column = Hashable
+Effect = Literal["inc", "dec", "fixed"]
+
+_DIRECTIONS = ("asc", "desc", "any")
+_PLACEMENTS = ("nulls_first", "nulls_last")
+_EFFECTS = ("inc", "dec", "fixed")
+
+
+class Hidden(NamedTuple):
+    """A column that a relation no longer shows, but that its properties still speak of.
+
+    A projection that loses a column does not lose what the column implies for those that stay. Hidden columns are
+    numbered in order of appearance, so equal properties compare equal.
+    """
+
+    number: Hashable
+
+    def __repr__(self) -> str:
+        return f"hidden {self.number}"
+
+
+class OrderingItem(NamedTuple):
+    """One entry of an ordering.
+
+    ``any`` as direction says only "within equal values of this column": ``[(g, any), (m, asc)]`` means that ``m``
+    ascends among the rows of each value of ``g``, wherever those rows are.
+
+    Examples
+    --------
+    >>> ordering_item(["price", "desc"])
+    OrderingItem(column='price', direction='desc', nulls='nulls_last')
+    """
+
+    column: Column
+    direction: Direction = "asc"
+    nulls: NullPlacement = "nulls_first"
+
+    @property
+    def allowed(self) -> int:
+        """Outcomes that the entry allows."""
+        return allowed_outcomes(self.direction, self.nulls)
+
+    def reversed(self) -> OrderingItem:
+        """The entry for the rows in opposite order."""
+        return item_allowing(self.column, exchange_rows(self.allowed))
+
+    def negated(self, column: Column) -> OrderingItem:
+        """The same entry, said of a column that is a strictly decreasing function of this one."""
+        return item_allowing(column, negate(self.allowed))
+
+
+Ordering = tuple[OrderingItem, ...]
+
+
+class FunctionalDependency(NamedTuple):
+    """Rows equal on ``determinant`` are equal on ``dependent``."""
+
+    determinant: tuple[Column, ...]
+    dependent: tuple[Column, ...]
+
+
+class Monotone(NamedTuple):
+    """``column`` is a function of its arguments, monotone in each.
+
+    Parameters
+    ----------
+    column
+        The function's value; null exactly where an argument is null.
+    arguments
+        Pairs of column and effect. ``inc``: not smaller when the argument grows; ``dec``: not larger; ``fixed``: the
+        rest is promised only among rows that are equal in this argument.
+    strict
+        A growing ``inc`` (or falling ``dec``) argument makes the value larger, others being no smaller.
+    """
+
+    column: Column
+    arguments: tuple[tuple[Column, Effect], ...]
+    strict: bool
+
+
+class Case(NamedTuple):
+    """Facts that hold only for those pairs of rows that compare in a given way in one column.
+
+    Sorting rows anew is the standard example: pairs that kept their old order still have the old properties.
+
+    Parameters
+    ----------
+    column
+        The column that decides.
+    outcomes
+        Set of outcomes (bits) for which ``facts`` hold.
+    facts
+        What holds then, with the two rows in output order.
+    """
+
+    column: Column
+    outcomes: int
+    facts: Facts
+
+
+class Facts(NamedTuple):
+    """Everything that is known of one row sequence; all of it can be said of pairs of rows."""
+
+    constants: tuple[Column, ...] = ()
+    equivalences: tuple[tuple[Column, ...], ...] = ()
+    orderings: tuple[Ordering, ...] = ()
+    functional_dependencies: tuple[FunctionalDependency, ...] = ()
+    keys: tuple[tuple[Column, ...], ...] = ()
+    monotone: tuple[Monotone, ...] = ()
+    not_null: tuple[Column, ...] = ()
+    cases: tuple[Case, ...] = ()
+
+
+def merged(first: Facts, second: Facts) -> Facts:
+    """The facts of both.
+
+    Examples
+    --------
+    >>> merged(Facts(keys=(("a",),)), Facts(keys=(("b",),))).keys
+    (('a',), ('b',))
+    """
+    return Facts(
+        constants=first.constants + second.constants,
+        equivalences=first.equivalences + second.equivalences,
+        orderings=first.orderings + second.orderings,
+        functional_dependencies=first.functional_dependencies + second.functional_dependencies,
+        keys=first.keys + second.keys,
+        monotone=first.monotone + second.monotone,
+        not_null=first.not_null + second.not_null,
+        cases=first.cases + second.cases,
+    )
+
+
+def item_allowing(column: Column, allowed: int) -> OrderingItem:
+    """The entry with exactly these allowed outcomes."""
+    for direction in _DIRECTIONS:
+        for nulls in _PLACEMENTS:
+            if allowed_outcomes(direction, nulls) == allowed:  # type: ignore[arg-type]
+                return OrderingItem(column, direction, nulls)  # type: ignore[arg-type]
+    raise ValueError(f"no ordering entry allows exactly the outcomes {allowed:06b}")
+
+
+def ordering_item(value: Sequence[Any]) -> OrderingItem:
+    """Read ``(column, direction)`` or ``(column, direction, nulls)``; null is the smallest value unless said."""
+    if isinstance(value, OrderingItem):
+        return value
+    if isinstance(value, str) or not isinstance(value, Sequence) or not 2 <= len(value) <= 3:
+        raise ValueError(f"an ordering entry is (column, direction[, null placement]), not {value!r}")
+    column, direction = value[0], value[1]
+    if direction not in _DIRECTIONS:
+        raise ValueError(f"direction {direction!r} is not one of {', '.join(_DIRECTIONS)}")
+    nulls = value[2] if len(value) == 3 else ("nulls_last" if direction == "desc" else "nulls_first")
+    if nulls not in _PLACEMENTS:
+        raise ValueError(f"null placement {nulls!r} is not one of {', '.join(_PLACEMENTS)}")
+    return OrderingItem(column, direction, "nulls_first" if direction == "any" else nulls)  # type: ignore[arg-type]
+
+
+def ordering(items: Iterable[Sequence[Any]]) -> Ordering:
+    """Read a list of entries."""
+    return tuple(ordering_item(item) for item in items)
+
+
+def functional_dependency(value: Sequence[Iterable[Column]]) -> FunctionalDependency:
+    """Read ``[[determinant ...], [dependent ...]]``."""
+    determinant, dependent = value
+    return FunctionalDependency(tuple(determinant), tuple(dependent))
+
+
+def monotone(value: Any) -> Monotone:
+    """Read a :class:`Monotone` or ``{"col": f, "args": [[x, "inc"], ...], "strict": bool}``.
+
+    Examples
+    --------
+    >>> monotone({"col": "year", "args": [["time", "inc"]], "strict": False})
+    Monotone(column='year', arguments=(('time', 'inc'),), strict=False)
+    """
+    if isinstance(value, Monotone):
+        return value
+    arguments = tuple((column, effect) for column, effect in value["args"])
+    for _, effect in arguments:
+        if effect not in _EFFECTS:
+            raise ValueError(f"effect {effect!r} is not one of {', '.join(_EFFECTS)}")
+    return Monotone(value["col"], arguments, bool(value["strict"]))
+
+
+def read_facts(
+    constants: Iterable[Column],
+    equivalences: Iterable[Iterable[Column]],
+    orderings: Iterable[Iterable[Sequence[Any]]],
+    functional_dependencies: Iterable[Sequence[Iterable[Column]]],
+    keys: Iterable[Iterable[Column]],
+    functions: Iterable[Monotone | Mapping[str, Any]],
+    not_null: Iterable[Column],
+    cases: tuple[Case, ...] = (),
+) -> Facts:
+    """Read facts written as lists.
+
+    Raises
+    ------
+    ValueError
+        If an entry of an ordering or an effect is none.
+    """
+    return Facts(
+        constants=tuple(constants),
+        equivalences=tuple(map(tuple, equivalences)),
+        orderings=tuple(map(ordering, orderings)),
+        functional_dependencies=tuple(map(functional_dependency, functional_dependencies)),
+        keys=tuple(map(tuple, keys)),
+        monotone=tuple(map(monotone, functions)),
+        not_null=tuple(not_null),
+        cases=cases,
+    )
+
+
+def flip(effect: Effect) -> Effect:
+    """The effect of the argument's negative.
+
+    Examples
+    --------
+    >>> flip("inc"), flip("fixed")
+    ('dec', 'fixed')
+    """
+    return {"inc": "dec", "dec": "inc"}.get(effect, effect)  # type: ignore[return-value]
+
+
+def column_sort_key(column: Column) -> tuple[bool, str, int, str]:
+    """A key that orders columns of any kind, the same in every process; hidden columns come last.
+
+    Examples
+    --------
+    >>> sorted([10, 9, "b", Hidden(0), "a"], key=column_sort_key)
+    [9, 10, 'a', 'b', hidden 0]
+    """
+    if isinstance(column, Hidden):
+        return (True, *column_sort_key(column.number)[1:])
+    if isinstance(column, int):
+        return False, "int", column, ""
+    return False, type(column).__name__, 0, column if isinstance(column, str) else repr(column)

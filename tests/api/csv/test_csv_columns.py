@@ -1,0 +1,82 @@
+"""Fields that Arrow writes are those that are written value by value, whatever the dialect and the value."""
+
+from __future__ import annotations
+
+import datetime
+import struct
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sframe_spark.api.csv.columns import ColumnWriter, float_texts, lines_of, special_texts
+from sframe_spark.api.csv.format import CsvFormat
+from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
+from sframe_spark.types import DATETIME, FLOAT, INT, STR
+from tests.examples import examples
+
+MARKS = ["", ",", ";", '"', "'", "\\", "\n", "\r\n", "\t", "[", "{", " ", "|", "é", "a", "1", "::", "]", ".", "\ufeff"]
+
+
+@st.composite
+def forms(draw: Any) -> CsvFormat:
+    options: dict[str, Any] = {
+        "delimiter": draw(st.sampled_from([",", ",", "\t", ";", "::", "a", "1", " ", "é", "|"])),
+        "line_terminator": draw(st.sampled_from(["\n", "\n", "\r\n", "<>\n", "x"])),
+        "quote_level": draw(st.integers(0, 3)),
+        "double_quote": draw(st.booleans()),
+        "escape_char": draw(st.sampled_from(["\\", "", "^"])),
+        "quote_char": draw(st.sampled_from(['"', "'", "", "1"])),
+        "na_rep": draw(st.sampled_from(["", "NA", " ", "a,b", "1"])),
+        "line_prefix": draw(st.sampled_from(["", ",", "é"])),
+    }
+    try:
+        return CsvFormat(**options)
+    except InvalidArgumentError:
+        return CsvFormat()
+
+
+TEXTS = st.lists(st.sampled_from([*MARKS, "x", "\u2003", "\x1f", "日", "b"]), max_size=4).map("".join)
+BITS = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("d", struct.pack("Q", bits))[0])
+FLOATS = st.one_of(st.floats(), BITS, st.sampled_from([0.0, -0.0, 1e9, 1e10, 999999999.9999999, 1e-4, 9.99e-5, 1e15, 1e16, 123456789.0, 2.0]))
+DATES = st.datetimes() | st.datetimes().map(lambda value: value.replace(microsecond=0))
+VALUES = {STR: TEXTS, FLOAT: FLOATS, INT: st.integers(-(2**63), 2**63 - 1), DATETIME: DATES}
+
+
+@pytest.mark.parametrize("kind", VALUES, ids=lambda kind: kind.kind)
+def test_fields_are_the_same(kind: Any) -> None:
+    @given(form=forms(), values=st.lists(st.none() | VALUES[kind], max_size=6), is_alone=st.booleans(), offset=st.integers(0, 2))
+    def check(form: CsvFormat, values: list[Any], is_alone: bool, offset: int) -> None:
+        array = pa.array(values, kind.physical)[offset:]
+        writer = ColumnWriter(form, kind, "x", is_alone)
+        expected = writer._one_by_one(array).to_pylist()
+        assert writer.fields(array, 0).to_pylist() == expected
+        lines = bytes(lines_of([writer.fields(array, 0)] * 2, form))
+        assert lines.decode() == "".join(form.line_prefix + form.delimiter.join([field] * 2) + form.line_terminator for field in expected)
+
+    check()
+
+
+@given(st.lists(FLOATS, max_size=examples(200)))
+def test_floats_are_written_as_python_does(values: list[float]) -> None:
+    assert float_texts(pa.array(values, pa.float64())).to_pylist() == list(map(repr, values))
+
+
+def test_plain_texts_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    writer = ColumnWriter(CsvFormat(), STR, "x", False)
+    monkeypatch.setattr(CsvFormat, "writer_of", lambda *_: pytest.fail("one by one"))
+    texts = pa.array(["plain", "a b", "naïve", "日本", "x-1.5", "(x)"])
+    assert writer.fields(texts, 0).to_pylist() == texts.to_pylist()
+    assert special_texts(CsvFormat()) is special_texts(CsvFormat())
+
+
+def test_dates_that_python_cannot_show_are_told_with_their_row() -> None:
+    far = pa.array([0, 2**62], pa.timestamp("us"))
+    with pytest.raises(DateTimeRangeError, match=r"column 'when', row 8: "):
+        ColumnWriter(CsvFormat(), DATETIME, "when", False).fields(far, 7)
+    with pytest.raises(DateTimeRangeError, match=r"column 'when': "):
+        ColumnWriter(CsvFormat(), DATETIME, "when", False).fields(far, None)
+    first = datetime.datetime(1, 1, 1)
+    assert ColumnWriter(CsvFormat(), DATETIME, "when", False).fields(pa.array([first]), 0).to_pylist() == ['"00010101T000000"']

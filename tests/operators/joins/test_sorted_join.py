@@ -1,0 +1,98 @@
+"""Joins that search a sorted input give the rows of the join that they stand for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import sframe_spark as tc
+from sframe_spark.engine.materialize import read_all
+from sframe_spark.operators.joins import sorted_join
+from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
+from sframe_spark.operators.laws.few_rows import join_with_few
+from sframe_spark.operators.laws.streaming import join_of_sorted
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.testing.oracle import Oracle
+from sframe_spark.testing.oracle.sources import rows_of
+from sframe_spark.testing.tables import segments_source, table_source
+from sframe_spark.types import INT, STR
+from tests.examples import examples
+
+KEYS = st.lists(st.integers(-3, 6), max_size=25)
+
+
+def rows(sf: tc.SFrame) -> list[tuple[Any, ...]]:
+    """All rows as tuples."""
+    return [tuple(row[name] for name in sf.column_names()) for row in sf]
+
+
+@settings(max_examples=examples(40), deadline=None)
+@given(
+    st.lists(st.one_of(st.none(), st.integers(-3, 6)), max_size=20),
+    KEYS.map(sorted),
+    st.sampled_from(["inner", "left"]),
+    st.integers(1, 6),
+    st.booleans(),
+)
+def test_every_match_in_order(left: list[int | None], right: list[int], how: str, segment_rows: int, dense: bool) -> None:
+    first = table_source([left, list(range(len(left)))], [INT, INT], len(left))
+    bounds = [*range(0, len(right), segment_rows), len(right)]
+    second = segments_source([right, list(range(len(right)))], [INT, INT], bounds)
+    joined = SortedJoin(0, 0, how).make_planner_node(first, second)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sorted_join, "MOST_NUMBERS", 1000 if dense else 0)
+        found = read_all(joined)
+    assert rows_of(found.columns, joined.schema) == Oracle().rows(joined)
+
+
+def test_rows_without_a_match_take_no_row() -> None:
+    found = Matches.between(np.array([0, 5, -1]), np.array([1, 4, 9]), keep_all=False)
+    assert [part.tolist() for part in found.pairs(0, found.rows)] == [[0, 0], [0, 1]]
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(st.lists(st.tuples(st.integers(-1, 9), st.integers(-1, 9)), max_size=8), st.booleans(), st.integers(1, 4))
+def test_pairs_come_in_any_pieces(ranges: list[tuple[int, int]], keep_all: bool, size: int) -> None:
+    first, last = (np.array([pair[side] for pair in ranges], dtype=np.int64) for side in (0, 1))
+    wanted = []
+    for row, (low, high) in enumerate(ranges):
+        partners = list(range(low, high + 1)) if low >= 0 and high >= 0 else []
+        wanted += [(row, partner) for partner in partners or ([-1] if keep_all else [])]
+    found = Matches.between(first, last, keep_all)
+    assert found.rows == len(wanted)
+    pieces = [found.pairs(start, min(start + size, len(wanted))) for start in range(0, len(wanted), size)]
+    assert [pair for rows, partners in pieces for pair in zip(rows.tolist(), partners.tolist(), strict=True)] == wanted
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_a_frame_joins_a_sorted_one_without_spark(how: str) -> None:
+    left = tc.SFrame({"k": [5, 1, 9, 1, 5], "v": [1, 2, 3, 4, 5]})
+    right = tc.SFrame({"k": [1, 1, 5, 7], "w": ["a", "b", "c", "d"]})
+    joined = left.join(right, on="k", how=how)
+    assert "sorted_join" in joined.explain()
+    found = rows(joined)
+    with tc.config.using(disabled_laws=frozenset([join_of_sorted.equation, join_with_few.equation])):
+        assert "sorted_join" not in left.join(right, on="k", how=how).explain()
+    expected = [(5, 1, "c"), (1, 2, "a"), (1, 2, "b"), (9, 3, None), (1, 4, "a"), (1, 4, "b"), (5, 5, "c")]
+    assert found == [row for row in expected if how == "left" or row[2] is not None]
+
+
+def test_missing_keys_on_both_sides_are_not_searched() -> None:
+    left = tc.SFrame({"k": [None, 1], "v": [1, 2]})
+    right = tc.SFrame({"k": [None, 1], "w": [3, 4]})
+    assert "sorted_join" not in left.join(right, on="k").explain()
+    assert "sorted_join" in left.join(right.dropna("k"), on="k").explain()
+
+
+@pytest.mark.parametrize("how", ["inner", "left"])
+def test_the_kernel_leaves_out_no_long_pair(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    joined = SortedJoin(0, 0, how).make_planner_node(table_source([[1, 1, 2]], [INT], 3), table_source([[1, 1], ["long", "longer"]], [INT, STR], 2))
+    inputs = [Chunk.of([pa.array([1, 1, 2])]), Chunk.of([pa.array([1, 1]), pa.array(["long", "longer"])])]
+    monkeypatch.setattr(sorted_join, "MOST_BYTES_OF_A_PIECE", 10)
+    found = joined.operator.kernel(inputs, [child.facts for child in joined.inputs])
+    assert rows_of(found.columns, joined.schema) == Oracle().rows(joined)
