@@ -14,7 +14,7 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.config import config
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.source import segment_scan
+from sframe_spark.operators.sources import segment_scan
 from tests.storage.damage import collected_by_spark
 from tests.storage.test_replaced_files import files_of, saved, twins
 

@@ -11,7 +11,7 @@ import pytest
 
 import sframe_spark as tc
 from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds
-from sframe_spark.operators.sources.source import segment_parts
+from sframe_spark.operators.sources import segment_parts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage import writer
 from sframe_spark.testing.tables import segments_source

@@ -34,7 +34,7 @@ def test_a_taken_name_is_refused() -> None:
     class Impostor(Operator):
         name: ClassVar[str] = "project"
 
-    with pytest.raises(PlanInvariantError, match=r"'project' is taken by sframe_spark\.operators\.columns\.Project"):
+    with pytest.raises(PlanInvariantError, match=r"'project' is taken by sframe_spark\.operators\.rowwise\.columns\.Project"):
         register(Impostor)
     assert planner_node_name_to_type("project") is Project
 
