@@ -25,12 +25,12 @@ class Weight:
 
 
 def weight_of(root: PlannerNode) -> Weight | None:
-    """The weight of a plan if every leaf can be read by row range on the driver, else None.
+    """The weight of a plan if every leaf can be read by row range on the driver and has a known or bounded number of rows, else None.
 
     Sources in which rows are only looked up do not count: as many of their blocks are read as the rows that look need, a few at a time.
     """
     nodes = list(postorder([root]))
-    if any(not node.inputs and not node.operator.is_source for node in nodes):
+    if any(not node.inputs and (not node.operator.is_source or node.length.at_most is None) for node in nodes):
         return None
     read = {id(child) for node in nodes for slot, child in enumerate(node.inputs) if node.operator.requires(slot) is not Need.LOOKUP}
     sizes = sizes_of(root)

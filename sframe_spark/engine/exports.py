@@ -9,18 +9,18 @@ from itertools import pairwise
 from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
-from sframe_spark.engine.executor import Executor, run_range_works
+from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.looks import Look, look
 from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement, is_small, streams_sooner
+from sframe_spark.engine.placement import Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.probe import require_writable
+from sframe_spark.engine.range_tasks import run_range_works
 from sframe_spark.engine.runner import FlatPlan
-from sframe_spark.engine.stored_tables import with_stored_tables
+from sframe_spark.engine.sections import Mode
 from sframe_spark.engine.tasks import RangeTask, chunks_of
 from sframe_spark.operators.sources.source import MemorySource
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
@@ -55,13 +55,13 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], directory: str, descri
 
 
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], directory: str, description: str) -> list[Result]:
-    section, placement = executor.section(plan)
-    if not placement.segment or (is_small(section) and not section.operator.is_source):
-        section = executor.run_section(section, placement)
-        placement = Placement(True, base_rows=known_rows(section))
+    ready = executor.ready(executor.plan(plan))
+    by_ranges = ready.mode in (Mode.DONE, Mode.TASKS) or (ready.mode is Mode.DRIVER and not is_small(ready.root))
+    section = ready.root if by_ranges else executor.run(ready)
+    placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
         return _run_here(section, placement, work)
-    tasks = executor.range_tasks(with_stored_tables(section), placement)
+    tasks = executor.runs().tasks_of(section, placement)
     require_writable(directory)
     return run_range_works([partial(work, task, number) for number, task in enumerate(tasks)], description)
 

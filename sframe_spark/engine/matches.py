@@ -5,8 +5,9 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.placement import is_small
+from sframe_spark.engine.placement import Placement, is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.sections import sections_in
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.lookups.lookup import Lookup
@@ -18,13 +19,30 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 
 
+def is_to_be_counted(node: PlannerNode) -> bool:
+    """True for a join whose number of rows follows from its inputs once these are there, and is not known yet.
+
+    How many rows inputs have that are not there yet may still tell that there are few.
+    """
+    if node.operator.counts_rows:
+        return not node.operator.is_counted
+    if not isinstance(node.operator, SortedJoin) or node.length.rows is not None:
+        return False
+    bound, left = node.length.at_most, node.inputs[0]
+    if any(sections_in(child) for child in node.inputs):
+        return bound is None or bound > config.small_rows
+    return bound is not None and bound > config.small_rows and can_be_counted(left)
+
+
+def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
+    """A join over sources, as it is placed, with the number of its rows."""
+    return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
+
+
 def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
-    """A join over a source to be searched, with the number of its rows where it may have many and few rows tell."""
+    """A join over a source to be searched, with the number of its rows."""
     operator, (left, right) = node.operator, node.inputs
     assert isinstance(operator, SortedJoin)
-    bound = node.length.at_most
-    if bound is None or bound <= config.small_rows or not can_be_counted(left):
-        return node
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     batches = PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows)
     rows = sum(operator.count_rows([batch, lookup], facts) for batch in batches)

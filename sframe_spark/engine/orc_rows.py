@@ -10,9 +10,9 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
-from sframe_spark.engine.executor import run_range_works
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.probe import require_writable
+from sframe_spark.engine.range_tasks import run_range_works
 from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores

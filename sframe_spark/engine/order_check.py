@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from sframe_spark.config import config
-from sframe_spark.engine.executor import run_range_works
+from sframe_spark.engine.range_tasks import run_range_works
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.kernels.order_check import first_break
 from sframe_spark.planner.infer import known_rows

@@ -95,6 +95,25 @@ def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
     return Placement(True, coordinate, stateless, base_rows)
 
 
+def placed_over(node: PlannerNode, inputs: list[Placement]) -> Placement:
+    """Placement of a node of a section, of which nothing has to be materialised first.
+
+    Raises
+    ------
+    PlanInvariantError
+        If something has.
+    """
+    placement = place(node, inputs)
+    if placement is None:
+        raise PlanInvariantError(f"{node.operator_type} cannot run over its inputs as they are: this is a fault of the engine, please report it")
+    return placement
+
+
+def placement_of(root: PlannerNode) -> Placement:
+    """Placement of the last node of a section."""
+    return fold([root], placed_over)[id(root)]
+
+
 def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     """Slots whose inputs must be materialised before the node's kernel can run over row ranges.
 
@@ -121,6 +140,22 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     if isinstance(operator, RowWise) and (too_long_for_spark(operator, node) or calls_python(node)):
         blocked += [s for s, item in enumerate(inputs) if not item.segment and s not in blocked]
     return blocked
+
+
+def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
+    """Why an input of a node, as it is placed, has to be there before the node is computed."""
+    need = node.operator.requires(slot)
+    if need is Need.LOOKUP:
+        return f"{node.operator_type} searches its rows"
+    if isinstance(node.operator, RowWise) and not placement.segment and need is not Need.ALIGNED:
+        if calls_python(node):
+            return f"{node.operator_type} calls a function of the user's, which a Spark query might call twice"
+        return f"{node.operator_type} has too many steps for one Spark query"
+    if need is Need.SEQUENTIAL:
+        return f"{node.operator_type} goes through its rows in order"
+    if need is Need.ALIGNED:
+        return f"{node.operator_type} reads rows of several inputs by the same numbers"
+    return f"{node.operator_type} reads its rows by number"
 
 
 def _append_blocks(inputs: list[Placement]) -> list[int]:

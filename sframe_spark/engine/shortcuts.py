@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.batches import FIRST_ROWS, GROWTH
-from sframe_spark.engine.budgets import rows_fit, weight_of
+from sframe_spark.engine.budgets import rows_fit
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.relational.flat_map import FlatMap
 from sframe_spark.operators.relational.rows import FilterRows
@@ -30,12 +30,18 @@ SCANNED_ROWS_WITH_FUNCTION = 16_384
 SAMPLE_ROWS = 16_384
 
 
+def may_look_at_first_rows(root: PlannerNode, count: int) -> bool:
+    """True when so few first rows of a segment section are looked for on the driver."""
+    readable = all(bool(node.inputs) or node.operator.is_source for node in postorder([root]))
+    return count <= MOST_FIRST_ROWS and bool(config.small_rows) and readable and rows_fit(root, count)
+
+
 def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """The first ``count`` rows of a segment section, computed batch by batch until there are enough.
 
     None when a bounded look at the first base rows does not give them: they are then worth a parallel job.
     """
-    if count > MOST_FIRST_ROWS or not config.small_rows or weight_of(root) is None or not rows_fit(root, count):
+    if not may_look_at_first_rows(root, count):
         return None
     budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_function(root) else SCANNED_ROWS
     runner = PlanRunner(FlatPlan.of(root))

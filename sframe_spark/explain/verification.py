@@ -11,79 +11,58 @@ from functools import partial
 
 import attrs
 
-from sframe_spark.engine.executor import Executor, Placed
+from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.looks import Look, look
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement, is_small
-from sframe_spark.engine.runner import FlatPlan
+from sframe_spark.engine.placement import Placement, placement_of
+from sframe_spark.engine.section_runs import NotAsPlanned, Runs
+from sframe_spark.engine.sections import Mode, Section
 from sframe_spark.engine.tasks import RangeTask
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import recorded_plans
-from sframe_spark.explain.verification_report import DRIVER, QUERY, TASKS, Run, Section, report
-from sframe_spark.operators.relational.rows import SliceRows
+from sframe_spark.explain.verification_report import DRIVER, QUERY, TASKS, RanSection, Run, report
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
+
+
+@attrs.frozen(eq=False)
+class ObservedRuns(Runs):
+    """Runs that keep the ranges of the last tasks."""
+
+    ranges: list[tuple[int, int]]
+
+    def tasks_of(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
+        """The tasks, whose ranges are noted."""
+        tasks = super().tasks_of(node, placement)
+        self.ranges[:] = [(task.start, task.stop) for task in tasks]
+        return tasks
 
 
 @attrs.define(eq=False)
 class ObservedExecutor(Executor):
     """An executor that keeps a record of each section that it runs."""
 
-    sections: list[Section] = attrs.Factory(list)
+    sections: list[RanSection] = attrs.Factory(list)
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
-    def _run_query(self, node: PlannerNode) -> PlannerNode:
+    def runs(self) -> Runs:
+        """Runs whose ranges are noted."""
+        return ObservedRuns(self.options, self.log, self.owned, self.ranges)
+
+    def run_as_planned(self, section: Section) -> PlannerNode | NotAsPlanned:
+        """A source of the rows of a section, which is recorded once it has run."""
+        self.ranges.clear()
         with recorded_plans() as plans:
-            result = super()._run_query(node)
-        self.sections.append(Section(QUERY, node, result, plans))
+            result = super().run_as_planned(section)
+        if isinstance(result, PlannerNode):
+            where = QUERY if section.mode is Mode.QUERY else TASKS if section.mode.is_on_spark else DRIVER
+            is_dense = section.mode is Mode.TASKS and placement_of(section.root).dense
+            ranges = tuple(self.ranges) if section.mode is Mode.TASKS else ()
+            self.sections.append(RanSection(where, section.root, result, plans, ranges, is_dense))
         return result
-
-    def _run_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
-        with recorded_plans() as plans:
-            result = super()._run_tasks(node, placement)
-        self.sections.append(Section(TASKS, node, result, plans, tuple(self.ranges), placement.dense))
-        return result
-
-    def _from_parts(
-        self, node: PlannerNode, operator: DecomposableOperator, child: tuple[PlannerNode, Placement]
-    ) -> tuple[PlannerNode, Placement] | None:
-        with recorded_plans() as plans:
-            done = super()._from_parts(node, operator, child)
-        if done is not None:
-            self.sections.append(Section(TASKS, node.with_inputs([child[0]]), done[0], plans))
-        return done
-
-    def _with_states(self, plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[RangeTask]:
-        tasks = super()._with_states(plan, ranges)
-        self.ranges[:] = [(task.start, task.stop) for task in tasks]
-        return tasks
-
-    def run_section(self, node: PlannerNode, placement: Placement) -> PlannerNode:
-        """Execute one section into a source; one that runs on the driver is recorded here."""
-        if node.operator.is_source or not placement.segment or not is_small(node):
-            return super().run_section(node, placement)
-        with recorded_plans() as plans:
-            result = super().run_section(node, placement)
-        self.sections.append(Section(DRIVER, node, result, plans))
-        return result
-
-    def _whole_on_driver(self, node: PlannerNode, child: Placed) -> tuple[Placed | None, Placed]:
-        with recorded_plans() as plans:
-            done, computed = super()._whole_on_driver(node, child)
-        if done is not None:
-            self.sections.append(Section(DRIVER, node.with_inputs([child[0]]), done[0], plans))
-        return done, computed
-
-    def _first_rows(self, node: PlannerNode, operator: SliceRows, child: tuple[PlannerNode, Placement]) -> tuple[PlannerNode, Placement] | None:
-        with recorded_plans() as plans:
-            done = super()._first_rows(node, operator, child)
-        if done is not None:
-            self.sections.append(Section(DRIVER, node.with_inputs([child[0]]), done[0], plans))
-        return done
 
 
 def require_classic_session() -> None:
@@ -129,7 +108,7 @@ def _verified(found: Look, names: Sequence[str]) -> list[str]:
     return report(Run(found.plan, found.trace, result, executor.sections, known))
 
 
-def names_of_sections(sections: Sequence[Section], result: PlannerNode, top: Sequence[str], names: ColumnNames) -> ColumnNames:
+def names_of_sections(sections: Sequence[RanSection], result: PlannerNode, top: Sequence[str], names: ColumnNames) -> ColumnNames:
     """Names that are known of the plan, and those of the sections that ran: what reads a section's result has names for its columns."""
     names.add(result, tuple(top))
     for section in reversed(sections):

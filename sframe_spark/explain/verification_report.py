@@ -26,7 +26,7 @@ QUERY, TASKS, DRIVER = "Spark query", "segment tasks", "driver"
 
 
 @attrs.frozen(eq=False)
-class Section:
+class RanSection:
     """A part of a plan that ran by itself.
 
     Parameters
@@ -74,7 +74,7 @@ class Run:
     plan: PlannerNode
     trace: Trace
     result: PlannerNode
-    sections: Sequence[Section]
+    sections: Sequence[RanSection]
     names: ColumnNames
 
 
@@ -119,7 +119,7 @@ def distinct_plans(executed: Sequence[ExecutedPlan]) -> list[list[str]]:
     return [[text[0] + (f" (ran {count} times)" if count > 1 else ""), *text[1:]] for text, count in counts.items()]
 
 
-def section_findings(section: Section, names: ColumnNames) -> list[Finding]:
+def section_findings(section: RanSection, names: ColumnNames) -> list[Finding]:
     """What became of each claim about a section."""
     rows = section.result.length.rows
     if section.where == QUERY:
@@ -146,7 +146,7 @@ def length_finding(plan: PlannerNode, rows: int | None) -> Finding:
     return Finding(claim, f"there are {rows}" if is_wrong else None)
 
 
-def range_findings(section: Section) -> list[Finding]:
+def range_findings(section: RanSection) -> list[Finding]:
     """Whether each segment holds the rows of one range, where rows are counted."""
     source = section.result.operator
     base_rows = section.ranges[-1][1] if section.ranges else 0

@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
-from sframe_spark.engine.executor import run_range_works
+from sframe_spark.engine.range_tasks import run_range_works
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.relational.row_claims import RowClaim, first_wrong_rows
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource

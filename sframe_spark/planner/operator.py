@@ -154,6 +154,11 @@ class Operator:
         """The operator that knows, from look-ups in its inputs, the number of its rows; none is made."""
         raise PlanInvariantError(f"operator {self.name!r} does not count its rows")
 
+    @property
+    def is_counted(self) -> bool:
+        """True when an operator that ``counts_rows`` has done so."""
+        return False
+
     def bytes_between(self, start: int, stop: int) -> float:
         """About how many bytes the rows ``start`` (inclusive) to ``stop`` (exclusive) take, where that is known before they are made."""
         return 0.0

@@ -18,7 +18,7 @@ from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import is_small
+from sframe_spark.engine.placement import is_small, placement_of
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
@@ -33,6 +33,12 @@ from sframe_spark.storage import reader
 
 ROWS, LONG = 2_000, 1_000
 JOINS = ["inner", "left", "right", "outer"]
+
+
+def ready_root(node: PlannerNode) -> PlannerNode:
+    """What is left to run of a plan, over sources."""
+    executor = Executor(MaterializeOptions())
+    return executor.ready(executor.plan(optimize(node))).root
 
 
 @pytest.fixture(params=["memory", "saved", "saved with a dictionary"])
@@ -349,8 +355,8 @@ def test_a_long_row_of_many_matches_comes_in_pieces(how: str, long_side: str, ki
     joined = texts.join(numbers, on="k", how=how) if long_side == "left" else numbers.join(texts, on="k", how=how)
     monkeypatch.setattr(sorted_join, "MOST_BYTES_OF_A_PIECE", 400 << 10)
     with config.using(batch_bytes=400 << 10, memory_budget=1_600 << 10):
-        section, placement = Executor(MaterializeOptions()).section(optimize(joined._node))
-        sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(section)).stream(0, placement.rows_to_run, 131_072)]
+        section = ready_root(joined._node)
+        sizes = [chunk.size for chunk in PlanRunner(FlatPlan.of(section)).stream(0, placement_of(section).rows_to_run, 131_072)]
         found = [(row["v"] == long, row["w"]) for row in joined if row["w"] != matches and row["v"] != "s"]
     assert sum(sizes) > matches * len(long)
     assert max(sizes) < 1_200 << 10
@@ -360,7 +366,7 @@ def test_a_long_row_of_many_matches_comes_in_pieces(how: str, long_side: str, ki
 def test_a_counted_join_keeps_its_length_where_its_tables_are_stored() -> None:
     left, right = (SFrame({"k": ["a", "b", "b"], name: [1, 2, 3]}) for name in "vw")
     joined = left.join(right, on="k", how="outer")
-    section, _ = Executor(MaterializeOptions()).section(optimize(joined.append(joined)._node))
+    section = ready_root(joined.append(joined)._node)
     again = rebuild(section, lambda node: PlannerNode(node.operator, node.inputs))
     assert again.length.rows == section.length.rows == 10
 
@@ -368,7 +374,7 @@ def test_a_counted_join_keeps_its_length_where_its_tables_are_stored() -> None:
 @pytest.mark.parametrize("how", ["right", "outer"])
 def test_keys_of_rows_without_a_match_are_weighed(how: str) -> None:
     keys = SFrame({"k": ["x" * 1_000] * 20, "w": list(range(20))})
-    section, _ = Executor(MaterializeOptions()).section(optimize(SFrame({"k": ["a"], "v": [1]}).join(keys, on="k", how=how)._node))
+    section = ready_root(SFrame({"k": ["a"], "v": [1]}).join(keys, on="k", how=how)._node)
     assert section.operator.bytes_between(0, 21) >= 20_000
     assert row_bytes(sizes_of(section)[id(section)], 0) * known_rows(section) >= 20_000
 
@@ -376,7 +382,7 @@ def test_keys_of_rows_without_a_match_are_weighed(how: str) -> None:
 @pytest.mark.parametrize("value", [{"key": "x" * 1_000}, ["x" * 500, "y" * 500]])
 def test_lists_and_dicts_weigh_what_is_in_them(value: Any) -> None:
     rows = SFrame({"k": ["a", "b", "b"], "v": [value, type(value)(), None]})
-    section, _ = Executor(MaterializeOptions()).section(optimize(rows.join(SFrame({"k": ["a", "a"]}), on="k", how="outer")._node))
+    section = ready_root(rows.join(SFrame({"k": ["a", "a"]}), on="k", how="outer")._node)
     assert 2_000 < section.operator.bytes_between(0, 2) < 2_100
     assert section.operator.bytes_between(2, 4) < 100
 

@@ -12,6 +12,7 @@ from sframe_spark import SFrame
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import compute, optimize
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.section_runs import Runs
 from sframe_spark.operators.sources.source import source_of
 
 HOUR = datetime.timezone(datetime.timedelta(hours=1))
@@ -22,13 +23,13 @@ def test_a_node_that_is_spliced_while_a_plan_runs_changes_nothing(monkeypatch: p
     distinct = SFrame({"t": moments, "v": [1, 2, 3]}).drop_duplicates(["t"])
     # What another thread finds meanwhile, and puts in the node's place.
     found = compute(distinct._node)
-    original = Executor._whole_on_driver
+    original = Runs._whole
 
-    def spliced_meanwhile(self: Executor, node: Any, child: Any) -> Any:
+    def spliced_meanwhile(self: Runs, node: Any) -> Any:
         distinct._node.splice(found)
-        return original(self, node, child)
+        return original(self, node)
 
-    monkeypatch.setattr(Executor, "_whole_on_driver", spliced_meanwhile)
+    monkeypatch.setattr(Runs, "_whole", spliced_meanwhile)
     again = source_of(compute(distinct._node)).read_all()
     assert again.to_table().equals(source_of(found).read_all().to_table())
     assert distinct.is_materialized()

@@ -39,6 +39,11 @@ class HashJoin(Join):
     counts_rows: ClassVar[bool] = True
     pairs: Pairs | None = attrs.field(default=None, eq=False, metadata={"portable": False})
 
+    @property
+    def is_counted(self) -> bool:
+        """True once the pairs are numbered."""
+        return self.pairs is not None
+
     def as_read(self) -> Join:
         """The join that this is: nobody else's plan decides what is few."""
         return Join(self.left_keys, self.right_keys, self.how)

@@ -1,0 +1,165 @@
+"""The physical plan as a value: a tree of sections, each a part of the plan that runs at once, in one place, after those whose results it reads."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator, Sequence
+from typing import ClassVar
+
+import attrs
+
+from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.sizes import Sizes
+
+
+class Mode(enum.Enum):
+    """Where, and how, a section runs.
+
+    ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
+    input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``TASKS``: kernels over row
+    ranges, one Spark task each. ``PARTS``: Spark tasks that each send one small part of the result. ``QUERY``: a Spark query.
+    """
+
+    DONE = "nothing to run"
+    DRIVER = "driver"
+    WHOLE = "driver, all rows at once"
+    FIRST_ROWS = "driver, until there are enough rows"
+    TASKS = "Spark tasks over ranges of rows"
+    PARTS = "Spark tasks that each send a part"
+    QUERY = "Spark query"
+
+    @property
+    def is_on_spark(self) -> bool:
+        """True where Spark runs it."""
+        return self in (Mode.TASKS, Mode.PARTS, Mode.QUERY)
+
+    @property
+    def is_above_ranges(self) -> bool:
+        """True where the last operator of a section makes its rows of those that come range by range below it."""
+        return self in (Mode.WHOLE, Mode.PARTS, Mode.FIRST_ROWS)
+
+
+class Alternative(enum.Enum):
+    """What is decided only while a plan runs, when what it depends on is known."""
+
+    FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have at most {small_rows} rows and to fit the driver's memory"
+    MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
+    ALL_ROWS = "all rows are computed if a bounded look at the first ones does not give enough"
+    TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
+    FEW_GROUPS = "collected by the driver if a sample has few groups"
+    TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
+
+    def text(self, small_rows: int, most_ties: int) -> str:
+        """The alternative with its limits, for people."""
+        return self.value.format(small_rows=small_rows, most_ties=most_ties)
+
+
+@attrs.define(eq=False)
+class Section:
+    """A part of a plan that runs at once.
+
+    Parameters
+    ----------
+    mode
+        Where it runs.
+    root
+        What is computed: a plan whose leaves are sources, and :class:`SectionResult` for the rows of other sections.
+    reason
+        Why its rows have to be there before those that read them are computed.
+    alternatives
+        What may be decided otherwise as it runs.
+    number
+        Sections have numbers in the order in which they run; 0 before it has one.
+    """
+
+    mode: Mode
+    root: PlannerNode
+    reason: str
+    alternatives: tuple[Alternative, ...] = ()
+    number: int = 0
+
+    @property
+    def inputs(self) -> list[Section]:
+        """The sections whose rows this one reads, each once."""
+        return sections_in(self.root)
+
+
+@attrs.frozen
+class SectionResult(Operator):
+    """A leaf that stands for the rows of a section until it has run.
+
+    Parameters
+    ----------
+    section
+        The section.
+    schema
+        Types of its columns.
+    rows
+        What is known of their number.
+    sizes
+        About how many bytes each column takes in a row.
+    """
+
+    name: ClassVar[str] = "section"
+    arity: ClassVar[int | None] = 0
+    has_kernel: ClassVar[bool] = True
+    is_source: ClassVar[bool] = True
+
+    section: Section = attrs.field(eq=id)
+    schema: Schema
+    rows: Length
+    sizes: Sizes
+
+    @classmethod
+    def of(cls, section: Section) -> PlannerNode:
+        """A node in the place of a section's root."""
+        root = section.root
+        operator = cls(section, root.schema, root.length, sizes_of(root)[id(root)])
+        return PlannerNode(operator, (), Facts(root.schema, root.length, root.facts.domain))
+
+    def infer_type(self, inputs: Sequence[Facts]) -> Schema:
+        """The types of the section's columns."""
+        return self.schema
+
+    def infer_length(self, inputs: Sequence[Facts]) -> Length:
+        """What is known of the number of the section's rows."""
+        return self.rows
+
+    def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
+        """Those of the section."""
+        return self.sizes
+
+    def describe(self) -> str:
+        """Which section."""
+        return str(self.section.number)
+
+
+def sections_in(root: PlannerNode) -> list[Section]:
+    """The sections whose rows a part of a plan reads, each once."""
+    found = {id(node.operator.section): node.operator.section for node in postorder([root]) if isinstance(node.operator, SectionResult)}
+    return list(found.values())
+
+
+def in_order_of_running(sections: Sequence[Section]) -> Iterator[Section]:
+    """Some sections and all that run before them, each once, after those that it reads."""
+    done: set[int] = set()
+    waiting = [(section, False) for section in reversed(sections)]
+    while waiting:
+        section, is_open = waiting.pop()
+        if is_open:
+            yield section
+        elif id(section) not in done:
+            done.add(id(section))
+            waiting.append((section, True))
+            waiting.extend((below, False) for below in reversed(section.inputs))
+
+
+def numbered(last: Section) -> list[Section]:
+    """The sections of a plan in the order in which they run, with their numbers."""
+    found = list(in_order_of_running([last]))
+    for number, section in enumerate(found, 1):
+        section.number = number
+    return found
