@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, config, load_sframe
-from sframe_spark.engine import executor
+from sframe_spark.engine import section_runs
 from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import UserFunctionError
@@ -76,7 +76,7 @@ def test_results_of_a_function_are_neither_written_nor_computed_twice(saved: str
     def refuse(*arguments: Any) -> Any:
         raise AssertionError("rows are written")
 
-    monkeypatch.setattr(executor, "write_range", refuse)
+    monkeypatch.setattr(section_runs, "write_range", refuse)
     results = load_sframe(saved)["row"].apply(lambda number: number + 1, dtype=int)
     assert results.sum() == ROWS * (ROWS + 1) // 2
     assert list(results.sort(ascending=False).head(2)) == [ROWS, ROWS - 1]

@@ -1,0 +1,93 @@
+"""The physical plan of a node before anything runs: the looks that would be taken, planned with results that are still to come in place of rows."""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.engine.holders import held_directly
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.looks import Look, look, require_owned
+from sframe_spark.engine.materialize import is_materialized
+from sframe_spark.engine.planning import SectionPlanner
+from sframe_spark.engine.sections import Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.planner.graph import fold, private_copy, with_length_found
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+
+
+@attrs.define(eq=False)
+class Foreseen:
+    """What would run.
+
+    Parameters
+    ----------
+    sections
+        Sections in the order in which they would run; none where the rows are there.
+    plan, graph
+        The plan of the last of the looks, and the graph that it was made of.
+    trace
+        The laws that fired for it.
+    """
+
+    sections: list[Section] = attrs.Factory(list)
+    plan: PlannerNode | None = None
+    graph: PlannerNode | None = None
+    trace: Trace = attrs.Factory(Trace)
+
+
+def foresee(node: PlannerNode) -> Foreseen:
+    """What materialising a node would run; nothing is run, and the graph stays as it is.
+
+    Rows of others' files may be compared with the order that they seem to be in, and matches of joins of few rows be counted, as before a run.
+    """
+    with GRAPH_LOCK:
+        copy, _held = copied(node)
+    found = Foreseen()
+    _foresee(copy, found)
+    for number, section in enumerate(found.sections, 1):
+        section.number = number
+    return found
+
+
+def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
+    """A copy of a graph, and those of its nodes that somebody holds in the original; the caller keeps these, so that they are held too."""
+    held = held_directly(root)
+
+    def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+        same = PlannerNode(node.operator, inputs, with_length_found(node, [child.facts for child in inputs]))
+        same.known, same.names, same.calls = node.known, node.names, node.calls
+        return same
+
+    copies = fold([root], copy)
+    return copies[id(root)], [copies[key] for key in held]
+
+
+def _foresee(root: PlannerNode, found: Foreseen) -> None:
+    """Plan the looks at a node, and let it be the result of the last section of the last one."""
+
+    def plan(chosen: Look) -> Section | None:
+        found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
+        if is_materialized(chosen.plan):
+            return None
+        # What stands for rows is put into the graph, not into what was planned before.
+        last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan))
+        for section in new_sections(last, found):
+            if section.mode.is_on_spark:
+                require_owned(section.root, chosen.owned)
+        return last
+
+    def make(missing: PlannerNode) -> None:
+        _foresee(missing, found)
+
+    last = look(root, plan, make, becomes=True)
+    if last is not None:
+        found.sections += new_sections(last, found)
+        if last.mode is not Mode.DONE:
+            with GRAPH_LOCK:
+                root.splice(SectionResult.of(last))
+
+
+def new_sections(last: Section, found: Foreseen) -> list[Section]:
+    """The sections that run for one, without those of earlier looks."""
+    known = set(map(id, found.sections))
+    return [section for section in in_order_of_running([last]) if id(section) not in known and section.mode is not Mode.DONE]
