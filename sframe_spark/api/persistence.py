@@ -95,7 +95,7 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...]) -> None:
         save_dataset([source.manifest], target, names=names)
         return
     with staged(target) as staging:
-        Executor(MaterializeOptions(directory=staging, names=names), owned=found.owned).save(found.plan)
+        Executor(MaterializeOptions(directory=staging, names=names), owned=found.owned, journal=found.journal).save(found.plan)
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:

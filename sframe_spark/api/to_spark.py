@@ -91,7 +91,7 @@ def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
 
 def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
     """The rows as a plan of ours, which the user's session runs, under names that are given."""
-    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned).for_query(found.plan), materialize)
+    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned, journal=found.journal).for_query(found.plan), materialize)
     _keep_files(section)
     with interrupts_deferred():
         return in_session(lower(section).sorted(names), user)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import TypeVar
 
 import attrs
 
+from sframe_spark.engine.journal import Journal, Outcome
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import require_owned
 from sframe_spark.engine.options import MaterializeOptions
@@ -20,8 +22,8 @@ from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.relational.sort import Sort
 from sframe_spark.operators.relational.suffix_sort import SuffixSort
-from sframe_spark.operators.sources.source import MemorySource, source_of
-from sframe_spark.planner.graph import fold, private_copy, rebuild
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
+from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 
 Result = TypeVar("Result")
@@ -41,12 +43,18 @@ class Executor:
         ``id`` of the memos of those applications of users' functions that may be made in Spark tasks (see :mod:`sframe_spark.engine.looks`).
     free
         Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.frames`).
+    journal
+        Filled with what became of each section.
+    prefix
+        What the numbers of sections begin with: the number of the one that is planned again.
     """
 
     options: MaterializeOptions
     log: list[str] = attrs.Factory(list)
     owned: frozenset[int] = frozenset()
     free: frozenset[int] = frozenset()
+    journal: Journal = attrs.Factory(Journal)
+    prefix: str = ""
 
     def execute(self, root: PlannerNode) -> PlannerNode:
         """A source node that holds the rows of ``root``."""
@@ -85,9 +93,11 @@ class Executor:
             # Nodes of users' graphs that no law has changed are part of the plan, and others may splice them meanwhile.
             plan = private_copy(root)
         with asking_again(plan, self.options.directory):
+            first = len(self.journal.outcomes)
             try:
                 result = run(plan)
             except RunTooLongError as error:
+                self.journal.give_up(first)
                 self.log.append(f"sorted again by Spark: {error}")
                 result = run(rebuild(plan, with_full_sort))
         if plan.operator.is_source and root.operator is plan.operator:
@@ -112,8 +122,20 @@ class Executor:
 
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
         """A section over the rows that it reads, planned again: these may tell more than was known."""
+        section.number = section.number or self.journal.next_number(self.prefix)
+        section.reads += tuple(below.number for below in section.inputs)
         root = with_results(section.root, results)
-        return section if root is section.root else self.ready(self.plan(root, section.reason))
+        return section if root is section.root else self._planned_again(section, root)
+
+    def _planned_again(self, section: Section, root: PlannerNode, refused: Mode | None = None) -> Section:
+        """What a section is, given rows that it reads, or that it is not to run as was planned."""
+        inner = attrs.evolve(self, prefix=f"{section.number}.")
+        again = inner.plan(root, section.reason, refused)
+        results = inner._results_of(again.inputs)
+        is_another = again.mode is not section.mode or bool(results)
+        again.reads = section.reads
+        again.number, again.planned = section.number, (section.planned or section.mode) if is_another else section.planned
+        return inner._decided(again, results)
 
     def _run_alone(self, section: Section) -> PlannerNode:
         """A source of the rows of a section that reads no others."""
@@ -121,12 +143,16 @@ class Executor:
             return section.root
         result = self.run_as_planned(section)
         if isinstance(result, NotAsPlanned):
-            return self.run(self.plan(result.root, section.reason, section.mode))
+            return self._run_alone(self._planned_again(section, result.root, section.mode))
         return result
 
     def run_as_planned(self, section: Section) -> PlannerNode | NotAsPlanned:
         """A source of the rows of a section that reads no others, or what is left to be planned."""
-        return self.runs().run(section)
+        began = time.perf_counter()
+        runs = self.runs()
+        result = runs.run(section)
+        self.journal.outcomes.append(outcome_of(section, result, runs.tasks, time.perf_counter() - began))
+        return result
 
     def runs(self) -> Runs:
         """How sections over sources run."""
@@ -161,6 +187,26 @@ def with_results(root: PlannerNode, results: dict[int, PlannerNode]) -> PlannerN
     if not results:
         return root
     return rebuild(root, lambda node: results[id(node.operator.section)] if isinstance(node.operator, SectionResult) else node)
+
+
+def outcome_of(section: Section, result: PlannerNode | NotAsPlanned, tasks: int | None, seconds: float) -> Outcome:
+    """What became of a section."""
+    operators = tuple(node.operator_type for node in postorder([section.root]))
+    outcome = Outcome(section.number, section.mode, operators, section.reads, section.reason, seconds, tasks=tasks, instead_of=section.planned)
+    if isinstance(result, NotAsPlanned):
+        outcome.is_given_up = True
+        return outcome
+    source = source_of(result)
+    outcome.rows, outcome.is_on_disk, outcome.size = result.length.rows, isinstance(source, SegmentSource), bytes_of(source)
+    return outcome
+
+
+def bytes_of(source: Source) -> int | None:
+    """What the rows of a result take, in memory or in files; None where nobody counted."""
+    if isinstance(source, MemorySource):
+        return sum(column.nbytes for column in source.data.columns)
+    sizes = [entry.size for entry in source.manifest.segments] if isinstance(source, SegmentSource) else [None]
+    return None if None in sizes else sum(size for size in sizes if size is not None)
 
 
 def with_full_sort(node: PlannerNode) -> PlannerNode:

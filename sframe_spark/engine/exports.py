@@ -48,7 +48,7 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], directory: str, descri
     """
 
     def run(found: Look) -> list[Result]:
-        executor = Executor(MaterializeOptions(), owned=found.owned)
+        executor = Executor(MaterializeOptions(), owned=found.owned, journal=found.journal)
         return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, directory, description), found.plan)
 
     return look(node, run, materialize)

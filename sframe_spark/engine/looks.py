@@ -19,6 +19,7 @@ from sframe_spark.engine.actions import Action, awaited
 from sframe_spark.engine.claimed_orders import find_claimed_orders
 from sframe_spark.engine.frames import RowsNotFixedError, narrowed, unfixed_nodes
 from sframe_spark.engine.holders import held_below
+from sframe_spark.engine.journal import Journal
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.private_rows import is_chain, private_tops
@@ -67,6 +68,8 @@ class Look:
         Nodes whose rows are columns of the result, with these columns.
     free
         DataFrames of which the result has the only rows that anybody will see.
+    journal
+        Filled with what ran, and for which nodes before.
     """
 
     plan: PlannerNode
@@ -77,6 +80,7 @@ class Look:
     missing: Sequence[PlannerNode] = ()
     shown: Sequence[tuple[PlannerNode, Sequence[int]]] = ()
     free: frozenset[int] = frozenset()
+    journal: Journal = attrs.Factory(Journal)
 
 
 def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
@@ -124,9 +128,9 @@ def look(
     """
     require_unchanged_files(root)
     find_claimed_orders(root)
-    tried, wanted = False, set[int]()
+    tried, wanted, journal = False, set[int](), Journal()
     while True:
-        action = Action()
+        action, first_outcome = Action(), len(journal.outcomes)
         try:
             with GRAPH_LOCK:
                 # Before there is a plan, which holds nodes of the graph.
@@ -135,25 +139,29 @@ def look(
                 unfixed = unfixed_nodes(root, chosen.plan, becomes, discards, None if first else wanted)
                 unfixed, free = narrowed(unfixed, tops, root, becomes, is_chain(chosen.plan), wanted)
                 # The rows of DataFrames come before all else.
-                chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free)
+                chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, journal=journal)
                 busy = awaited(chosen.calls)
                 if busy is None and not chosen.missing:
                     action.claim(chosen.calls)
             if busy is None and not chosen.missing:
                 result = run(chosen)
                 settle(root, chosen)
+                root.ran = journal
                 return result
         except MemoFullError:
+            journal.give_up(first_outcome)
             # What was found is kept; the next plan materialises it first.
             continue
         except CallsElsewhereError:
             if tried:
                 raise PlanInvariantError("a plan calls functions that it does not own") from None
+            journal.give_up(first_outcome)
             tried = True
             continue
         except RowsNotFixedError as error:
             if first or error.frames <= wanted:
                 raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
+            journal.give_up(first_outcome)
             wanted |= error.frames
             continue
         finally:
@@ -167,6 +175,7 @@ def look(
             # The plan holds nodes of the graph, which nobody else may.
             del chosen, unfixed, tops
             make(missing)
+            journal.add_run(missing.ran or Journal())
         elif busy is not None:
             busy.wait()
 

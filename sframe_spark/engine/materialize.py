@@ -79,7 +79,9 @@ def _own(node: PlannerNode, options: MaterializeOptions) -> None:
 
     def run(chosen: Look) -> None:
         naive = options.naive and not once
-        source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free).execute(node if naive else chosen.plan)
+        source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, journal=chosen.journal).execute(
+            node if naive else chosen.plan
+        )
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
@@ -137,7 +139,7 @@ def count_rows(node: PlannerNode) -> int | None:
     if not may_have_many(plan):
         return None
     options = MaterializeOptions()
-    counted = look(same_rows, lambda found: Executor(options, owned=found.owned).counted(found.plan), materialize)
+    counted = look(same_rows, lambda found: Executor(options, owned=found.owned, journal=found.journal).counted(found.plan), materialize)
     rows = counted.length.rows
     if rows is None or fits_driver(counted, options.in_memory):
         return None
@@ -151,7 +153,7 @@ def count_rows(node: PlannerNode) -> int | None:
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
     """A source with the node's rows; of the graph only what calls users' functions may be materialised."""
     chosen = options or MaterializeOptions()
-    return look(node, lambda found: Executor(chosen, owned=found.owned).execute(found.plan), materialize)
+    return look(node, lambda found: Executor(chosen, owned=found.owned, journal=found.journal).execute(found.plan), materialize)
 
 
 def read_all(node: PlannerNode) -> Chunk:

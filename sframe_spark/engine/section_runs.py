@@ -43,7 +43,7 @@ class NotAsPlanned:
     root: PlannerNode
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class Runs:
     """Runs sections over sources.
 
@@ -51,11 +51,14 @@ class Runs:
     ----------
     options, log, owned
         See :class:`sframe_spark.engine.executor.Executor`.
+    tasks
+        Number of the tasks that made the rows; None where there were none, or where Spark made them.
     """
 
     options: MaterializeOptions
     log: list[str]
     owned: frozenset[int]
+    tasks: int | None = None
 
     def run(self, section: Section) -> PlannerNode | NotAsPlanned:
         """A source of the rows of a section."""
@@ -112,7 +115,9 @@ class Runs:
     def tasks_of(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
         """Tasks that together make the rows of a section; what they read of memory is stored first."""
         require_owned(node, self.owned)
-        return range_tasks(with_stored_tables(node), placement.rows_to_run, self.options.segments)
+        tasks = range_tasks(with_stored_tables(node), placement.rows_to_run, self.options.segments)
+        self.tasks = len(tasks)
+        return tasks
 
     def as_query(self, node: PlannerNode) -> PlannerNode:
         """A source of the rows of a Spark query."""

@@ -72,14 +72,20 @@ class Section:
     alternatives
         What may be decided otherwise as it runs.
     number
-        Sections have numbers in the order in which they run; 0 before it has one.
+        Sections have numbers in the order in which they run; empty before it has one.
+    planned
+        The mode that was announced, where the rows of other sections made it another one.
+    reads
+        Numbers of the sections whose rows it read, once these are there.
     """
 
     mode: Mode
     root: PlannerNode
     reason: str
     alternatives: tuple[Alternative, ...] = ()
-    number: int = 0
+    number: str = ""
+    planned: Mode | None = None
+    reads: tuple[str, ...] = ()
 
     @property
     def inputs(self) -> list[Section]:
@@ -134,7 +140,7 @@ class SectionResult(Operator):
 
     def describe(self) -> str:
         """Which section."""
-        return str(self.section.number)
+        return self.section.number
 
 
 def sections_in(root: PlannerNode) -> list[Section]:
@@ -155,11 +161,3 @@ def in_order_of_running(sections: Sequence[Section]) -> Iterator[Section]:
             done.add(id(section))
             waiting.append((section, True))
             waiting.extend((below, False) for below in reversed(section.inputs))
-
-
-def numbered(last: Section) -> list[Section]:
-    """The sections of a plan in the order in which they run, with their numbers."""
-    found = list(in_order_of_running([last]))
-    for number, section in enumerate(found, 1):
-        section.number = number
-    return found

@@ -45,7 +45,7 @@ def foresee(node: PlannerNode) -> Foreseen:
     found = Foreseen()
     _foresee(copy, found)
     for number, section in enumerate(found.sections, 1):
-        section.number = number
+        section.number = str(number)
     return found
 
 

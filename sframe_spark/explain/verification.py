@@ -28,11 +28,11 @@ from sframe_spark.session import get_session, is_remote, is_started
 from sframe_spark.session.session import active_session
 
 
-@attrs.frozen(eq=False)
+@attrs.define(eq=False)
 class ObservedRuns(Runs):
     """Runs that keep the ranges of the last tasks."""
 
-    ranges: list[tuple[int, int]]
+    ranges: list[tuple[int, int]] = attrs.Factory(list)
 
     def tasks_of(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
         """The tasks, whose ranges are noted."""
@@ -50,7 +50,7 @@ class ObservedExecutor(Executor):
 
     def runs(self) -> Runs:
         """Runs whose ranges are noted."""
-        return ObservedRuns(self.options, self.log, self.owned, self.ranges)
+        return ObservedRuns(self.options, self.log, self.owned, ranges=self.ranges)
 
     def run_as_planned(self, section: Section) -> PlannerNode | NotAsPlanned:
         """A source of the rows of a section, which is recorded once it has run."""
@@ -102,7 +102,7 @@ def verification(node: PlannerNode, names: Sequence[str]) -> list[str]:
 
 
 def _verified(found: Look, names: Sequence[str]) -> list[str]:
-    executor = ObservedExecutor(MaterializeOptions(), owned=found.owned)
+    executor = ObservedExecutor(MaterializeOptions(), owned=found.owned, journal=found.journal)
     result = found.plan if is_materialized(found.plan) else executor.execute(found.plan)
     known = names_of_sections(executor.sections, result, names, ColumnNames.of_plan(found.plan, names, found.trace, found.graph))
     return report(Run(found.plan, found.trace, result, executor.sections, known))

@@ -24,7 +24,7 @@ class PlannerNode:
         Known facts, when they should not be inferred anew (a rewrite keeps the domain of what it replaces).
     """
 
-    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "known", "names", "operator")
+    __slots__ = ("__weakref__", "action", "calls", "facts", "inputs", "known", "names", "operator", "ran")
 
     def __init__(self, operator: Operator, inputs: Sequence[PlannerNode] = (), facts: Facts | None = None) -> None:
         self.operator = operator
@@ -39,6 +39,8 @@ class PlannerNode:
         self.known: Any = None
         # What users called the columns first, for messages only: no plan and no result depends on it.
         self.names: tuple[str, ...] | None = None
+        # What ran when somebody last looked at the rows, for messages only (engine.journal).
+        self.ran: Any = None
 
     @property
     def operator_type(self) -> str:
