@@ -12,9 +12,7 @@ from typing import Any
 
 import sframe_spark as sf
 from sframe_spark import SFrame, aggregate
-from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.query import lower
-from sframe_spark.planner.explain import plan_svg
 
 RATINGS = "mllib/als/sample_movielens_ratings.txt"
 WORDS = "streaming/AFINN-111.txt"
@@ -145,7 +143,7 @@ def show_plan(ratings: SFrame, output: Path) -> None:
         print(f"as it was asked:  {spark_work(lower(query._node).sorted())}")
         check("exchanges", spark_work(query.to_spark()).split(", ")[1], "1 exchanges")
         picture = output / "plan.svg"
-        picture.write_text(plan_svg(optimize(query._node), "The five worst movies (of 3 stars and more)"))
+        picture.write_text(query.explain().svg("The five worst movies (of 3 stars and more)"))
     print(f"picture of the plan: {picture}")
 
 

@@ -1,60 +1,109 @@
-"""``explain``: what was asked for, what will run, and why."""
+"""``explain``: what was asked for, what will run, and why; ``last_run``: what ran."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import attrs
+
 from sframe_spark.engine.claimed_orders import find_claimed_orders
+from sframe_spark.engine.journal import Journal, Outcome
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.materialize import optimize
+from sframe_spark.engine.materialize import materialize, optimize
+from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.explain.column_names import ColumnNames
+from sframe_spark.explain.explanation import Explanation, physical_lines, run_lines
+from sframe_spark.explain.foreseen import foresee
 from sframe_spark.explain.reasons import order_reasons
+from sframe_spark.explain.spark_work import work_in_spark
+from sframe_spark.explain.tree import ExplainedSection, explained_sections, names_of_sections
 from sframe_spark.explain.verification import require_classic_session, verification
 from sframe_spark.operators.laws import STAGES
-from sframe_spark.planner.explain import plan_text, trace_text
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
+from sframe_spark.planner.plan_text import plan_text, trace_text
 from sframe_spark.visible import visible
 
 
-def explain_node(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool, verify: bool = False) -> str:
-    """Plan text of a node; see :meth:`sframe_spark.SFrame.explain`.
+def explain_node(
+    node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool, verify: bool = False, analyze: bool = False
+) -> Explanation:
+    """Plan of a node; see :meth:`sframe_spark.SFrame.explain`.
 
     Raises
     ------
     ValueError
-        If there is no such stage.
+        If there is no such stage, or ``analyze`` is asked for beside one.
     UnsupportedOperationError
         If ``verify`` is asked for and the session is one of Spark Connect.
     """
     stages = ["logical", *[item.name for item in STAGES]]
     if stage is not None and stage not in stages:
         raise InvalidArgumentError(f"there is no stage {stage!r}: choose one of {', '.join(stages)}")
+    if analyze and stage is not None:
+        raise InvalidArgumentError("analyze=True runs the plan after all stages: leave out stage")
     if verify:
         require_classic_session()
-    columns = "columns: " + ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
-    parts = [columns]
+    shown = ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
+    parts, sections = [f"columns: {shown}"], list[ExplainedSection]()
     if stage == "logical":
-        parts.append(plan_text(node))
+        parts.append(plan_text(node, ColumnNames.of_plan(node, names).known_name))
     else:
-        parts += optimized_parts(node, names, stage, trace, why)
+        record, plan, known = optimized(node, names, stage)
+        text = plan_text(plan, known.known_name)
+        parts += [text] if stage else ["-- logical plan", plan_text(node, known.known_name), "-- optimized plan", text]
+        order = ["-- order", *order_reasons(plan, record, known)] if why else []
+        if stage is None:
+            sections = physical_plan(node, names, analyze)
+            parts += physical_lines(sections)
+        parts += [*(["-- laws that fired", trace_text(record)] if trace else []), *order]
     if verify:
         parts += ["-- verification", *verification(node, names)]
-    return visible("\n".join(parts), lines=True)
+    return Explanation.of(visible("\n".join(parts), lines=True), sections, visible(shown))
 
 
-def optimized_parts(node: PlannerNode, names: Sequence[str], stage: str | None, trace: bool, why: bool) -> list[str]:
-    """The plan after a stage (None: before all and after all), and what was asked for beside it."""
+def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:
+    """What the optimizer did up to a stage, its plan, and names of columns."""
     # The plan that would run.
     find_claimed_orders(node)
     record = Trace()
     with GRAPH_LOCK:
         plan = optimize(node, stage, record)
-    parts = ["-- logical plan", plan_text(node), "-- optimized plan"] if stage is None else []
-    parts.append(plan_text(plan))
-    if trace:
-        parts += ["-- laws that fired", trace_text(record)]
-    if why:
-        parts += ["-- order", *order_reasons(plan, record, ColumnNames.of_plan(plan, names, record, node))]
-    return parts
+    return record, plan, ColumnNames.of_plan(plan, names, record, node)
+
+
+def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
+    """The sections that materialising a node runs; with what became of them where the node is to be materialised now."""
+    found = foresee(node)
+    known = ColumnNames() if found.plan is None else ColumnNames.of_plan(found.plan, names, found.trace, found.graph)
+    known = names_of_sections(found.sections, names, known)
+    if not analyze or not found.sections:
+        return explained_sections(found.sections, known)
+    # Before the sections' nodes are part of other plans.
+    planned = explained_sections(found.sections, known)
+    del found, known
+    materialize(node, MaterializeOptions(measure=work_in_spark))
+    return with_outcomes(planned, outcomes_of(node))
+
+
+def with_outcomes(sections: Sequence[ExplainedSection], outcomes: Sequence[Outcome]) -> list[ExplainedSection]:
+    """Sections with what became of each; what none of them announced stands with the last."""
+    numbers = {section.number for section in sections}
+
+    def belongs(outcome: Outcome, section: ExplainedSection) -> bool:
+        number = outcome.number.partition(".")[0]
+        return number == section.number or (number not in numbers and section is sections[-1])
+
+    return [attrs.evolve(section, outcomes=tuple(item for item in outcomes if belongs(item, section))) for section in sections]
+
+
+def outcomes_of(node: PlannerNode) -> list[Outcome]:
+    """What ran when somebody last looked at the rows of a node."""
+    journal: Journal | None = node.ran
+    return [] if journal is None else list(journal.outcomes)
+
+
+def last_run(node: PlannerNode) -> Explanation:
+    """What ran when somebody last looked at the rows of a node; see :meth:`sframe_spark.SFrame.last_run`."""
+    return Explanation.of(visible("\n".join(run_lines(outcomes_of(node))), lines=True), ())

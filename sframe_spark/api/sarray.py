@@ -45,6 +45,7 @@ from sframe_spark.api.sarray_windows import Windows
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.grouped.groupby import Aggregation, group_by
 from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
@@ -352,11 +353,17 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Shifts):
     def __has_size__(self) -> bool:
         return infer_planner_node_length(self._node) is not None
 
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False) -> str:
-        """The plan as text; see :meth:`SFrame.explain`."""
+    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
+        """The plan as text and picture; see :meth:`SFrame.explain`."""
         from sframe_spark.api.explain import explain_node
 
-        return explain_node(self._node, ["value"], stage, trace, why, verify)
+        return explain_node(self._node, ["value"], stage, trace, why, verify, analyze)
+
+    def last_run(self) -> Explanation:
+        """What ran when somebody last looked at the values; see :meth:`SFrame.last_run`."""
+        from sframe_spark.api.explain import last_run
+
+        return last_run(self._node)
 
     def save(self, filename: str, format: str | None = None) -> None:
         """Save as a directory that :class:`SArray` opens again, or as text (``format="text"``), whole or not at all."""

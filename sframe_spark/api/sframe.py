@@ -24,6 +24,7 @@ from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SchemaError
+from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.operators.rowwise.elementwise import apply_lambda
@@ -245,8 +246,10 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, F
     def __has_size__(self) -> bool:
         return infer_planner_node_length(self._node) is not None
 
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False) -> str:
-        """The plan as text.
+    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
+        """The plan as text, which is also a picture: what was asked for, what the laws made of it, and the sections that would run.
+
+        What it gives is a ``str`` with ``svg()``, ``mermaid()`` and ``to_networkx()``; a notebook shows the picture.
 
         Parameters
         ----------
@@ -259,11 +262,14 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, F
         verify
             Also run the plan and compare what was claimed of it with Spark's plans as they ran, and with the rows and segments that came of them.
             The result is thrown away: the frame stays as lazy as it was. Rows that were known to be in order are computed once more to be looked at.
+        analyze
+            Also run the plan, as ``materialize()`` does, and tell of each section how many rows and bytes it made, how long it took, in how many
+            tasks, and what Spark put on disk for lack of memory. The rows are kept.
 
         Raises
         ------
         ValueError
-            If there is no such stage.
+            If there is no such stage, or ``analyze`` is asked for beside one.
         RuntimeError
             If ``verify`` is asked for and queries go to a Spark Connect server, which does not tell how it ran them.
 
@@ -276,7 +282,22 @@ class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, F
         """
         from sframe_spark.api.explain import explain_node
 
-        return explain_node(self._node, self._names, stage, trace, why, verify)
+        return explain_node(self._node, self._names, stage, trace, why, verify, analyze)
+
+    def last_run(self) -> Explanation:
+        """What ran when somebody last looked at the rows: each section, with its rows, bytes and seconds, in the order in which they ended.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"day": [1, 1, 2], "price": [5.0, 4.0, 4.0]}).sort("price")
+        >>> frame.materialize()
+        >>> print(frame.last_run().split(" bytes")[0])
+        section 1 driver (memory_source, suffix_sort): 3 rows (48
+        """
+        from sframe_spark.api.explain import last_run
+
+        return last_run(self._node)
 
     def copy(self) -> SFrame:
         """A frame of the same columns; assigning to one does not change the other."""

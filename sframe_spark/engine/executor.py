@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from typing import TypeVar
 
@@ -12,7 +13,7 @@ import attrs
 from sframe_spark.engine.journal import Journal, Outcome
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import require_owned
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.options import MaterializeOptions, Work
 from sframe_spark.engine.placement import Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.planning import THE_RESULT, SectionPlanner
 from sframe_spark.engine.probe import asking_again
@@ -93,11 +94,11 @@ class Executor:
             # Nodes of users' graphs that no law has changed are part of the plan, and others may splice them meanwhile.
             plan = private_copy(root)
         with asking_again(plan, self.options.directory):
-            first = len(self.journal.outcomes)
+            begun = self.journal.mark()
             try:
                 result = run(plan)
             except RunTooLongError as error:
-                self.journal.give_up(first)
+                self.journal.give_up(begun)
                 self.log.append(f"sorted again by Spark: {error}")
                 result = run(rebuild(plan, with_full_sort))
         if plan.operator.is_source and root.operator is plan.operator:
@@ -150,8 +151,11 @@ class Executor:
         """A source of the rows of a section that reads no others, or what is left to be planned."""
         began = time.perf_counter()
         runs = self.runs()
-        result = runs.run(section)
-        self.journal.outcomes.append(outcome_of(section, result, runs.tasks, time.perf_counter() - began))
+        with (self.options.measure or nothing_measured)() as work:
+            result = runs.run(section)
+        outcome = outcome_of(section, result, time.perf_counter() - began)
+        outcome.tasks, outcome.spilled = work.tasks if runs.tasks is None else runs.tasks, work.spilled
+        self.journal.outcomes.append(outcome)
         return result
 
     def runs(self) -> Runs:
@@ -189,10 +193,15 @@ def with_results(root: PlannerNode, results: dict[int, PlannerNode]) -> PlannerN
     return rebuild(root, lambda node: results[id(node.operator.section)] if isinstance(node.operator, SectionResult) else node)
 
 
-def outcome_of(section: Section, result: PlannerNode | NotAsPlanned, tasks: int | None, seconds: float) -> Outcome:
+def nothing_measured() -> AbstractContextManager[Work]:
+    """A block of which nobody asks what Spark does in it."""
+    return nullcontext(Work())
+
+
+def outcome_of(section: Section, result: PlannerNode | NotAsPlanned, seconds: float) -> Outcome:
     """What became of a section."""
     operators = tuple(node.operator_type for node in postorder([section.root]))
-    outcome = Outcome(section.number, section.mode, operators, section.reads, section.reason, seconds, tasks=tasks, instead_of=section.planned)
+    outcome = Outcome(section.number, section.mode, operators, section.reads, section.reason, seconds, instead_of=section.planned)
     if isinstance(result, NotAsPlanned):
         outcome.is_given_up = True
         return outcome

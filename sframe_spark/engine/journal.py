@@ -29,6 +29,8 @@ class Outcome:
         Rows that it made, and the bytes that they take in memory or in files; None where nobody counted.
     tasks
         Spark tasks that made them; None where Spark made them in a query of its own.
+    spilled
+        Bytes that Spark put on disk as it had no room for them; None where nobody asked.
     is_on_disk
         The rows are in files.
     instead_of
@@ -46,9 +48,18 @@ class Outcome:
     rows: int | None = None
     size: int | None = None
     tasks: int | None = None
+    spilled: int | None = None
     is_on_disk: bool = False
     instead_of: Mode | None = None
     is_given_up: bool = False
+
+
+@attrs.frozen
+class Mark:
+    """A place in a journal: how many outcomes it had, and which numbers were given."""
+
+    outcomes: int
+    numbers: dict[str, int]
 
 
 @attrs.define(eq=False)
@@ -84,10 +95,15 @@ class Journal:
             self.outcomes.append(attrs.evolve(outcome, number=shifted(outcome.number, before), reads=reads))
         self._numbers[""] = before + other._numbers.get("", 0)
 
-    def give_up(self, first: int) -> None:
-        """Note that what ran from one outcome on was for nothing."""
-        for outcome in self.outcomes[first:]:
+    def mark(self) -> Mark:
+        """Where an attempt begins."""
+        return Mark(len(self.outcomes), dict(self._numbers))
+
+    def give_up(self, mark: Mark) -> None:
+        """Note that what ran since a mark was for nothing; the next attempt has the same numbers."""
+        for outcome in self.outcomes[mark.outcomes :]:
             outcome.is_given_up = True
+        self._numbers = dict(mark.numbers)
 
 
 def shifted(number: str, by: int) -> str:

@@ -130,7 +130,7 @@ def look(
     find_claimed_orders(root)
     tried, wanted, journal = False, set[int](), Journal()
     while True:
-        action, first_outcome = Action(), len(journal.outcomes)
+        action, begun = Action(), journal.mark()
         try:
             with GRAPH_LOCK:
                 # Before there is a plan, which holds nodes of the graph.
@@ -149,19 +149,19 @@ def look(
                 root.ran = journal
                 return result
         except MemoFullError:
-            journal.give_up(first_outcome)
+            journal.give_up(begun)
             # What was found is kept; the next plan materialises it first.
             continue
         except CallsElsewhereError:
             if tried:
                 raise PlanInvariantError("a plan calls functions that it does not own") from None
-            journal.give_up(first_outcome)
+            journal.give_up(begun)
             tried = True
             continue
         except RowsNotFixedError as error:
             if first or error.frames <= wanted:
                 raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
-            journal.give_up(first_outcome)
+            journal.give_up(begun)
             wanted |= error.frames
             continue
         finally:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 
 import attrs
 
@@ -90,7 +91,8 @@ def _own(node: PlannerNode, options: MaterializeOptions) -> None:
             if isinstance(before, SparkSource):
                 remember_rows(before, node)
 
-    look(node, run, materialize, becomes=True, first=options.naive or config.check == "result")
+    make = partial(materialize, options=MaterializeOptions(measure=options.measure)) if options.measure else materialize
+    look(node, run, make, becomes=True, first=options.naive or config.check == "result")
 
 
 def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:

@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 import attrs
 
 from sframe_spark.planner.chunk import Chunk
+
+
+@attrs.define
+class Work:
+    """What Spark did for a section: tasks that it completed, and bytes that these put on disk for lack of memory; None where nobody knows."""
+
+    tasks: int | None = None
+    spilled: int | None = None
 
 
 @attrs.frozen
@@ -27,6 +36,8 @@ class MaterializeOptions:
         Column names recorded with the segments.
     in_memory
         Keep results of at most this many rows in the driver's memory.
+    measure
+        Makes a context for each section, which knows afterwards what Spark did in it; None: nobody asks.
     """
 
     segments: int | None = None
@@ -35,3 +46,4 @@ class MaterializeOptions:
     directory: str | None = None
     names: tuple[str, ...] | None = None
     in_memory: int = 100_000
+    measure: Callable[[], AbstractContextManager[Work]] | None = None

@@ -22,7 +22,7 @@ from sframe_spark.engine.placement import (
     streams_sooner,
     why_blocked,
 )
-from sframe_spark.engine.sections import Alternative, Mode, Section, SectionResult, sections_in
+from sframe_spark.engine.sections import Mode, Section, SectionResult, sections_in
 from sframe_spark.engine.shortcuts import may_look_at_first_rows
 from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
 from sframe_spark.operators.relational import suffix_sort
@@ -78,7 +78,7 @@ class SectionPlanner:
         if isinstance(fragment.operator, SectionResult):
             fragment.operator.section.reason = reason
             return fragment.operator.section
-        return self._section(fragment, mode_of(fragment, placement), reason)
+        return Section(mode_of(fragment, placement), fragment, reason)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
@@ -145,7 +145,7 @@ class SectionPlanner:
         mode = self._mode_alone(node, below, placement)
         if mode is None or (node is self._root and mode is self.refused):
             return None
-        return self._section(node.with_inputs([below]), mode, "its rows are made all at once")
+        return Section(mode, node.with_inputs([below]), "its rows are made all at once")
 
     def _mode_alone(self, node: PlannerNode, below: PlannerNode, placement: Placement) -> Mode | None:
         operator = node.operator
@@ -177,7 +177,7 @@ class SectionPlanner:
         is_foreign = lacks_key(node.operator)
         if node.operator.is_source and not is_foreign:
             return node, placement
-        section = self._section(node, Mode.TASKS if is_foreign else mode_of(node, placement), reason)
+        section = Section(Mode.TASKS if is_foreign else mode_of(node, placement), node, reason)
         self.stands_for[id(section)] = self._origins[id(node)]
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
@@ -192,9 +192,6 @@ class SectionPlanner:
             return node, placement
         why = "few rows are computed sooner without Spark" if is_small(node) else "kernels compute it, not a Spark query"
         return self._first(node, placement, why)
-
-    def _section(self, root: PlannerNode, mode: Mode, reason: str) -> Section:
-        return Section(mode, root, reason, tuple(alternatives_of(root, mode)))
 
 
 def mode_of(root: PlannerNode, placement: Placement) -> Mode:
@@ -231,23 +228,3 @@ def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
     if not isinstance(operator, TopRows):
         return True
     return operator.rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES
-
-
-def alternatives_of(root: PlannerNode, mode: Mode) -> list[Alternative]:
-    """What may be decided otherwise while a section runs, as it depends on what is not known before."""
-    nodes = list(postorder([root]))
-    found = []
-    if mode is Mode.FIRST_ROWS:
-        found.append(Alternative.ALL_ROWS)
-    if mode in (Mode.DRIVER, Mode.WHOLE):
-        found.append(Alternative.TOO_LARGE)
-    # A bound is no number: there may be fewer rows, or shorter ones.
-    if mode is not Mode.DONE and any(isinstance(node.operator, SectionResult) for node in nodes):
-        found.append(Alternative.FEW_ROWS)
-    if any(map(is_to_be_counted, nodes)):
-        found.append(Alternative.MATCHES_COUNTED)
-    if mode is Mode.QUERY and isinstance(root.operator, GroupBy):
-        found.append(Alternative.FEW_GROUPS)
-    if any(isinstance(node.operator, SuffixSort) and node.operator.held for node in nodes):
-        found.append(Alternative.TOO_MANY_TIES)
-    return found

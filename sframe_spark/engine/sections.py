@@ -46,6 +46,7 @@ class Alternative(enum.Enum):
     """What is decided only while a plan runs, when what it depends on is known."""
 
     FEW_ROWS = "planned again, as for few rows, if what it reads turns out to have at most {small_rows} rows and to fit the driver's memory"
+    MORE_KNOWN = "laws and sections are planned again when the rows of the sections before are there, with what is known of them then"
     MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
     ALL_ROWS = "all rows are computed if a bounded look at the first ones does not give enough"
     TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
@@ -70,7 +71,7 @@ class Section:
     reason
         Why its rows have to be there before those that read them are computed.
     alternatives
-        What may be decided otherwise as it runs.
+        What may be decided otherwise as it runs, where somebody asks for that before.
     number
         Sections have numbers in the order in which they run; empty before it has one.
     planned

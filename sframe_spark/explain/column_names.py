@@ -78,12 +78,12 @@ class ColumnNames:
 
     def name(self, node: PlannerNode, position: int) -> str:
         """The name of a node's column, or which one it is where no name is known."""
-        name = self._known_name(node, position)
+        name = self.known_name(node, position)
         return f"column {position} of the {node.operator_type}" if name is None else name
 
     def is_named(self, node: PlannerNode, position: int) -> bool:
         """Whether a name is known of a node's column."""
-        return self._known_name(node, position) is not None
+        return self.known_name(node, position) is not None
 
     def order(self, node: PlannerNode, by: Iterable[tuple[int, bool]]) -> str:
         """An order of a node's rows, given as pairs of column position and whether it ascends, in words."""
@@ -131,7 +131,7 @@ class ColumnNames:
                 self._learn(node, tuple(stored.get((dataset_of(node), position)) for position in positions_of(node)))
             else:
                 shown = column_origins(node)
-                self._learn(node, tuple(None if origin is None else self._known_name(node.inputs[origin[0]], origin[1]) for origin in shown))
+                self._learn(node, tuple(None if origin is None else self.known_name(node.inputs[origin[0]], origin[1]) for origin in shown))
         for node in nodes:
             for (slot, position), name in self._names_of_keys(node):
                 child = node.inputs[slot]
@@ -164,11 +164,12 @@ class ColumnNames:
         elif isinstance(operator, AsofJoin):
             pairs = list(enumerate((operator.on, *operator.by)))
         for left, right in pairs:
-            name = self._known_name(node.inputs[0], left)
+            name = self.known_name(node.inputs[0], left)
             if name is not None:
                 yield (1, right), f"key {name}"
 
-    def _known_name(self, node: PlannerNode, position: int) -> str | None:
+    def known_name(self, node: PlannerNode, position: int) -> str | None:
+        """The name of a node's column; None where no name is known."""
         found = self.known.get(id(node), ())
         return found[position] if position < len(found) else None
 

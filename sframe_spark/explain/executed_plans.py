@@ -243,6 +243,18 @@ def _status(session: SparkSession) -> tuple[Any, Any]:
     return _items(session._jsparkSession.sharedState().statusStore().executionsList()), _items(spark.statusStore().jobsList(None))
 
 
+def stages_of(session: SparkSession, tag: str) -> list[Any]:
+    """The stages that ran for jobs with a tag, as Spark's own list of them has them."""
+    jobs = [job for job in _status(session)[1] if job.jobTags().contains(tag)]
+    numbers = {int(number) for job in jobs for number in job.stageIds().mkString(",").split(",") if number}
+    known = _items(
+        session.sparkContext._jsc.sc()
+        .statusStore()
+        .stageList(None, False, False, session.sparkContext._gateway.new_array(session.sparkContext._jvm.double, 0), None)
+    )
+    return [stage for stage in known if stage.stageId() in numbers]
+
+
 def _items(sequence: Any) -> list[Any]:
     return [sequence.apply(place) for place in range(sequence.size())]
 

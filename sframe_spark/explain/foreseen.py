@@ -9,7 +9,8 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import Look, look, require_owned
 from sframe_spark.engine.materialize import is_materialized
 from sframe_spark.engine.planning import SectionPlanner
-from sframe_spark.engine.sections import Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.sections import Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.explain.alternatives import alternatives_of
 from sframe_spark.planner.graph import fold, private_copy, with_length_found
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
@@ -65,10 +66,8 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
 def _foresee(root: PlannerNode, found: Foreseen) -> None:
     """Plan the looks at a node, and let it be the result of the last section of the last one."""
 
-    def plan(chosen: Look) -> Section | None:
+    def plan(chosen: Look) -> Section:
         found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
-        if is_materialized(chosen.plan):
-            return None
         # What stands for rows is put into the graph, not into what was planned before.
         last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan))
         for section in new_sections(last, found):
@@ -79,12 +78,18 @@ def _foresee(root: PlannerNode, found: Foreseen) -> None:
     def make(missing: PlannerNode) -> None:
         _foresee(missing, found)
 
+    if is_materialized(root):
+        return
+    before = len(found.sections)
     last = look(root, plan, make, becomes=True)
-    if last is not None:
-        found.sections += new_sections(last, found)
-        if last.mode is not Mode.DONE:
-            with GRAPH_LOCK:
-                root.splice(SectionResult.of(last))
+    new = new_sections(last, found)
+    for section in new:
+        later = [Alternative.MORE_KNOWN] if len(found.sections) > before else []
+        section.alternatives = (*alternatives_of(section), *later)
+    found.sections += new
+    if last.mode is not Mode.DONE:
+        with GRAPH_LOCK:
+            root.splice(SectionResult.of(last))
 
 
 def new_sections(last: Section, found: Foreseen) -> list[Section]:

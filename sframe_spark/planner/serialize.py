@@ -50,7 +50,7 @@ def graph_to_json(node: PlannerNode) -> str:
     Examples
     --------
     >>> from sframe_spark.operators.sources.made import range_source
-    >>> from sframe_spark.planner.explain import plan_text
+    >>> from sframe_spark.planner.plan_text import plan_text
     >>> print(plan_text(graph_from_json(graph_to_json(range_source(0, 3)))))
     r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3
     """

@@ -19,10 +19,10 @@ from sframe_spark.engine.materialize import compute, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.sources.source import source_of
-from sframe_spark.planner.explain import plan_text, trace_text
 from sframe_spark.planner.infer import current_facts, prove_equal_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer, Trace
+from sframe_spark.planner.plan_text import plan_text, trace_text
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.oracle import Oracle, Rows, rows_equal

@@ -42,6 +42,12 @@ from sframe_spark.storage.manifest import Manifest
 from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
 
 OPENING, CLOSING = "([{", ")]}"
+# A column as plans show it: perhaps a name, then a type.
+COLUMN = re.compile(
+    r"""(?:(?:'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*"|[^\W\d]\w*) )?(?P<type>"""
+    + "|".join(map(re.escape, sorted(TYPES_BY_NAME, key=len, reverse=True)))
+    + r")(?:, |$)"
+)
 OPERAND_NAME = re.compile(r"r\d+|nan|inf")
 
 
@@ -110,18 +116,21 @@ def split_outside(text: str, separator: str) -> list[str]:
 
 
 def read_types(text: str) -> Schema:
-    """Return column types from their names, separated by commas.
+    """Return column types from their names, separated by commas; what a column is called may stand before its type.
 
     Examples
     --------
-    >>> [str(column_type) for column_type in read_types("int, str")]
-    ['int', 'str']
+    >>> [str(column_type) for column_type in read_types("int, 'a, b' str, day int")]
+    ['int', 'str', 'int']
     """
     types: list[ColumnType] = []
-    for name in re.split(r", (?=(?:int|float|str|list|dict|array|datetime)\b)", text) if text else []:
-        if name not in TYPES_BY_NAME:
-            raise InvalidArgumentError(f"{name!r} is no column type: use {', '.join(TYPES_BY_NAME)}")
-        types.append(TYPES_BY_NAME[name])
+    rest = text
+    while rest:
+        match = COLUMN.match(rest)
+        if match is None:
+            raise InvalidArgumentError(f"{rest!r} does not begin with a column type: use {', '.join(TYPES_BY_NAME)}")
+        types.append(TYPES_BY_NAME[match["type"]])
+        rest = rest[match.end() :]
     return tuple(types)
 
 

@@ -14,9 +14,9 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.plan_text import plan_text
 from sframe_spark.testing import lookup_steps, ordered_steps, run_steps, steps
 from sframe_spark.testing.growth import Growth
 from sframe_spark.testing.oracle import Oracle, Rows

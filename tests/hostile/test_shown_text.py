@@ -16,8 +16,6 @@ import pytest
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.errors import SFrameError
-from sframe_spark.planner.explain import plan_svg
-from sframe_spark.plugin import node_of
 from sframe_spark.session.doctor import Finding
 from sframe_spark.session.progress import format_line
 from sframe_spark.visible import visible
@@ -47,6 +45,12 @@ def printed(frame: SFrame) -> str:
     return out.getvalue()
 
 
+def last_run_of(frame: SFrame) -> str:
+    """What ran for the rows of a frame."""
+    frame.materialize()
+    return frame.last_run()
+
+
 VIEWS: dict[str, Callable[[SFrame], str]] = {
     "str": str,
     "repr": repr,
@@ -57,7 +61,10 @@ VIEWS: dict[str, Callable[[SFrame], str]] = {
     "explain": lambda frame: frame[frame[frame.column_names()[3]] > 1].explain(trace=True, why=True),
     "explain of a literal": lambda frame: (frame[frame.column_names()[0]] == TEXT).explain(),
     "order": lambda frame: str(frame.sort(frame.column_names()[3]).ordering()) + repr(frame.is_sorted(frame.column_names()[0])),
-    "svg": lambda frame: plan_svg(node_of(frame[frame.column_names()[0]] == TEXT), TEXT),
+    "svg": lambda frame: (frame[frame.column_names()[0]] == TEXT).explain().svg(TEXT),
+    "mermaid": lambda frame: frame[frame[frame.column_names()[0]] == TEXT].explain().mermaid(),
+    "plan as html": lambda frame: frame[frame[frame.column_names()[0]] == TEXT].explain()._repr_html_(),
+    "last run": lambda frame: str(last_run_of(frame.sort(frame.column_names()[3]))),
     "progress": lambda frame: format_line(1, 2, 3.0, TEXT),
 }
 

@@ -22,11 +22,11 @@ from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.infer import prove_equal_length, same_plan
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.plan_text import plan_text
 from sframe_spark.planner.portable import from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.serialize import FORMAT_VERSION, MOST_EMBEDDED_BYTES, graph_from_json, graph_to_json

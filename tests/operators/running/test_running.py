@@ -16,8 +16,8 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.grouped.groupby import Aggregation
 from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.scans import scan_of
-from sframe_spark.planner.explain import plan_text
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.plan_text import plan_text
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.testing.oracle.aggregates import AGGREGATES
 from sframe_spark.testing.oracle.values import rows_equal, token

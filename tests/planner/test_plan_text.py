@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import xml.etree.ElementTree as ElementTree
-
 import attrs
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
 from sframe_spark.operators.laws import STAGES, builtin_laws
-from sframe_spark.planner.explain import plan_svg, plan_text, trace_text
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.law import Stage
 from sframe_spark.planner.optimizer import Optimizer, Trace
+from sframe_spark.planner.plan_text import plan_text, trace_text
 from sframe_spark.testing.plan_text import read_plan
-from tests.planner.sample import DEEP, Pair, Step, chain, lattice, leaf, step
+from tests.planner.sample import DEEP, Pair, chain, lattice, leaf, step
 from tests.planner.test_optimizer import relabel
 
 
@@ -75,17 +73,3 @@ def test_frames_explain_a_stage_and_name_the_laws_that_fired() -> None:
         assert "sort[" in top.explain(stage="share") and "top_rows[" not in top.explain(stage="share")
         assert "top_rows[" in top.explain(stage="order")
         assert top.explain(trace=True).endswith("-- laws that fired\n   1 x slice(sort(x, by), 0, n) = top_rows(x, by, n)")
-
-
-def test_the_picture_holds_every_node_and_edge_and_is_well_formed() -> None:
-    source = leaf(3)
-    root = Pair().make_planner_node(step(source, "<&>"), step(source, "y" * 80))
-    picture = ElementTree.fromstring(plan_svg(root, title="a < b"))
-    names = [element.tag.rsplit("}", 1)[1] for element in picture.iter()]
-    assert (names.count("rect"), names.count("line")) == (4, 4)
-    texts = [element.text or "" for element in picture.iter() if element.tag.endswith("text")]
-    assert texts[0] == "a < b" and "label='<&>'" in texts and any(text.endswith("...") for text in texts)
-
-
-def test_pictures_of_equal_plans_are_equal() -> None:
-    assert plan_svg(Step("a").make_planner_node(leaf())) == plan_svg(Step("a").make_planner_node(leaf()))

@@ -1,0 +1,73 @@
+"""Compares the sections that were foreseen of a node with those that ran for it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from sframe_spark.engine.journal import Outcome
+from sframe_spark.engine.materialize import materialize
+from sframe_spark.engine.sections import Alternative, Mode
+from sframe_spark.explain.foreseen import foresee
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+
+SOURCES = frozenset({"section", "memory_source", "segment_source", "segment_parts", "range_source", "constant_source"})
+# What may change all sections that follow, not only the one that announces it.
+CHANGES_THE_REST = {Alternative.MORE_KNOWN, Alternative.MATCHES_COUNTED, Alternative.TOO_MANY_TIES}
+
+
+@attrs.frozen
+class Printed:
+    """A section as ``explain`` prints it."""
+
+    number: str
+    mode: Mode
+    operators: tuple[str, ...]
+    reads: tuple[str, ...]
+    alternatives: tuple[Alternative, ...]
+
+
+def printed(node: PlannerNode) -> list[Printed]:
+    """The sections that are foreseen of a node."""
+    return [
+        Printed(
+            section.number,
+            section.mode,
+            tuple(below.operator_type for below in postorder([section.root])),
+            tuple(below.number for below in section.inputs),
+            section.alternatives,
+        )
+        for section in foresee(node).sections
+    ]
+
+
+def without_sources(operators: Sequence[str]) -> list[str]:
+    """Names of operators that compute something."""
+    return [name for name in operators if name not in SOURCES]
+
+
+def differences(plan: Sequence[Printed], ran: Sequence[Outcome]) -> list[str]:
+    """What ran otherwise than printed, and was not announced."""
+    used = {outcome.number: outcome for outcome in ran if not outcome.is_given_up}
+    found = []
+    for section in plan:
+        outcome = used.pop(section.number, None)
+        if outcome is not None and outcome.mode is section.mode and without_sources(outcome.operators) == without_sources(section.operators):
+            continue
+        if not section.alternatives:
+            found.append(f"{section} was printed, {outcome} ran")
+        if CHANGES_THE_REST & set(section.alternatives):
+            return found
+    # What a section needed that was planned again is part of it.
+    found += [f"{outcome} ran, and was not printed" for number, outcome in used.items() if "." not in number]
+    return found
+
+
+def compared(node: PlannerNode) -> list[str]:
+    """Foresee a node, materialise it, and say what was otherwise."""
+    plan = printed(node)
+    node.ran = None
+    materialize(node)
+    return differences(plan, [] if node.ran is None else node.ran.outcomes)

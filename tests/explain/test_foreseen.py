@@ -1,0 +1,113 @@
+"""The printed physical plan is what runs: of random programs and of the shapes where deciding while running was easy to miss."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from sframe_spark import SFrame, aggregate
+from sframe_spark.config import config
+from sframe_spark.engine.journal import Outcome
+from sframe_spark.engine.sections import Alternative, Mode
+from sframe_spark.explain.foreseen import foresee
+from sframe_spark.testing.plans import DRIVER_STEPS, random_program
+from tests.explain.plans_and_runs import Printed, compared, differences, printed
+
+ROWS = 300
+
+
+def frame(rows: int = ROWS) -> SFrame:
+    """Rows in no order."""
+    return SFrame({"k": [number * 7 % 11 for number in range(rows)], "v": [float(number * 31 % rows) for number in range(rows)]})
+
+
+def filtered_applied_sorted(most: float) -> SFrame:
+    """The rows below a value, with a column that a function makes, by that column."""
+    rows = frame()
+    some = rows[rows["v"] < most]
+    some["w"] = some["v"].apply(lambda value: -value)
+    return some.sort("w")
+
+
+SHAPES: dict[str, Callable[[], SFrame]] = {
+    "few rows after all": lambda: filtered_applied_sorted(3.0),
+    "as many as feared": lambda: filtered_applied_sorted(1e9),
+    "a sort": lambda: frame().sort("v"),
+    "a sort of a filter": lambda: frame()[frame()["v"] > 5].sort("v"),
+    "groups": lambda: frame().groupby("k", {"s": aggregate.SUM("v")}).sort("s"),
+    "groups of what a function gives": lambda: filtered_applied_sorted(200.0).groupby("k", {"s": aggregate.SUM("w")}),
+    "first rows of a filter": lambda: frame()[frame()["v"] > 5].head(3),
+    "a running value of a sort": lambda: frame().sort("v").running({"n": aggregate.COUNT()}),
+    "a join": lambda: frame().join(frame(), on="k").sort("v"),
+    "the middle of a join": lambda: frame().join(frame(20), on="k")[7:9],
+    "an append of groups": lambda: frame().append(frame()).groupby("k", {"m": aggregate.MAX("v")}),
+    "a query read twice": lambda: twice(frame().sort("v")),
+}
+
+
+def twice(rows: SFrame) -> SFrame:
+    """Rows beside their running number, below themselves."""
+    return rows.append(rows[rows["k"] > 3])
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small_rows", [0, 20, 262_144])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_what_is_printed_of_a_shape_runs(shape: str, small_rows: int, spark: Any) -> None:
+    with config.using(small_rows=small_rows):
+        assert compared(SHAPES[shape]()._node) == []
+
+
+def test_an_exchange_that_few_rows_may_make_needless_says_so() -> None:
+    with config.using(small_rows=100):
+        *_, applied, sort = printed(filtered_applied_sorted(3.0)._node)
+    assert (applied.mode, sort.mode, sort.reads) == (Mode.TASKS, Mode.QUERY, (applied.number,))
+    assert Alternative.FEW_ROWS in sort.alternatives
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_what_is_printed_of_random_programs_runs(seed: int) -> None:
+    program = random_program(random.Random(seed), tuple(DRIVER_STEPS), most_steps=5)
+    for node in program.copy().nodes:
+        assert compared(node) == []
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("small_rows", [0, 4])
+@pytest.mark.parametrize("seed", range(500, 512))
+def test_what_is_printed_of_random_programs_runs_on_spark(seed: int, small_rows: int, spark: Any) -> None:
+    program = random_program(random.Random(seed), most_steps=4)
+    with config.using(small_rows=small_rows, single_task_rows=0):
+        for node in program.copy().nodes[-2:]:
+            assert compared(node) == []
+
+
+def test_foreseeing_changes_nothing() -> None:
+    called: list[float] = []
+    rows = frame()
+    applied = rows["v"].apply(lambda value: called.append(value) or value)
+    before, called[:] = applied._node.operator, []
+    with config.using(small_rows=10):
+        first, again = printed(applied._node), printed(applied._node)
+    assert first == again and called == []
+    assert applied._node.operator is before
+
+
+def test_rows_that_are_there_need_no_section() -> None:
+    assert foresee(frame()._node).sections == []
+
+
+def test_the_comparison_finds_what_was_not_announced() -> None:
+    plan = [Printed("1", Mode.TASKS, ("section", "sort"), (), ())]
+
+    def ran(number: str, mode: Mode, operator: str) -> Outcome:
+        return Outcome(number, mode, ("memory_source", operator), (), "")
+
+    assert differences(plan, [ran("1", Mode.TASKS, "sort")]) == []
+    assert differences(plan, [ran("1", Mode.DRIVER, "sort")]) != []
+    assert differences(plan, [ran("1", Mode.TASKS, "filter_rows")]) != []
+    assert differences(plan, []) != []
+    assert differences(plan, [ran("1", Mode.TASKS, "sort"), ran("2", Mode.DRIVER, "project")]) != []
