@@ -48,7 +48,7 @@ COLUMN = re.compile(
     + "|".join(map(re.escape, sorted(TYPES_BY_NAME, key=len, reverse=True)))
     + r")(?:, |$)"
 )
-OPERAND_NAME = re.compile(r"r\d+|nan|inf")
+OPERAND_NAME = re.compile(r"v\d+|nan|inf")
 
 
 @attrs.frozen
@@ -280,7 +280,7 @@ def _spark_source(described: OperatorText, declared: Declared) -> Operator:
 
 
 def _operand(expression: ast.expr) -> Operand:
-    if isinstance(expression, ast.Name) and re.fullmatch(r"r\d+", expression.id):
+    if isinstance(expression, ast.Name) and re.fullmatch(r"v\d+", expression.id):
         return Register(int(expression.id[1:]))
     if isinstance(expression, ast.Name) and expression.id in ("nan", "inf"):
         return Literal(float(expression.id), FLOAT)
@@ -300,7 +300,7 @@ def _function(name: str, count: int, declared: Declared) -> str | PythonFunction
 def _step(text: str, declared: Declared) -> Step:
     definition = ast.parse(f"({text})", mode="eval").body
     if not isinstance(definition, ast.NamedExpr) or not isinstance(definition.value, ast.Call) or not isinstance(definition.value.func, ast.Name):
-        raise InvalidArgumentError(f"a step is written 'r1 := function(operands)', not {text!r}")
+        raise InvalidArgumentError(f"a step is written 'v1 := function(operands)', not {text!r}")
     call = definition.value
     assert isinstance(call.func, ast.Name)
     operands, parameters = _split_arguments(call.args)
@@ -308,7 +308,7 @@ def _step(text: str, declared: Declared) -> Step:
 
 
 def _split_arguments(arguments: list[ast.expr]) -> tuple[list[ast.expr], tuple[Any, ...]]:
-    """Operands, then static parameters, which begin with a column type, as in ``cast(r0, int, False)``."""
+    """Operands, then static parameters, which begin with a column type, as in ``cast(v0, int, False)``."""
     words = [place for place, item in enumerate(arguments) if isinstance(item, ast.Name) and not OPERAND_NAME.fullmatch(item.id)]
     first = words[0] if words else len(arguments)
     return arguments[:first], tuple(_parameter(item) for item in arguments[first:])
@@ -323,13 +323,13 @@ def read_program(text: str, width: int, declared: Declared) -> Program:
 
     Examples
     --------
-    >>> read_program("r1 := add(r0, 1); [r1, r0]", 1, Declared()).describe()
-    'r1 := add(r0, 1); [r1, r0]'
+    >>> read_program("v1 := add(v0, 1); [v1, v0]", 1, Declared()).describe()
+    'v1 := add(v0, 1); [v1, v0]'
     """
     *steps, outputs = split_outside(text, "; ")
     shown = ast.parse(outputs, mode="eval").body
     if not isinstance(shown, ast.List):
-        raise InvalidArgumentError(f"a program ends with its outputs, as in '[r0, r1]', not with {outputs!r}")
+        raise InvalidArgumentError(f"a program ends with its outputs, as in '[v0, v1]', not with {outputs!r}")
     return Program(width, tuple(_step(step, declared) for step in steps), tuple(_operand(output) for output in shown.elts))
 
 

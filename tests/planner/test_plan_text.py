@@ -73,3 +73,14 @@ def test_frames_explain_a_stage_and_name_the_laws_that_fired() -> None:
         assert "sort[" in top.explain(stage="share") and "top_rows[" not in top.explain(stage="share")
         assert "top_rows[" in top.explain(stage="order")
         assert top.explain(trace=True).endswith("-- laws that fired\n   1 x slice(sort(x, by), 0, n) = top_rows(x, by, n)")
+
+
+def test_names_of_columns_stand_before_their_types_and_are_read_back() -> None:
+    frame = SFrame({"day": [3, 1, 2], "a, b": ["x", "y", "z"]})
+    wanted = frame[frame["day"] > 1]
+    text = wanted.explain(stage="logical").split("\n", 1)[1]
+    assert "# ('a, b' str, day int) x 3" in text
+    assert "greater(v0, 1)" in text and "](r1)" in text
+    numbers = "r0 := range_source[start=0, rows=3, step=1]()  # ({} int) x 3"
+    for name in ("day", "'a, b'", '"it\'s"', "'x) int'"):
+        assert plan_text(read_plan(numbers.format(name))) == "r0 := range_source[start=0, rows=3, step=1]()  # (int) x 3"

@@ -177,7 +177,7 @@ class Program:
         return self.calls_python or any(FUNCTIONS[step.function].may_fail for step in self.steps if isinstance(step.function, str))
 
     def describe(self) -> str:
-        """The program as text: ``r2 := add(r0, r1)`` and so on."""
+        """The program as text: ``v2 := add(v0, v1)`` and so on."""
         shown = [describe_step(self.width + index, step) for index, step in enumerate(self.steps[:6])]
         if len(self.steps) > len(shown):
             shown.append(f"... {len(self.steps) - len(shown)} more")
@@ -212,14 +212,14 @@ def constant_array(literal: Literal, rows: int) -> pa.Array:
 
 def describe_operand(operand: Operand) -> str:
     """Operand as text."""
-    return repr(operand.value) if isinstance(operand, Literal) else f"r{operand.index}"
+    return repr(operand.value) if isinstance(operand, Literal) else f"v{operand.index}"
 
 
 def describe_step(register: int, step: Step) -> str:
     """Step as text."""
     name = step.function if isinstance(step.function, str) else step.function.describe()
     arguments = [describe_operand(operand) for operand in step.operands] + [str(p) for p in step.parameters]
-    return f"r{register} := {name}({', '.join(arguments)})"
+    return f"v{register} := {name}({', '.join(arguments)})"
 
 
 def identity_program(width: int, positions: Sequence[int]) -> Program:
