@@ -15,10 +15,10 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import require_owned
 from sframe_spark.engine.options import MaterializeOptions, Work
 from sframe_spark.engine.placement import Placement, is_small, placement_of, streams_sooner
-from sframe_spark.engine.planning import THE_RESULT, SectionPlanner
+from sframe_spark.engine.planning import SectionPlanner
 from sframe_spark.engine.probe import asking_again
 from sframe_spark.engine.section_runs import NotAsPlanned, Runs
-from sframe_spark.engine.sections import Mode, Section, SectionResult, in_order_of_running, sections_in
+from sframe_spark.engine.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.relational.sort import Sort

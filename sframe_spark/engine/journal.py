@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.sections import Mode
+from sframe_spark.engine.sections import THE_RESULT, Mode
 
 
 @attrs.define
@@ -87,12 +87,13 @@ class Journal:
         self._numbers[prefix] = number = self._numbers.get(prefix, 0) + 1
         return f"{prefix}{number}"
 
-    def add_run(self, other: Journal) -> None:
-        """Add what ran before, with numbers of its own; those that follow are counted on."""
+    def add_run(self, other: Journal, reason: str) -> None:
+        """Add what ran before, and why, with numbers of its own; those that follow are counted on."""
         before = self._numbers.get("", 0)
         for outcome in other.outcomes:
             reads = tuple(shifted(number, before) for number in outcome.reads)
-            self.outcomes.append(attrs.evolve(outcome, number=shifted(outcome.number, before), reads=reads))
+            why = reason if outcome.reason == THE_RESULT else outcome.reason
+            self.outcomes.append(attrs.evolve(outcome, number=shifted(outcome.number, before), reads=reads, reason=why))
         self._numbers[""] = before + other._numbers.get("", 0)
 
     def mark(self) -> Mark:

@@ -174,10 +174,18 @@ def look(
             missing = chosen.missing[0]
             # The plan holds nodes of the graph, which nobody else may.
             del chosen, unfixed, tops
+            why = why_first(missing)
             make(missing)
-            journal.add_run(missing.ran or Journal())
+            journal.add_run(missing.ran or Journal(), why)
         elif busy is not None:
             busy.wait()
+
+
+def why_first(node: PlannerNode) -> str:
+    """Why a node is materialised before a plan that reads it runs."""
+    if any(map(functions_of, postorder([node]))):
+        return "a function of the user's is called once for each row, so what it gives is kept for all who read it"
+    return "rows of a DataFrame are fixed, so that all who look at them see the same"
 
 
 def together(nodes: Sequence[PlannerNode]) -> PlannerNode:

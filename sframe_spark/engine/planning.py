@@ -22,7 +22,7 @@ from sframe_spark.engine.placement import (
     streams_sooner,
     why_blocked,
 )
-from sframe_spark.engine.sections import Mode, Section, SectionResult, sections_in
+from sframe_spark.engine.sections import THE_RESULT, Mode, Section, SectionResult, sections_in
 from sframe_spark.engine.shortcuts import may_look_at_first_rows
 from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
 from sframe_spark.operators.relational import suffix_sort
@@ -38,8 +38,6 @@ from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.planner.sizes import row_bytes
 
 Placed = tuple[PlannerNode, Placement]
-
-THE_RESULT = "the result"
 
 
 @attrs.define(eq=False)

@@ -14,6 +14,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.sizes import Sizes
 
+THE_RESULT = "the result"
+
 
 class Mode(enum.Enum):
     """Where, and how, a section runs.

@@ -6,10 +6,10 @@ import attrs
 
 from sframe_spark.engine.holders import held_directly
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.looks import Look, look, require_owned
+from sframe_spark.engine.looks import Look, look, require_owned, why_first
 from sframe_spark.engine.materialize import is_materialized
 from sframe_spark.engine.planning import SectionPlanner
-from sframe_spark.engine.sections import Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
 from sframe_spark.explain.alternatives import alternatives_of
 from sframe_spark.planner.graph import fold, private_copy, with_length_found
 from sframe_spark.planner.node import PlannerNode
@@ -63,20 +63,20 @@ def copied(root: PlannerNode) -> tuple[PlannerNode, list[PlannerNode]]:
     return copies[id(root)], [copies[key] for key in held]
 
 
-def _foresee(root: PlannerNode, found: Foreseen) -> None:
+def _foresee(root: PlannerNode, found: Foreseen, reason: str = THE_RESULT) -> None:
     """Plan the looks at a node, and let it be the result of the last section of the last one."""
 
     def plan(chosen: Look) -> Section:
         found.plan, found.graph, found.trace = chosen.plan, chosen.graph, chosen.trace
         # What stands for rows is put into the graph, not into what was planned before.
-        last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan))
+        last = SectionPlanner(chosen.free).plan(private_copy(chosen.plan), reason)
         for section in new_sections(last, found):
             if section.mode.is_on_spark:
                 require_owned(section.root, chosen.owned)
         return last
 
     def make(missing: PlannerNode) -> None:
-        _foresee(missing, found)
+        _foresee(missing, found, why_first(missing))
 
     if is_materialized(root):
         return

@@ -136,5 +136,12 @@ def names_of_sections(sections: Sequence[Section], top: Sequence[str], names: Co
         names.add(section.root, wanted.get(id(section), ()))
         for node in postorder([section.root]):
             if isinstance(node.operator, SectionResult):
-                wanted.setdefault(id(node.operator.section), names.known.get(id(node), ()))
+                key, found = id(node.operator.section), names.known.get(id(node), ())
+                wanted[key] = tuple(old or new for old, new in zip(wanted.get(key, (None,) * len(found)), found, strict=True))
+    # What a section makes of columns that others have names for has names too.
+    for section in sections:
+        for node in postorder([section.root]):
+            if isinstance(node.operator, SectionResult):
+                names.add(node, names.known.get(id(node.operator.section.root), ()))
+        names.add(section.root, ())
     return names
