@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from sframe_spark.config import config
 from sframe_spark.engine.placement import is_small
-from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.rowwise.elementwise import calls_python
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import DecomposableOperator, Need
-
-# What these read of an input they read once, in one pass.
-STREAMING = ("filter_rows", "filter", "append", "slice", "reverse", "assume_order", "flat_map")
+from sframe_spark.planner.operator import Need
 
 
 def called_again(root: PlannerNode) -> set[int]:
@@ -43,7 +39,7 @@ def needs_one_batch(root: PlannerNode) -> bool:
     above: set[int] = set()
     for node in postorder([root]):
         if any(id(child) in above for child in node.inputs):
-            if not (node.operator.row_wise or node.operator.name in STREAMING):
+            if not (node.operator.row_wise or node.operator.streams):
                 return True
             above.add(id(node))
         elif calls_python(node) and not remembers(node):
@@ -58,7 +54,7 @@ def remembers(node: PlannerNode) -> bool:
 
 def _once_itself(reader: PlannerNode, again: set[int]) -> bool:
     """True when what a reader computes is computed once, or kept."""
-    return id(reader) not in again or calls_python(reader) or isinstance(reader.operator, (GroupBy, DecomposableOperator))
+    return id(reader) not in again or calls_python(reader) or reader.operator.gathers
 
 
 def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: bool) -> bool:
@@ -70,7 +66,7 @@ def _reads_once(reader: PlannerNode, node: PlannerNode, alone: bool, one_pass: b
         return one_pass
     if not alone or sum(child is node for child in reader.inputs) > 1:
         return False
-    if isinstance(operator, (GroupBy, DecomposableOperator)) or operator.name in STREAMING:
+    if operator.gathers or operator.streams:
         return True
     needs = [operator.requires(slot) for slot in range(len(reader.inputs))]
     # What is looked up is executed first; the rows beside it are read in one pass.

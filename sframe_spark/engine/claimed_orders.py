@@ -5,28 +5,22 @@ Nobody promised such an order to us, so one that does not hold is no error: the 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from functools import partial
 
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.column_origins import ALIKE_INPUTS, column_origins
+from sframe_spark.engine.column_origins import origins_of
 from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.query import translated_errors
 from sframe_spark.engine.watched_files import require_unchanged_files
-from sframe_spark.operators.grouped.groupby import GroupBy
-from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.relational.assumed_order import AssumeOrder
-from sframe_spark.operators.relational.rows import SliceRows
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
+from sframe_spark.planner.traits import Origin
 from sframe_spark.storage.claimed_order import claimed_orders
 from sframe_spark.storage.held_order import Held, held_order, parts_of
 from sframe_spark.storage.manifest import Manifest, RecordedOrder
@@ -153,27 +147,14 @@ def sources_by_order(root: PlannerNode, asked: Iterable[int] = ()) -> list[tuple
     return found
 
 
-def _used_by(node: PlannerNode) -> Iterator[tuple[int, int]]:
-    """Columns of inputs, with their slots, whose order an operator's laws ask for."""
-    match node.operator:
-        case Sort() | TopRows() | AssumeOrder():
-            yield from ((0, column) for column in _leading(node.inputs[0], node.operator.by))
-        case GroupBy():
-            yield from ((0, column) for column in node.operator.keys)
-            distinct = [item.positions for item in node.operator.aggregations if item.function == "count_distinct"]
-            yield from ((0, column) for positions in distinct for column in positions)
-        case Join():
-            yield from ((0, column) for column in node.operator.left_keys)
-            yield from ((1, column) for column in node.operator.right_keys)
-
-
-def _leading(child: PlannerNode, by: Sequence[tuple[int, bool]]) -> Iterator[int]:
-    """The first column of an order, and those before it that have one value."""
-    known = properties_of(child).order
-    for column, _ in by:
-        yield column
-        if not known.is_constant(column):
-            return
+def _used_by(node: PlannerNode) -> Iterator[Origin]:
+    """Columns of inputs, with their slots, whose order spares an operator work: the first of an order, and those that follow one value."""
+    for slot, by in node.operator.useful_orders([child.facts for child in node.inputs]):
+        known = properties_of(node.inputs[slot]).order if len(by) > 1 else None
+        for column in by:
+            yield slot, column
+            if known is None or not known.is_constant(column):
+                break
 
 
 def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[int, int]]:
@@ -181,12 +162,11 @@ def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[in
     wanted = sorted(columns)
     if not wanted or not node.inputs or _takes_few(node):
         return
-    origins = column_origins(node)
+    origins = origins_of(node)
     for column in wanted:
-        origin = origins[column]
-        if origin is not None:
-            yield from ((slot, origin[1]) for slot in (range(len(node.inputs)) if node.operator_type in ALIKE_INPUTS else (origin[0],)))
-        elif isinstance(node.operator, RowWise):
+        if origins[column]:
+            yield from origins[column]
+        elif node.operator.row_wise:
             below = node.operator.input_columns([column], [child.facts for child in node.inputs])
             behind = [(slot, place) for slot, places in enumerate(below) for place in places]
             # What is made of one column may rise with it.
@@ -197,4 +177,4 @@ def _passed_down(node: PlannerNode, columns: Iterable[int]) -> Iterator[tuple[in
 def _takes_few(node: PlannerNode) -> bool:
     """True for a slice for which reading all rows of a column would be most of the work."""
     rows, below = node.length.at_most, node.inputs[0].length.rows
-    return isinstance(node.operator, SliceRows) and rows is not None and below is not None and 2 * rows < below
+    return node.operator.row_range is not None and rows is not None and below is not None and 2 * rows < below

@@ -59,7 +59,7 @@ def needed_bytes(node: PlannerNode, rows: int, as_objects: bool) -> int:
 def rows_of_join(node: PlannerNode, as_objects: bool) -> int | None:
     """The number of rows of a join that may have too many; None where they may not, and where they must be made to be counted."""
     most = node.length.at_most
-    if most is None or most <= FEW_ROWS or not any(below.operator_type == "join" for below in postorder([node])):
+    if most is None or most <= FEW_ROWS or not any(below.operator.matched_keys() for below in postorder([node])):
         return None
     return count_rows(node) if needed_bytes(node, most, as_objects) > LITTLE else None
 

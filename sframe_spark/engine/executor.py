@@ -21,8 +21,6 @@ from sframe_spark.engine.section_runs import NotAsPlanned, Runs
 from sframe_spark.engine.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.errors import RunTooLongError
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
@@ -219,5 +217,6 @@ def bytes_of(source: Source) -> int | None:
 
 
 def with_full_sort(node: PlannerNode) -> PlannerNode:
-    """A sort of all rows in place of one that sorts ties."""
-    return Sort(node.operator.by).make_planner_node(*node.inputs) if isinstance(node.operator, SuffixSort) else node
+    """What an operator is where it met a limit: a sort of all rows in place of one that sorts ties."""
+    other = node.operator.otherwise()
+    return node if other is None else other.make_planner_node(*node.inputs)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.operators.grouped.groupby import Reduce
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.graph import fold, postorder
@@ -157,7 +156,7 @@ def remade(root: PlannerNode, frames: Sequence[PlannerNode], kept: bool) -> list
         node = waiting.pop()
         inputs = [(slot, child) for slot, child in enumerate(node.inputs) if above[id(child)]]
         if any(node.operator.requires(slot) is Need.ANY for slot, _ in inputs):
-            if node is not root or not (kept or isinstance(node.operator, Reduce)):
+            if node is not root or not (kept or node.operator.makes_one_row):
                 found.append(node)
             continue
         new = [child for _, child in inputs if id(child) not in seen]

@@ -27,8 +27,7 @@ from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import ExecutionError, PlanInvariantError
 from sframe_spark.operators.laws import builtin_optimizer
-from sframe_spark.operators.relational.rows import SliceRows
-from sframe_spark.operators.rowwise.columns import Project, Zip, first_columns, project, zip_columns
+from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
 from sframe_spark.operators.user_functions.call_memo import MemoFullError
 from sframe_spark.planner.graph import postorder
@@ -246,8 +245,8 @@ def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[Plan
 
 def takes_few(root: PlannerNode) -> bool:
     """True for the first rows of something: functions are called for few rows, or it turns out that they are not."""
-    operator = root.operator
-    return isinstance(operator, SliceRows) and operator.stop is not None and operator.stop <= MOST_FIRST_ROWS
+    taken = root.operator.row_range
+    return taken is not None and taken.takes_at_most(MOST_FIRST_ROWS)
 
 
 def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
@@ -288,11 +287,10 @@ def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[P
         node, columns = waiting.pop()
         if id(node) in wanted and node is not root:
             places.setdefault(id(node), {}).update(columns)
-        elif isinstance(node.operator, Project):
-            waiting.append((node.inputs[0], [(node.operator.positions[column], place) for column, place in columns]))
-        elif isinstance(node.operator, Zip):
-            starts = first_columns([child.facts for child in node.inputs])
-            for start, child in zip(starts, node.inputs, strict=True):
-                waiting.append((child, [(column - start, place) for column, place in columns if start <= column < start + child.facts.width]))
+        elif node.operator.arranges_columns:
+            shown = node.operator.column_origins([child.facts for child in node.inputs])
+            for slot, child in enumerate(node.inputs):
+                below = [(position, place) for column, place in columns for origin, position in shown[column] if origin == slot]
+                waiting.append((child, below))
     whole = [(wanted[key], found) for key, found in places.items() if len(found) == wanted[key].facts.width]
     return [(node, [found[column] for column in range(len(found))]) for node, found in whole]

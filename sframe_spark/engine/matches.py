@@ -8,8 +8,6 @@ from sframe_spark.config import config
 from sframe_spark.engine.placement import Placement, is_small
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.engine.sections import sections_in
-from sframe_spark.operators.joins.hash_join import HashJoin
-from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.rowwise.elementwise import calls_python
 from sframe_spark.operators.sources.source import source_of
@@ -26,7 +24,7 @@ def is_to_be_counted(node: PlannerNode) -> bool:
     """
     if node.operator.counts_rows:
         return not node.operator.is_counted
-    if not isinstance(node.operator, SortedJoin) or node.length.rows is not None:
+    if not node.operator.counts_matches or node.length.rows is not None:
         return False
     bound, left = node.length.at_most, node.inputs[0]
     if any(sections_in(child) for child in node.inputs):
@@ -42,10 +40,9 @@ def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
 def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
     """A join over a source to be searched, with the number of its rows."""
     operator, (left, right) = node.operator, node.inputs
-    assert isinstance(operator, SortedJoin)
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     batches = PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows)
-    rows = sum(operator.count_rows([batch, lookup], facts) for batch in batches)
+    rows = sum(operator.count_matches([batch, lookup], facts) for batch in batches)
     return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
 
 
@@ -67,19 +64,18 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
     above = row_wise_above(join, node)
     if any(map(calls_python, above)):
         return None
-    if isinstance(join.operator, HashJoin):
+    if join.operator.counts_rows:
         stop = max(start, min(stop, base_rows))
         return PlanRunner(FlatPlan.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
     operator, (left, right) = join.operator, join.inputs
-    assert isinstance(operator, SortedJoin)
     if not can_be_counted(left):
         return None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     found, passed = [Chunk.empty(join.schema)], 0
     for batch in PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows):
-        rows = operator.count_rows([batch, lookup], facts)
+        rows = operator.count_matches([batch, lookup], facts)
         if passed + rows > start:
-            part = operator.rows_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
+            part = operator.matches_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
             if part is None:
                 return None
             found.append(part)
@@ -96,7 +92,7 @@ def join_below(node: PlannerNode) -> PlannerNode | None:
     """The join, of those that count their rows, whose rows a node has with columns computed row by row."""
     while node.operator.row_wise and len(node.inputs) == 1:
         node = node.inputs[0]
-    return node if isinstance(node.operator, (HashJoin, SortedJoin)) else None
+    return node if node.operator.counts_rows or node.operator.counts_matches else None
 
 
 def base_of_rows(node: PlannerNode) -> PlannerNode:

@@ -36,7 +36,7 @@ def is_materialized(node: PlannerNode) -> bool:
         current = waiting.pop()
         if current.operator.is_source or id(current) in seen:
             continue
-        if current.operator_type not in ("zip", "project"):
+        if not current.operator.arranges_columns:
             return False
         seen.add(id(current))
         waiting.extend(current.inputs)

@@ -7,11 +7,7 @@ from itertools import chain
 
 import attrs
 
-from sframe_spark.operators.grouped.cycles import MapCycles
-from sframe_spark.operators.relational.flat_map import FlatMap
-from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.rowwise.python_function import PythonFunction
-from sframe_spark.operators.user_calls import with_functions
 from sframe_spark.operators.user_functions.made_results import MadeResults
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.sizes import fixed_size
@@ -58,7 +54,7 @@ class MeasuredCalls:
                     unnumbered.add(place)
                 return attrs.evolve(function, made=made[-1])
 
-            measured.append(with_functions(operator, width, change))
+            measured.append(operator.with_user_functions(width, change))
             if made:
                 by_place[place] = made
         if not any(differ_in_length(operators[place], widths[place]) for place in by_place):
@@ -96,8 +92,4 @@ class MeasuredCalls:
 
 def differ_in_length(operator: Operator, width: int) -> bool:
     """True when results of a function that an operator calls may take any number of bytes."""
-    if isinstance(operator, (FlatMap, MapCycles)):
-        return any(fixed_size(kind) is None for kind in operator.types)
-    assert isinstance(operator, RowWise)
-    functions = [step.function for step in operator.program(width).steps]
-    return any(isinstance(function, PythonFunction) and fixed_size(function.result) is None for function in functions)
+    return any(fixed_size(kind) is None for kind in operator.types_made(width))

@@ -16,7 +16,6 @@ from sframe_spark.engine.private_rows import is_row_by_row
 from sframe_spark.engine.query import counted, from_spark_table, lower, run_spark
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.operators.kernels.spark_columns import microseconds_of
-from sframe_spark.operators.relational.rows import SliceRows
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.chunk import Chunk, column_names
@@ -62,8 +61,8 @@ def open_plan(node: PlannerNode, parts: bool) -> PlannerNode | None:
 
 
 def _is_limit(node: PlannerNode) -> bool:
-    operator = node.operator
-    return isinstance(operator, SliceRows) and operator.step == 1 and operator.stop is not None and operator.stop <= MOST_FIRST_ROWS
+    taken = node.operator.row_range
+    return taken is not None and taken.step == 1 and taken.takes_at_most(MOST_FIRST_ROWS)
 
 
 def _first_rows(df: DataFrame, schema: Schema) -> Chunk:

@@ -9,11 +9,8 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import weight_of
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.rowwise.elementwise import RowWise, calls_python
-from sframe_spark.operators.sources.made import ConstantSource, RangeSource
+from sframe_spark.operators.rowwise.elementwise import calls_python
 from sframe_spark.operators.sources.segment_parts import lacks_key
-from sframe_spark.operators.sources.source import MemorySource
-from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
@@ -30,7 +27,6 @@ MOST_ROWS_AT_HAND = 16_777_216
 BUDGETS_AT_HAND = 4
 # Rows that pass through the driver on their way to disk, in the time in which Spark starts.
 BUDGETS_STREAMED = 8
-IN_MEMORY = (MemorySource, RangeSource, ConstantSource)
 
 
 @attrs.frozen
@@ -79,7 +75,7 @@ def place(node: PlannerNode, inputs: list[Placement]) -> Placement | None:
     operator = node.operator
     if operator.is_source:
         return Placement(True, base_rows=node.length.rows)
-    if isinstance(operator, SparkSource) or not operator.has_kernel:
+    if not operator.has_kernel:
         return Placement(False)
     if blocking_inputs(node, inputs):
         return None
@@ -122,8 +118,8 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     """
     operator = node.operator
     needs = [operator.requires(slot) for slot in range(len(inputs))]
-    if node.operator_type == "append":
-        return _append_blocks(inputs)
+    if operator.unites_rows:
+        return _blocks_of_union(inputs)
     blocked = [
         slot
         for slot, (need, item) in enumerate(zip(needs, inputs, strict=True))
@@ -137,7 +133,7 @@ def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
         if not aligned:
             blocked += [s for s, item in enumerate(inputs) if not (item.segment and item.dense) and s not in blocked]
     # A query whose rows are ordered computes them twice: Spark samples them first.
-    if isinstance(operator, RowWise) and (too_long_for_spark(operator, node) or calls_python(node)):
+    if operator.row_wise and (too_long_for_spark(node) or calls_python(node)):
         blocked += [s for s, item in enumerate(inputs) if not item.segment and s not in blocked]
     return blocked
 
@@ -147,7 +143,7 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
     need = node.operator.requires(slot)
     if need is Need.LOOKUP:
         return f"{node.operator_type} searches its rows"
-    if isinstance(node.operator, RowWise) and not placement.segment and need is not Need.ALIGNED:
+    if node.operator.row_wise and not placement.segment and need is not Need.ALIGNED:
         if calls_python(node):
             return f"{node.operator_type} calls a function of the user's, which a Spark query might call twice"
         return f"{node.operator_type} has too many steps for one Spark query"
@@ -158,17 +154,16 @@ def why_blocked(node: PlannerNode, slot: int, placement: Placement) -> str:
     return f"{node.operator_type} reads its rows by number"
 
 
-def _append_blocks(inputs: list[Placement]) -> list[int]:
-    """Inputs of an append that is computed by kernels must all be addressed by number; an append of queries is a query."""
+def _blocks_of_union(inputs: list[Placement]) -> list[int]:
+    """Inputs whose rows kernels put one after the other must all be addressed by number; where all are queries, so is their union."""
     if all(item.segment for item in inputs):
         return [slot for slot, item in enumerate(inputs) if not (item.dense and item.stateless)]
     return []
 
 
-def too_long_for_spark(operator: RowWise, node: PlannerNode) -> bool:
-    """True when a program has too many steps for one Spark query."""
-    width = sum(child.facts.width for child in node.inputs)
-    return len(operator.program(width).steps) > MOST_STEPS_IN_SPARK
+def too_long_for_spark(node: PlannerNode) -> bool:
+    """True when an expression has too many steps for one Spark query."""
+    return node.operator.spark_steps(sum(child.facts.width for child in node.inputs)) > MOST_STEPS_IN_SPARK
 
 
 def spark_can_inline(root: PlannerNode) -> bool:
@@ -180,11 +175,8 @@ def spark_can_inline(root: PlannerNode) -> bool:
         operator = node.operator
         if lacks_key(operator):
             return False
-        if operator.is_source or node.operator_type in ("project", "filter_rows", "append", "assume_order", "reverse"):
-            continue
-        if isinstance(operator, RowWise) and len(node.inputs) == 1 and not too_long_for_spark(operator, node):
-            continue
-        return False
+        if not (operator.is_source or (operator.spark_inlines and not too_long_for_spark(node))):
+            return False
     return True
 
 
@@ -213,4 +205,4 @@ def is_at_hand(root: PlannerNode) -> bool:
     if weight is None or weight.rows > MOST_ROWS_AT_HAND or weight.size > BUDGETS_AT_HAND * config.memory_budget:
         return False
     nodes = list(postorder([root]))
-    return all(bool(node.inputs) or isinstance(node.operator, IN_MEMORY) for node in nodes) and not any(map(calls_python, nodes))
+    return all(bool(node.inputs) or node.operator.is_in_memory for node in nodes) and not any(map(calls_python, nodes))

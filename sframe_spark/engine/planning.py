@@ -24,18 +24,14 @@ from sframe_spark.engine.placement import (
 )
 from sframe_spark.engine.sections import THE_RESULT, Mode, Section, SectionResult, sections_in
 from sframe_spark.engine.shortcuts import may_look_at_first_rows
-from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
 from sframe_spark.operators.relational import suffix_sort
-from sframe_spark.operators.relational.rows import SliceRows
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
-from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.sources.segment_parts import lacks_key
 from sframe_spark.planner.graph import consumers, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.planner.sizes import row_bytes
+from sframe_spark.planner.traits import RowRange
 
 Placed = tuple[PlannerNode, Placement]
 
@@ -119,9 +115,10 @@ class SectionPlanner:
         assert placement is not None
         if not placement.segment:
             children = [self._fit_for_query(child, item) for child, item in children]
-            if isinstance(node.operator, Sort) and can_be_sorted_in_memory(children[0][0]):
-                # How few rows there are was not known before they were computed.
-                in_memory = SuffixSort(node.operator.by, 0).make_planner_node(children[0][0])
+            # How few rows there are was not known before they were computed.
+            few = node.operator.in_memory()
+            if few is not None and can_be_sorted_in_memory(children[0][0]):
+                in_memory = few.make_planner_node(children[0][0])
                 return in_memory, place(in_memory, [children[0][1]]) or placement
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
 
@@ -147,12 +144,11 @@ class SectionPlanner:
 
     def _mode_alone(self, node: PlannerNode, below: PlannerNode, placement: Placement) -> Mode | None:
         operator = node.operator
-        has_whole_kernel = isinstance(operator, (GroupBy, Reduce)) and operator.has_whole_kernel
-        if has_whole_kernel and (is_small(below) or (isinstance(operator, Reduce) and is_at_hand(below))):
+        if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
             return Mode.PARTS
-        if isinstance(operator, SliceRows) and takes_first_rows(operator, below, placement):
+        if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
             return Mode.FIRST_ROWS
         return None
 
@@ -201,17 +197,17 @@ def mode_of(root: PlannerNode, placement: Placement) -> Mode:
     return Mode.DRIVER if is_small(root) or streams_sooner(root) else Mode.TASKS
 
 
-def takes_first_rows(operator: SliceRows, below: PlannerNode, placement: Placement) -> bool:
+def takes_first_rows(taken: RowRange, below: PlannerNode, placement: Placement) -> bool:
     """True for the first rows, or few rows of a join, of rows that cannot be addressed by number, where others need not be computed."""
-    stop = below.length.rows if operator.stop is None else operator.stop
+    stop = below.length.rows if taken.stop is None else taken.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
         return False
-    return may_look_at_first_rows(below, stop) or takes_few_of_join(operator, below, stop)
+    return may_look_at_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
 
 
-def takes_few_of_join(operator: SliceRows, below: PlannerNode, stop: int) -> bool:
+def takes_few_of_join(taken: RowRange, below: PlannerNode, stop: int) -> bool:
     """True for so few rows of a join that they are found by number."""
-    rows = stop - operator.start
+    rows = stop - taken.start
     return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
 
 
@@ -223,6 +219,5 @@ def can_be_sorted_in_memory(node: PlannerNode) -> bool:
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
     """True when the driver can hold what tasks send it: first rows may be long ones."""
-    if not isinstance(operator, TopRows):
-        return True
-    return operator.rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES
+    rows = operator.rows_of_part
+    return not rows or rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES

@@ -9,9 +9,6 @@ from collections.abc import Mapping, Sequence
 
 from sframe_spark.engine.holders import held_directly
 from sframe_spark.engine.placement import too_long_for_spark
-from sframe_spark.operators.relational.rows import Filter, FilterRows
-from sframe_spark.operators.rowwise.columns import Project, Zip
-from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder
@@ -69,11 +66,10 @@ def is_chain(plan: PlannerNode) -> bool:
 def is_row_by_row(node: PlannerNode) -> bool:
     """True for a node that makes at most one row of each row, in whatever order these come, and calls no user's function."""
     operator = node.operator
-    if functions_of(node):
+    if functions_of(node) or too_long_for_spark(node):
         return False
-    if isinstance(operator, RowWise):
-        return not too_long_for_spark(operator, node)
-    return isinstance(operator, (Project, Zip, Filter, FilterRows))
+    # What the user promised of rows in their order is none of their columns.
+    return operator.filters or (operator.row_wise and not operator.chooses_rows)
 
 
 def _only_ways(

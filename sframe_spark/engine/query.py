@@ -17,7 +17,6 @@ from sframe_spark.engine.messages import in_one_line
 from sframe_spark.engine.page_checks import require_sound_pages
 from sframe_spark.engine.probe import require_readable
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
-from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.kernels.spark_columns import fit
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_functions.error_transport import error_transport
@@ -91,8 +90,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
         relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, open_source))
         # Spark does not know of a union, nor of a full outer join, that it is in one partition when its inputs are.
-        forgotten = node.operator_type == "append" or (isinstance(node.operator, Join) and node.operator.how == "outer")
-        return in_one_task(relation) if single and forgotten else relation
+        return in_one_task(relation) if single and node.operator.forgets_one_partition else relation
 
     with interrupts_deferred(), keeping_active(spark), translated_errors(work_on(root, "planning")):
         relation = fold([root], lower_node)[id(root)]
@@ -138,7 +136,7 @@ def fits_one_task(root: PlannerNode) -> bool:
     nodes = list(postorder([root]))
     if any(isinstance(node.operator, SparkSource) for node in nodes):
         return False
-    bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator_type == "append"]
+    bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator.unites_rows]
     if not config.single_task_rows or not all(bound is not None and bound <= config.single_task_rows for bound in bounds):
         return False
     sources = [node for node in nodes if not node.inputs]

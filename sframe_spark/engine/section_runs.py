@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 import attrs
+import numpy as np
 
 from sframe_spark.config import config
 from sframe_spark.engine import query
@@ -26,8 +27,6 @@ from sframe_spark.engine.sections import Mode, Section
 from sframe_spark.engine.shortcuts import few_groups, first_rows
 from sframe_spark.engine.stored_tables import with_stored_tables
 from sframe_spark.engine.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
-from sframe_spark.operators.grouped.groupby import GroupBy
-from sframe_spark.operators.relational.rows import SliceRows
 from sframe_spark.operators.sources.source import MemorySource, segment_source
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -136,9 +135,10 @@ class Runs:
 
     def _may_be_few_groups(self, node: PlannerNode) -> bool:
         """True for groups that fit the driver's memory if they are few, and probably are."""
-        if not isinstance(node.operator, GroupBy) or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
+        keys = node.operator.group_keys
+        if keys is None or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
             return False
-        return few_groups(node.inputs[0], node.operator.keys)
+        return few_groups(node.inputs[0], keys)
 
     def _whole(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
@@ -164,20 +164,20 @@ class Runs:
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""
-        below, operator = node.inputs[0], node.operator
-        assert isinstance(operator, SliceRows)
+        below, taken = node.inputs[0], node.operator.row_range
+        assert taken is not None
         base_rows = placement_of(below).rows_to_run
-        stop = below.length.known_rows if operator.stop is None else operator.stop
+        stop = below.length.known_rows if taken.stop is None else taken.stop
         chunk = first_rows(below, base_rows, stop)
         if chunk is not None:
             self.log.append(f"driver: the first {stop} rows of {below.operator_type}")
-            return self._kept_slice(operator.kernel([chunk], [below.facts]), node)
-        if takes_few_of_join(operator, below, stop):
-            chunk = joined_rows(below, base_rows, operator.start, stop)
+            return self._kept_slice(node.operator.kernel([chunk], [below.facts]), node)
+        if takes_few_of_join(taken, below, stop):
+            chunk = joined_rows(below, base_rows, taken.start, stop)
         if chunk is None:
             return NotAsPlanned(node)
-        self.log.append(f"driver: the rows {operator.start} to {stop} of {below.operator_type}")
-        return self._kept_slice(operator.take_steps(chunk), node)
+        self.log.append(f"driver: the rows {taken.start} to {stop} of {below.operator_type}")
+        return self._kept_slice(every(chunk, taken.step), node)
 
     def _kept_slice(self, rows: Chunk, node: PlannerNode) -> PlannerNode:
         if self.options.directory is not None:
@@ -189,3 +189,8 @@ def taken(chunks: list[Any]) -> Iterator[Any]:
     """Chunks, each let go as it is passed on."""
     while chunks:
         yield chunks.pop(0)
+
+
+def every(rows: Chunk, step: int) -> Chunk:
+    """Every so many-th of some rows."""
+    return rows if step == 1 else rows.rows_at(np.arange(0, rows.rows, step))

@@ -9,15 +9,10 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.batches import FIRST_ROWS, GROWTH
 from sframe_spark.engine.budgets import rows_fit
+from sframe_spark.engine.column_origins import origins_of
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.relational.flat_map import FlatMap
-from sframe_spark.operators.relational.rows import FilterRows
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.rowwise.columns import Project
-from sframe_spark.operators.rowwise.elementwise import RowWise, origins
-from sframe_spark.operators.rowwise.program import Step
-from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -64,14 +59,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
 
 def calls_user_function(root: PlannerNode) -> bool:
     """True when a node of the plan calls a Python function of the user."""
-    for node in postorder([root]):
-        if isinstance(node.operator, FlatMap):
-            return True
-        if isinstance(node.operator, RowWise):
-            steps: Sequence[Step] = node.operator.program(sum(child.facts.width for child in node.inputs)).steps
-            if any(isinstance(step.function, PythonFunction) for step in steps):
-                return True
-    return False
+    return any(map(functions_of, postorder([root])))
 
 
 def few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:
@@ -102,16 +90,11 @@ def stored_columns(node: PlannerNode, positions: Sequence[int]) -> tuple[Segment
     places = list(positions)
     while not isinstance(node.operator, SegmentSource):
         operator = node.operator
-        if isinstance(operator, Project):
-            places = [operator.positions[place] for place in places]
-        elif isinstance(operator, RowWise) and len(node.inputs) == 1:
-            copied = origins(operator.program(node.inputs[0].facts.width))
-            moved = [copied[place] for place in places]
-            if any(place is None for place in moved):
-                return None
-            places = [place for place in moved if place is not None]
-        elif not isinstance(operator, (FilterRows, Sort)):
+        if len(node.inputs) != 1 or operator.row_range is not None or not (operator.row_wise or operator.chooses_rows):
             return None
-        node = node.inputs[0]
+        shown = [origins_of(node)[place] for place in places]
+        if not all(shown):
+            return None
+        places, node = [first[0][1] for first in shown], node.inputs[0]
     simple = all(pa.types.is_primitive(node.schema[place].physical) or pa.types.is_string(node.schema[place].physical) for place in places)
     return (node.operator, places) if simple and places else None

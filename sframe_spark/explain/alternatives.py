@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sframe_spark.engine.matches import is_to_be_counted
 from sframe_spark.engine.sections import Alternative, Mode, Section, SectionResult
-from sframe_spark.operators.grouped.groupby import GroupBy
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.suffix_sort import MOST_TIES
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
 
 
 def alternatives_of(section: Section) -> list[Alternative]:
@@ -23,8 +23,13 @@ def alternatives_of(section: Section) -> list[Alternative]:
         found.append(Alternative.FEW_ROWS)
     if any(map(is_to_be_counted, nodes)):
         found.append(Alternative.MATCHES_COUNTED)
-    if mode is Mode.QUERY and isinstance(root.operator, GroupBy):
+    if mode is Mode.QUERY and root.operator.group_keys is not None:
         found.append(Alternative.FEW_GROUPS)
-    if any(isinstance(node.operator, SuffixSort) and node.operator.held for node in nodes):
+    if any(node.operator.otherwise() is not None and not has_few_rows(node) for node in nodes):
         found.append(Alternative.TOO_MANY_TIES)
     return found
+
+
+def has_few_rows(node: PlannerNode) -> bool:
+    """True for so few rows that they may all tie."""
+    return node.length.at_most is not None and node.length.at_most <= MOST_TIES

@@ -6,10 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import attrs
 
-from sframe_spark.engine.column_origins import ALIKE_INPUTS, column_origins
-from sframe_spark.operators.joins.join import Join
-from sframe_spark.operators.joins.sorted_join import SortedJoin
-from sframe_spark.operators.lookups.asof_join import AsofJoin
+from sframe_spark.engine.column_origins import origins_of
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources.source import MemorySource
@@ -114,10 +111,9 @@ class ColumnNames:
     def _names_below(self, node: PlannerNode) -> list[Names]:
         """Names of the columns of each input, as far as they follow from those of a node."""
         below: list[list[str | None]] = [[None] * child.facts.width for child in node.inputs]
-        for origin, name in zip(column_origins(node), self.known[id(node)], strict=True):
-            if origin is not None and name is not None:
-                for slot in range(len(below)) if node.operator_type in ALIKE_INPUTS else (origin[0],):
-                    below[slot][origin[1]] = below[slot][origin[1]] or name
+        for shown, name in zip(origins_of(node), self.known[id(node)], strict=True):
+            for slot, position in shown if name is not None else ():
+                below[slot][position] = below[slot][position] or name
         return [tuple(names) for names in below]
 
     def _hand_up(self, roots: Iterable[PlannerNode]) -> None:
@@ -130,8 +126,7 @@ class ColumnNames:
             if node.operator.is_source:
                 self._learn(node, tuple(stored.get((dataset_of(node), position)) for position in positions_of(node)))
             else:
-                shown = column_origins(node)
-                self._learn(node, tuple(None if origin is None else self.known_name(node.inputs[origin[0]], origin[1]) for origin in shown))
+                self._learn(node, tuple(self.known_name(node.inputs[shown[0][0]], shown[0][1]) if shown else None for shown in origins_of(node)))
         for node in nodes:
             for (slot, position), name in self._names_of_keys(node):
                 child = node.inputs[slot]
@@ -155,18 +150,10 @@ class ColumnNames:
 
     def _names_of_keys(self, node: PlannerNode) -> Iterator[tuple[tuple[int, int], str]]:
         """Names of keys that are not shown themselves, after the keys that they are matched with."""
-        operator = node.operator
-        pairs: list[tuple[int, int]] = []
-        if isinstance(operator, Join):
-            pairs = list(zip(operator.left_keys, operator.right_keys, strict=True))
-        elif isinstance(operator, SortedJoin):
-            pairs = [(operator.left_key, operator.right_key)]
-        elif isinstance(operator, AsofJoin):
-            pairs = list(enumerate((operator.on, *operator.by)))
-        for left, right in pairs:
-            name = self.known_name(node.inputs[0], left)
+        for (slot, position), other in node.operator.matched_keys():
+            name = self.known_name(node.inputs[slot], position)
             if name is not None:
-                yield (1, right), f"key {name}"
+                yield other, f"key {name}"
 
     def known_name(self, node: PlannerNode, position: int) -> str | None:
         """The name of a node's column; None where no name is known."""

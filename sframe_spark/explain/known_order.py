@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.engine.column_origins import column_origins
+from sframe_spark.engine.column_origins import origins_of
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentParts
@@ -104,10 +104,10 @@ def order_below(node: PlannerNode, by: Order) -> tuple[PlannerNode, Order] | Non
         return node.inputs[0], [(position, not up) for position, up in by]
     if node.operator_type not in KEEPS_ORDER and not isinstance(node.operator, RowWise):
         return None
-    origins = column_origins(node)
+    origins = origins_of(node)
     places = [(origins[position], up) for position, up in by]
     for slot, child in enumerate(node.inputs):
-        below = [(origin[1], up) for origin, up in places if origin is not None and origin[0] == slot]
+        below = [(place, up) for shown, up in places for origin, place in shown if origin == slot]
         if len(below) == len(by) and is_in_order(child, below):
             return child, below
     return None

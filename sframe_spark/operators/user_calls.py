@@ -7,7 +7,7 @@ carries there tells whose application it is.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
@@ -26,7 +26,6 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
 
 
 def program_of(node: PlannerNode) -> Program:
@@ -35,28 +34,9 @@ def program_of(node: PlannerNode) -> Program:
     return node.operator.program(sum(child.facts.width for child in node.inputs))
 
 
-def functions_of(node: PlannerNode) -> list[PythonFunction]:
+def functions_of(node: PlannerNode) -> Sequence[PythonFunction]:
     """The users' functions that a node calls itself."""
-    operator = node.operator
-    if isinstance(operator, (LambdaTransform, FlatMap)):
-        return [operator.function]
-    if isinstance(operator, MapCycles):
-        return [operator.function.function]
-    if not isinstance(operator, RowWise):
-        return []
-    return [step.function for step in program_of(node).steps if isinstance(step.function, PythonFunction)]
-
-
-def with_functions(operator: Operator, width: int, change: Callable[[PythonFunction], PythonFunction]) -> Operator:
-    """An operator over so many columns with the users' functions that it calls itself exchanged; the operator where it calls none."""
-    if isinstance(operator, FlatMap):
-        return attrs.evolve(operator, function=change(operator.function))
-    if isinstance(operator, MapCycles):
-        return attrs.evolve(operator, function=attrs.evolve(operator.function, function=change(operator.function.function)))
-    if not isinstance(operator, RowWise) or not (program := operator.program(width)).calls_python:
-        return operator
-    steps = (attrs.evolve(s, function=change(s.function)) if isinstance(s.function, PythonFunction) else s for s in program.steps)
-    return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
+    return node.operator.user_functions(sum(child.facts.width for child in node.inputs))
 
 
 def memos_in(plan: PlannerNode) -> Iterator[CallMemo]:

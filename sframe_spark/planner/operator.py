@@ -13,6 +13,7 @@ from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.sizes import Sizes, copied_sizes
+from sframe_spark.planner.traits import Traits
 
 if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
@@ -41,7 +42,7 @@ class Need(enum.Enum):
 
 
 @attrs.frozen
-class Operator:
+class Operator(Traits):
     """Base of all operators: a frozen, hashable value. Every default is the pessimistic one.
 
     Class attributes
@@ -154,10 +155,13 @@ class Operator:
         """The operator that knows, from look-ups in its inputs, the number of its rows; none is made."""
         raise PlanInvariantError(f"operator {self.name!r} does not count its rows")
 
-    @property
-    def is_counted(self) -> bool:
-        """True when an operator that ``counts_rows`` has done so."""
-        return False
+    def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
+        """Of an operator that ``counts_matches``: how many rows come of some of its first input; none is made."""
+        raise PlanInvariantError(f"operator {self.name!r} does not count its matches")
+
+    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, most_bytes: int) -> Chunk | None:
+        """Of these rows those numbered ``start`` to ``stop``, no other is made; None where they take more than so many bytes."""
+        raise PlanInvariantError(f"operator {self.name!r} does not make matches by number")
 
     def bytes_between(self, start: int, stop: int) -> float:
         """About how many bytes the rows ``start`` (inclusive) to ``stop`` (exclusive) take, where that is known before they are made."""
@@ -190,6 +194,13 @@ class Operator:
 @attrs.frozen
 class DecomposableOperator(Operator):
     """An operator of one input whose rows follow from small parts, one for each run of the input's rows, that combine (a monoid)."""
+
+    gathers: ClassVar[bool] = True
+
+    @property
+    def rows_of_part(self) -> int:
+        """How many rows of the input a part may hold; 0: a part is about rows, and holds none."""
+        return 0
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """True when the rows follow from parts, given facts of the input."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from sframe_spark import SFrame, load_sframe
 from sframe_spark import aggregate as agg
 from sframe_spark.config import config
-from sframe_spark.engine.column_origins import column_origins
+from sframe_spark.engine.column_origins import origins_of
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.joins.join import join
@@ -97,7 +97,7 @@ def test_what_a_node_was_called_first_stays_and_passes_on_to_nobody_else() -> No
 
 def test_an_origin_is_given_for_each_column() -> None:
     plan = optimize(frame().groupby("k", {"s": agg.SUM("v"), "n": agg.COUNT()})._node)
-    assert all(len(column_origins(node)) == node.facts.width for node in postorder([plan]))
+    assert all(len(origins_of(node)) == node.facts.width for node in postorder([plan]))
 
 
 def test_names_of_many_steps_cost_as_much_as_each() -> None:

@@ -25,6 +25,7 @@ from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.traits import Origin
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
@@ -115,6 +116,22 @@ class MapCycles(RunOperator):
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """The rows keep their order; nothing is known of what a function returns."""
         return inputs[0].project([*range(facts[0].width), *[None] * len(self.types)])
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """The function."""
+        return [self.function.function]
+
+    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> MapCycles:
+        """The columns that another function makes."""
+        return attrs.evolve(self, function=attrs.evolve(self.function, function=change(self.function.function)))
+
+    def types_made(self, width: int) -> Schema:
+        """Those of the new columns."""
+        return self.types
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The input's columns."""
+        return [[(0, position)] for position in range(inputs[0].width)]
 
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         """The rows themselves."""

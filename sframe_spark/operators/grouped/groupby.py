@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -22,6 +23,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
+from sframe_spark.planner.traits import Origin
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode
 
@@ -78,9 +80,28 @@ class GroupBy(Operator):
 
     name: ClassVar[str] = "group_by"
     deterministic: ClassVar[bool] = True
-    has_whole_kernel: ClassVar[bool] = True
+    gathers: ClassVar[bool] = True
     keys: tuple[int, ...]
     aggregations: tuple[Aggregation, ...] = ()
+
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True: groups are found among all rows."""
+        return True
+
+    @property
+    def group_keys(self) -> Sequence[int]:
+        """The keys."""
+        return self.keys
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The keys."""
+        return [[(0, position)] for position in self.keys]
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """That of each key, and of columns whose distinct values are counted."""
+        distinct = [item.positions for item in self.aggregations if item.function == "count_distinct"]
+        return [(0, [column]) for column in (*self.keys, *chain.from_iterable(distinct))]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the keys, then of the aggregates."""
@@ -162,6 +183,7 @@ class Reduce(DecomposableOperator):
 
     name: ClassVar[str] = "reduce"
     deterministic: ClassVar[bool] = True
+    makes_one_row: ClassVar[bool] = True
     aggregations: tuple[Aggregation, ...]
 
     @property

@@ -26,6 +26,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.traits import Origin
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.temporal import MINUTE, is_shown, moment_text
 
@@ -116,6 +117,10 @@ class AssignIntervals(Operator):
         follows = Monotone(width, ((self.position, "inc"),), False)
         known = rows.reordered(rows.order.add(monotone=[follows], not_null=[self.position]))
         return known.project([width if place == self.position else place for place in range(width)])
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The input's columns, as far as they go."""
+        return [[(0, position)] for position in range(inputs[0].width)]
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows keep their order."""

@@ -25,6 +25,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.traits import Origin
 from sframe_spark.types import FLOAT_KIND, ZONED_PHYSICAL, ColumnType
 
 FILLS = ("missing", "forward")
@@ -96,6 +97,10 @@ class FillIntervals(SequentialOperator):
         if self.keys or not known.satisfies([(0, "asc")]):
             return RelationProperties()
         return RelationProperties(OrderingProperties(orderings=[[(0, "asc")]], keys=[[0]] if known.has_key([0]) else []))
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The input's columns, as far as they go."""
+        return [[(0, position)] for position in range(inputs[0].width)]
 
     def initial_state(self, facts: Sequence[Facts]) -> Any:
         """No row."""

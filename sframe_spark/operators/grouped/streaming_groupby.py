@@ -32,6 +32,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.traits import Origin
 
 
 @register
@@ -61,6 +62,10 @@ class StreamingGroupBy(RunOperator):
     def grouped(self) -> tuple[int, ...]:
         """All columns that tell output rows apart."""
         return (*self.keys, *self.within)
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """The columns by which there are groups."""
+        return [[(0, position)] for position in self.grouped]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the keys, then of the aggregates."""

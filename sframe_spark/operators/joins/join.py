@@ -18,6 +18,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
+from sframe_spark.planner.traits import Origin
 from sframe_spark.types import DICT_KIND, ColumnType
 
 if TYPE_CHECKING:
@@ -50,6 +51,24 @@ class Join(Operator):
     left_keys: tuple[int, ...]
     right_keys: tuple[int, ...]
     how: str
+
+    @property
+    def forgets_one_partition(self) -> bool:
+        """True of a full outer join."""
+        return self.how == "outer"
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Columns of the left input, then those of the right that are no keys."""
+        left = [[(0, position)] for position in range(inputs[0].width)]
+        return [*left, *([(1, position)] for position in self.right_values(inputs[1].width))]
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """That of each key, on both sides."""
+        return [*((0, [column]) for column in self.left_keys), *((1, [column]) for column in self.right_keys)]
+
+    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
+        """The pairs of keys."""
+        return [((0, left), (1, right)) for left, right in zip(self.left_keys, self.right_keys, strict=True)]
 
     def right_values(self, width: int) -> list[int]:
         """Positions of the right input's columns that are not keys."""

@@ -21,6 +21,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
+from sframe_spark.planner.traits import Origin
 
 # Tables of keys take 16 bytes for each number of their range: at most 64 MB, and no more than building them is worth.
 MOST_NUMBERS = 4_000_000
@@ -50,6 +51,7 @@ class SortedJoin(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     expands: ClassVar[bool] = True
+    counts_matches: ClassVar[bool] = True
     left_key: int
     right_key: int
     how: str
@@ -57,6 +59,14 @@ class SortedJoin(Operator):
     def as_join(self) -> Join:
         """The join that this is."""
         return Join((self.left_key,), (self.right_key,), self.how)
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Those of the join."""
+        return self.as_join().column_origins(inputs)
+
+    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
+        """The pair of keys."""
+        return self.as_join().matched_keys()
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Left types, then the right's but the key's."""
@@ -106,11 +116,11 @@ class SortedJoin(Operator):
             if start >= found.rows:
                 return
 
-    def count_rows(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
+    def count_matches(self, inputs: Sequence[Any], facts: Sequence[Facts]) -> int:
         """How many pairs there are; none is made."""
         return self._matches(inputs[0], as_lookup(inputs[1], facts[1].schema), facts).rows
 
-    def rows_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, most_bytes: int) -> Chunk | None:
+    def matches_between(self, inputs: Sequence[Any], facts: Sequence[Facts], start: int, stop: int, most_bytes: int) -> Chunk | None:
         """The pairs numbered ``start`` (inclusive) to ``stop`` (exclusive), no other is made; None where they take more than so many bytes."""
         left, lookup = inputs[0], as_lookup(inputs[1], facts[1].schema)
         found = self._matches(left, lookup, facts)

@@ -24,6 +24,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.traits import Origin
 
 DIRECTIONS = ("backward", "forward", "nearest")
 # A right side of so many rows stays in memory however the left rows jump about in it.
@@ -73,6 +74,14 @@ class AsofJoin(Operator):
     tolerance: int | float | None = None
     allow_exact: bool = True
     kept: tuple[int, ...] = ()
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Columns kept, then values of the second input."""
+        return [*([(0, position)] for position in self.kept), *([(1, position)] for position in self.values)]
+
+    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
+        """The columns of both inputs that are searched by."""
+        return [((0, place), (1, position)) for place, position in enumerate((self.on, *self.by))]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the columns kept and of the values.

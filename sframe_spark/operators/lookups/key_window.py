@@ -26,6 +26,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.traits import Origin
 
 # Rows whose windows reach over more blocks than this are divided, so that memory stays bounded.
 MOST_BLOCKS = 8
@@ -89,6 +90,10 @@ class KeyWindow(Operator):
     after: int | float
     aggregations: tuple[Aggregation, ...]
     kept: tuple[int, ...] = ()
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Columns kept."""
+        return [[(0, position)] for position in self.kept]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Types of the columns kept and of the aggregates.

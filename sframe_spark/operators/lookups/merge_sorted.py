@@ -51,6 +51,8 @@ class MergeSorted(Operator):
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    alike_inputs: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]
     columns: tuple[str, ...]

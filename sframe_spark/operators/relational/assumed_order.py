@@ -35,6 +35,9 @@ class AssumeOrder(Operator):
     row_wise: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     takes_wider: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]
@@ -62,6 +65,10 @@ class AssumeOrder(Operator):
         """The promise as far as its columns are there."""
         places = places_of(kept[0])
         return AssumeOrder(moved_order(tuple(takewhile(lambda item: item[0] in places, self.by)), kept[0])), kept[0]
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """The order assumed."""
+        return [(0, [position for position, _ in self.by])]
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows pass through."""

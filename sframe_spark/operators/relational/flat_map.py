@@ -36,6 +36,7 @@ class FlatMap(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     expands: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
     function: PythonFunction = attrs.field(metadata={"portable": False})
     types: Schema = attrs.field()
 
@@ -46,6 +47,18 @@ class FlatMap(Operator):
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """Unknown."""
         return Length.unknown()
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """The function."""
+        return [self.function]
+
+    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> FlatMap:
+        """The rows that another function returns."""
+        return attrs.evolve(self, function=change(self.function))
+
+    def types_made(self, width: int) -> Schema:
+        """The declared types."""
+        return self.types
 
     def requires(self, slot: int) -> Need:
         """Nothing of its own: results keep their row's place."""

@@ -26,6 +26,9 @@ class Reverse(Operator):
     name: ClassVar[str] = "reverse"
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

@@ -21,6 +21,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.traits import RowRange
 
 
 def at_most(inputs: Sequence[Facts]) -> int | None:
@@ -36,6 +37,10 @@ class FilterRows(Operator):
     name: ClassVar[str] = "filter_rows"
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    filters: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """All types but the mask's."""
@@ -89,6 +94,9 @@ class Filter(Operator):
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    filters: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The first input's types.
@@ -148,6 +156,8 @@ class SliceRows(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     takes_wider: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
     start: int
     stop: int | None
     step: int = 1
@@ -176,6 +186,11 @@ class SliceRows(Operator):
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """The same rows of fewer columns."""
         return self, kept[0]
+
+    @property
+    def row_range(self) -> RowRange:
+        """The rows taken."""
+        return RowRange(self.start, self.stop, self.step)
 
     def requires(self, slot: int) -> Need:
         """Rows by number."""
@@ -243,6 +258,11 @@ class Append(Operator):
     arity: ClassVar[int | None] = None
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
+    alike_inputs: ClassVar[bool] = True
+    unites_rows: ClassVar[bool] = True
+    streams: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

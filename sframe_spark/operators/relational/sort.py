@@ -34,6 +34,7 @@ class Reordering(Operator):
     """
 
     deterministic: ClassVar[bool] = True
+    chooses_rows: ClassVar[bool] = True
     by: tuple[tuple[int, bool], ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -63,6 +64,16 @@ class Sort(Reordering):
     """All rows."""
 
     name: ClassVar[str] = "sort"
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """The order asked for."""
+        return [(0, [position for position, _ in self.by])]
+
+    def in_memory(self) -> Operator:
+        """The sort of ties, of which all rows are some."""
+        from sframe_spark.operators.relational.suffix_sort import SuffixSort
+
+        return SuffixSort(self.by, 0)
 
     def requires(self, slot: int) -> Need:
         """Input order, which places ties, if the output's order is observed."""

@@ -47,6 +47,10 @@ class SuffixSort(Reordering, RunOperator):
         """Columns that are in order."""
         return tuple(position for position, _ in self.by[: self.held])
 
+    def otherwise(self) -> Sort:
+        """All rows sorted by Spark, where too many of them tie."""
+        return Sort(self.by)
+
     def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
         """The rows themselves."""
         return chunk

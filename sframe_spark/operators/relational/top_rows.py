@@ -37,6 +37,15 @@ class TopRows(Reordering, DecomposableOperator):
         bound = inputs[0].length.at_most
         return Length.unknown(at_most=self.rows if bound is None else min(bound, self.rows))
 
+    @property
+    def rows_of_part(self) -> int:
+        """The first rows of each part."""
+        return self.rows
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """The order asked for."""
+        return [(0, [position for position, _ in self.by])]
+
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """Spark's take-ordered: no exchange of the data."""
         relation = inputs[0]

@@ -17,6 +17,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
+from sframe_spark.planner.traits import Origin
 
 
 @register
@@ -30,6 +31,8 @@ class Project(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     takes_wider: ClassVar[bool] = True
+    arranges_columns: ClassVar[bool] = True
+    spark_inlines: ClassVar[bool] = True
     positions: tuple[int, ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -52,6 +55,10 @@ class Project(Operator):
         """Only what is read is picked."""
         places = places_of(kept[0])
         return Project(tuple(places[self.positions[output]] for output in outputs)), outputs
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Those chosen."""
+        return [[(0, position)] for position in self.positions]
 
     def requires(self, slot: int) -> Need:
         """Nothing: rows pass through."""
@@ -84,6 +91,7 @@ class Zip(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     takes_wider: ClassVar[bool] = True
+    arranges_columns: ClassVar[bool] = True
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of all inputs, in order.
@@ -118,6 +126,10 @@ class Zip(Operator):
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """All that the inputs still have."""
         return self, [start + column for start, columns in zip(first_columns(inputs), kept, strict=True) for column in columns]
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """All columns, those of each input after those of the one before."""
+        return [[(slot, position)] for slot, facts in enumerate(inputs) for position in range(facts.width)]
 
     def requires(self, slot: int) -> Need:
         """Aligned rows."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -20,6 +20,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import BYTES_OF_SHORT_TEXT, Sizes, fixed_size
+from sframe_spark.planner.traits import Origin
 
 if TYPE_CHECKING:
     from sframe_spark.types import ColumnType
@@ -65,6 +66,32 @@ class RowWise(Operator):
         known = None if program.calls_python or None in read else BYTES_OF_SHORT_TEXT + sum(size for size in read if size is not None)
         made = [known if (fixed := fixed_size(kind)) is None else fixed for kind in schema]
         return tuple(size if place is None else sizes[place] for place, size in zip(origins(program), made, strict=True))
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """Those of outputs that are columns of inputs."""
+        places = [(slot, position) for slot, item in enumerate(inputs) for position in range(item.width)]
+        return [[] if origin is None else [places[origin]] for origin in origins(self.program(len(places)))]
+
+    @property
+    def spark_inlines(self) -> bool:  # type: ignore[override]
+        """True of one input: an expression."""
+        return self.arity == 1
+
+    def spark_steps(self, width: int) -> int:
+        """The steps of the program."""
+        return len(self.program(width).steps)
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """Those of the program's steps."""
+        return [step.function for step in self.program(width).steps if isinstance(step.function, PythonFunction)]
+
+    def with_user_functions(self, width: int, change: Callable[[PythonFunction], PythonFunction]) -> Operator:
+        """The same program with other functions."""
+        program = self.program(width)
+        if not program.calls_python:
+            return self
+        steps = (attrs.evolve(s, function=change(s.function)) if isinstance(s.function, PythonFunction) else s for s in program.steps)
+        return GeneralizedTransform(attrs.evolve(program, steps=tuple(steps)))
 
     def requires(self, slot: int) -> Need:
         """Nothing of a single input; aligned rows of several."""
@@ -240,4 +267,4 @@ __all__ = ["apply_function", "apply_lambda", "apply_program", "zip_columns"]
 
 def calls_python(node: PlannerNode) -> bool:
     """True when a row-wise node calls a function of the user's."""
-    return isinstance(node.operator, RowWise) and node.operator.program(sum(child.facts.width for child in node.inputs)).calls_python
+    return node.operator.row_wise and bool(node.operator.user_functions(sum(child.facts.width for child in node.inputs)))

@@ -30,6 +30,7 @@ class RangeSource(Source):
     """One int column: ``start, start + step, ...`` over a number of rows."""
 
     name: ClassVar[str] = "range_source"
+    is_in_memory: ClassVar[bool] = True
     start: int
     rows: int
     step: int = 1
@@ -73,6 +74,7 @@ class ConstantSource(Source):
     """One column that holds one value in every row."""
 
     name: ClassVar[str] = "constant_source"
+    is_in_memory: ClassVar[bool] = True
     literal: Literal
     rows: int
 

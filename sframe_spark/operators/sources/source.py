@@ -106,6 +106,7 @@ class MemorySource(Source):
     """Rows of Arrow arrays in the memory of the driver."""
 
     name: ClassVar[str] = "memory_source"
+    is_in_memory: ClassVar[bool] = True
     data: Chunk = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
     positions: tuple[int, ...] = attrs.field()

@@ -1,0 +1,137 @@
+"""What the engine and the laws ask about an operator beside its types, its rows and its lowerings: flags and questions, pessimistic by default."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import attrs
+
+if TYPE_CHECKING:
+    from sframe_spark.planner.facts import Facts
+    from sframe_spark.planner.operator import Operator
+    from sframe_spark.types import ColumnType
+
+# Slot and position of an input's column.
+Origin = tuple[int, int]
+
+
+@attrs.frozen
+class RowRange:
+    """Which rows of its input an operator takes: ``start``, ``start + step``, ... before ``stop``; None: to the end."""
+
+    start: int
+    stop: int | None
+    step: int
+
+    def takes_at_most(self, rows: int) -> bool:
+        """True when no row after the first so many is taken."""
+        return self.stop is not None and self.stop <= rows
+
+
+@attrs.frozen
+class Traits:
+    """Base of operators: what is asked of them by whoever plans and runs them.
+
+    Class attributes
+    ----------------
+    chooses_rows
+        Output rows are rows of the inputs as they are: fewer of them, in another order, or those of one input after those of another.
+    alike_inputs
+        All inputs have the same columns, and each output column shows that of every input.
+    unites_rows
+        The rows of all inputs, those of one after those of another.
+    filters
+        Each row is kept or dropped by itself.
+    arranges_columns
+        Output columns are columns of the inputs, side by side; nothing is computed.
+    streams
+        Goes through its input once, in one pass, as its rows come.
+    gathers
+        Reads all rows of its input once before it gives the first of its own, which are kept.
+    makes_one_row
+        The output is one row about all rows.
+    spark_inlines
+        Spark computes it inside of a query as cheaply as it reads rows.
+    is_in_memory
+        A source whose rows are in the driver's memory, or made of nothing.
+    counts_matches
+        How many rows there are is told by ``count_matches`` from its first input and look-ups in the second, and any of them is made alone by
+        ``matches_between``.
+    """
+
+    chooses_rows: ClassVar[bool] = False
+    alike_inputs: ClassVar[bool] = False
+    unites_rows: ClassVar[bool] = False
+    filters: ClassVar[bool] = False
+    arranges_columns: ClassVar[bool] = False
+    streams: ClassVar[bool] = False
+    gathers: ClassVar[bool] = False
+    makes_one_row: ClassVar[bool] = False
+    spark_inlines: ClassVar[bool] = False
+    is_in_memory: ClassVar[bool] = False
+    counts_matches: ClassVar[bool] = False
+
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True when the kernel takes all rows of the input at once, however they are ordered."""
+        return False
+
+    @property
+    def is_counted(self) -> bool:
+        """True when an operator that ``counts_rows`` has done so."""
+        return False
+
+    @property
+    def forgets_one_partition(self) -> bool:
+        """True when Spark does not know that the rows are in one partition though those of all inputs are."""
+        return self.unites_rows
+
+    @property
+    def row_range(self) -> RowRange | None:
+        """The rows of its input that are the output; None of operators that do not take rows by number."""
+        return None
+
+    @property
+    def group_keys(self) -> Sequence[int] | None:
+        """Columns of the input by whose values there is one row for each group; None of operators that do not group."""
+        return None
+
+    def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
+        """For each output column the input columns that it shows, none where it is computed; columns at the end may be left out."""
+        if not self.chooses_rows:
+            return []
+        slots = range(len(inputs)) if self.alike_inputs else range(1)
+        return [[(slot, position) for slot in slots] for position in range(inputs[0].width)]
+
+    def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
+        """Orders of inputs that spare it work: the slot and the columns, of which each matters where those before it have one value."""
+        return []
+
+    def matched_keys(self) -> Sequence[tuple[Origin, Origin]]:
+        """Pairs of input columns whose values are compared with each other."""
+        return []
+
+    def spark_steps(self, width: int) -> int:
+        """How many steps its expression has in a Spark query, given the number of the inputs' columns."""
+        return 0
+
+    def user_functions(self, width: int) -> Sequence[Any]:
+        """The functions of users' that it calls, given the number of the inputs' columns."""
+        return ()
+
+    def with_user_functions(self, width: int, change: Callable[[Any], Any]) -> Operator:
+        """The operator with other functions in place of the users' that it calls; the operator itself where it calls none."""
+        return self  # type: ignore[return-value]
+
+    def types_made(self, width: int) -> Sequence[ColumnType]:
+        """Types of what functions of users' give."""
+        return [function.result for function in self.user_functions(width)]
+
+    def in_memory(self) -> Operator | None:
+        """An operator of the same rows, for few of them, that needs no Spark; None where there is none."""
+        return None
+
+    def otherwise(self) -> Operator | None:
+        """An operator of the same rows where this one meets a limit as it runs; None of operators without a limit."""
+        return None
