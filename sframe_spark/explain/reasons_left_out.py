@@ -14,7 +14,7 @@ from sframe_spark.operators.laws.joins import join_of_few, right_join
 from sframe_spark.operators.laws.pruning import filter_by_recorded_bounds, wanted_values
 from sframe_spark.operators.laws.recorded import count_is_length, reduce_from_statistics
 from sframe_spark.operators.laws.slices import head_of_sort
-from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_sort
+from sframe_spark.operators.laws.sorts import sort_of_sort, sort_of_sorted, top_of_sorted, unobserved_order
 from sframe_spark.operators.laws.streaming import group_by_of_sort, group_by_of_sorted, join_of_sorted
 from sframe_spark.operators.pruning.value_ranges import ValueRanges, intersection
 from sframe_spark.operators.relational.rows import SliceRows
@@ -37,11 +37,12 @@ MOST_SHOWN = 5
 def reasons_of_firing(firing: Firing, names: ColumnNames) -> Iterator[str]:
     """What a law's firing left out, and why that is right."""
     before, operator = firing.before, firing.before.operator
-    if firing.equation == unobserved_sort.equation:
+    if firing.equation == unobserved_order.equation:
         observed = observed_nodes(before)
         for node in postorder([before]):
-            if isinstance(node.operator, (Sort, SuffixSort)) and id(node) not in observed:
-                yield f"left out sort by {names.order(node, node.operator.by)}: nobody observes the order of its rows"
+            if node.operator.reorders and id(node) not in observed:
+                what = f"sort by {names.order(node, node.operator.by)}" if isinstance(node.operator, (Sort, SuffixSort)) else node.operator_type
+                yield f"left out {what}: nobody observes the order of its rows"
     elif isinstance(operator, (Sort, TopRows)):
         yield from reasons_of_sort(firing, names)
     elif isinstance(operator, (GroupBy, Join)):

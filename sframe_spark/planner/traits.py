@@ -47,6 +47,10 @@ class Traits:
         Output columns are columns of the inputs, side by side; nothing is computed.
     streams
         Goes through its input once, in one pass, as its rows come.
+    reorders
+        All rows of the input as they are, in another order.
+    is_program
+        Row-wise, and :meth:`program` says what it computes as steps of scalar functions, so that it becomes one with its neighbours.
     gathers
         Reads all rows of its input once before it gives the first of its own, which are kept.
     makes_one_row
@@ -66,6 +70,8 @@ class Traits:
     filters: ClassVar[bool] = False
     arranges_columns: ClassVar[bool] = False
     streams: ClassVar[bool] = False
+    reorders: ClassVar[bool] = False
+    is_program: ClassVar[bool] = False
     gathers: ClassVar[bool] = False
     makes_one_row: ClassVar[bool] = False
     spark_inlines: ClassVar[bool] = False

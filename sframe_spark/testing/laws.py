@@ -13,20 +13,26 @@ title after ``--``; the input plan follows, then ``=>`` and the output plan, or 
     =>
     r0 := segment_source[a, columns [0, 1], rows 0..10]()  # (int, str) x 10
     r1 := slice[3:5](r0)  # (int, str) x 2
+
+``python -m sframe_spark.testing.laws DIRECTORY`` tells which files are not as the laws give them now, ``--update`` rewrites them.
 """
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Optimizer
 from sframe_spark.planner.plan_text import plan_text
+from sframe_spark.planner.plugins import load_operators, plugin_laws
 from sframe_spark.testing.operator_text import Declared
 from sframe_spark.testing.plan_text import read_declarations, read_plan
 
@@ -169,3 +175,31 @@ def rewritten(text: str, laws: Sequence[Law], stages: Sequence[Stage]) -> str:
         sections.setdefault(case.equation, []).append(write_case(attrs.evolve(case, given=plan_text(root), wanted=wanted)))
     parts = [head, *["\n\n".join([LAW + equation + "\n" + cases[0], *cases[1:]]) for equation, cases in sections.items()]]
     return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def stale_files(directory: Path, laws: Sequence[Law], stages: Sequence[Stage]) -> dict[Path, str]:
+    """Return the fixture files of a directory that are not as the laws give them now, with what they would be."""
+    texts = {path: path.read_text(encoding="utf-8") for path in sorted(directory.glob("*.txt"))}
+    written = {path: rewritten(text, laws, stages) for path, text in texts.items()}
+    return {path: text for path, text in written.items() if text != texts[path]}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Compare fixture files with what the laws give now, or rewrite them; return how many differ, zero after a rewrite."""
+    parser = argparse.ArgumentParser(prog="python -m sframe_spark.testing.laws", description="Golden pairs of plans.")
+    parser.add_argument("directory", type=Path, nargs="?", default=Path("tests/golden/laws"), help="where the fixture files are")
+    parser.add_argument("--update", action="store_true", help="rewrite files that differ: read what changed before you keep it")
+    chosen = parser.parse_args(arguments)
+    if not any(chosen.directory.glob("*.txt")):
+        parser.error(f"there is no fixture file (*.txt) in {chosen.directory}")
+    load_operators()
+    stale = stale_files(chosen.directory, (*builtin_laws(), *plugin_laws()), STAGES)
+    for path, text in stale.items():
+        sys.stdout.write(f"{path}: {'rewritten' if chosen.update else 'differs; --update rewrites it'}\n")
+        if chosen.update:
+            path.write_text(text, encoding="utf-8")
+    return 0 if chosen.update else len(stale)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark.operators.laws import MODULES, STAGES, builtin_laws
 from sframe_spark.planner.law import Law
-from sframe_spark.testing.laws import LawCase, laws_without_cases, read_case_files, rewritten, run_case
+from sframe_spark.testing.laws import LawCase, laws_without_cases, main, read_case_files, rewritten, run_case
 
 DIRECTORY = Path(__file__).parent / "laws"
 FILES = read_case_files(DIRECTORY)
@@ -45,3 +45,19 @@ def test_a_wrong_law_is_caught() -> None:
     assert run_case(attrs.evolve(case, wanted=None), laws, STAGES) is not None
     with pytest.raises(Exception, match="changes the number of rows"):
         run_case(case, broken, STAGES)
+
+
+def test_files_are_compared_and_rewritten_from_a_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (DIRECTORY / "ends.txt").read_text(encoding="utf-8")
+    (tmp_path / "ends.txt").write_text(text, encoding="utf-8")
+    assert main([str(tmp_path)]) == 0
+    wrong = text.replace("\n=>\n", "\n=>\nr0 := range_source[start=0, rows=1, step=1]()\n", 1)
+    (tmp_path / "ends.txt").write_text(wrong, encoding="utf-8")
+    assert main([str(tmp_path)]) == 1
+    assert "ends.txt: differs; --update rewrites it" in capsys.readouterr().out
+    assert (tmp_path / "ends.txt").read_text(encoding="utf-8") == wrong
+    assert main([str(tmp_path), "--update"]) == 0
+    assert (tmp_path / "ends.txt").read_text(encoding="utf-8") == text
+    with pytest.raises(SystemExit):
+        main([str(tmp_path / "nowhere")])
+    assert "there is no fixture file" in capsys.readouterr().err

@@ -71,6 +71,13 @@ def group_by_of_neighbours(node: PlannerNode) -> PlannerNode | None:
     return sort_rows(groups, ascending)
 
 
+@law("reverse(reverse(x)) = x", stage="pushdown", on="reverse")
+def reverse_of_reverse(node: PlannerNode) -> PlannerNode | None:
+    """Rows that are turned round twice stand as they stood: ranges are read forwards."""
+    child = node.inputs[0]
+    return child.inputs[0] if isinstance(child.operator, Reverse) else None
+
+
 @law("slice(reverse(x), a, b) = reverse(slice(x, n - b, n - a)) where x has n rows", stage="pushdown", on="slice")
 def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
     """Only the rows asked for are read backwards."""

@@ -13,8 +13,6 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
-REGION = (Project, Zip, RowWise)
-
 
 @attrs.define
 class Region:
@@ -39,7 +37,7 @@ class Region:
 
 def in_region(node: PlannerNode) -> bool:
     """True for operators that compute row by row."""
-    return isinstance(node.operator, REGION)
+    return node.operator.arranges_columns or node.operator.is_program
 
 
 def programs(nodes: Sequence[PlannerNode]) -> tuple[set[int], set[int]]:
@@ -138,11 +136,10 @@ class Fusion:
 
 
 def _outputs(node: PlannerNode, region: Region) -> list[Operand]:
+    if node.operator.arranges_columns:
+        shown = node.operator.column_origins([child.facts for child in node.inputs])
+        return [region.columns[id(node.inputs[slot])][position] for (slot, position), *_ in shown]
     inputs = [operand for child in node.inputs for operand in region.columns[id(child)]]
-    if isinstance(node.operator, Zip):
-        return inputs
-    if isinstance(node.operator, Project):
-        return [inputs[position] for position in node.operator.positions]
     assert isinstance(node.operator, RowWise)
     program = node.operator.program(len(inputs))
     registers: dict[int, Operand] = dict(enumerate(inputs))

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.relational.rows import Append, SliceRows, slice_rows
+from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.relational.sort import Sort
 from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.columns import Project, Zip
-from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -18,15 +16,16 @@ MOST_FIRST_ROWS = 100_000
 
 def bounds(node: PlannerNode) -> tuple[int, int | None, int]:
     """Start, stop and step of a slice."""
-    assert isinstance(node.operator, SliceRows)
-    return node.operator.start, node.operator.stop, node.operator.step
+    taken = node.operator.row_range
+    assert taken is not None
+    return taken.start, taken.stop, taken.step
 
 
 @law("slice(slice(x, a), b) = slice(x, b of a)", stage="pushdown", on="slice")
 def slice_of_slice(node: PlannerNode) -> PlannerNode | None:
     """A slice of every n-th row of a slice is a slice."""
     child = node.inputs[0]
-    if not isinstance(child.operator, SliceRows):
+    if child.operator.row_range is None:
         return None
     start, stop, step = bounds(node)
     first, last, stride = bounds(child)
@@ -55,7 +54,7 @@ def slice_into_source(node: PlannerNode) -> PlannerNode | None:
 def slice_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     """Row-wise operators compute only the rows asked for."""
     child = node.inputs[0]
-    if not isinstance(child.operator, (Project, Zip, GeneralizedTransform)):
+    if not child.operator.row_wise or not child.inputs:
         return None
     return child.with_inputs([slice_rows(item, *bounds(node)) for item in child.inputs])
 
@@ -78,7 +77,7 @@ def slice_across_append(node: PlannerNode) -> PlannerNode | None:
     child = node.inputs[0]
     start, stop, step = bounds(node)
     lengths = [item.length.rows for item in child.inputs]
-    if not isinstance(child.operator, Append) or step != 1 or any(rows is None for rows in lengths):
+    if not child.operator.unites_rows or step != 1 or any(rows is None for rows in lengths):
         return None
     parts, before = [], 0
     # One slice per distinct part, so that a frame appended to itself stays one node.
@@ -94,7 +93,7 @@ def slice_across_append(node: PlannerNode) -> PlannerNode | None:
         before += rows
     if not parts:
         return slice_rows(child.inputs[0], 0, 0)
-    return parts[0] if len(parts) == 1 else Append().make_planner_node(*parts)
+    return parts[0] if len(parts) == 1 else child.operator.make_planner_node(*parts)
 
 
 @law("slice(sort(x, by), 0, n) = top_rows(x, by, n)", stage="pushdown", on="slice", alone=True)

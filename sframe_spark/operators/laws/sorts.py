@@ -77,15 +77,18 @@ def sort_below_rowwise(node: PlannerNode) -> PlannerNode | None:
     return child.with_inputs([rows])
 
 
-@law("f(sort(x)) = f(x) where nobody observes the order", stage="order", on=(Sort.name, SuffixSort.name), whole_graph=True)
-def unobserved_sort(root: PlannerNode) -> PlannerNode | None:
-    """A sort whose order reaches no result is left out."""
+@law("f(reordered(x)) = f(x) where nobody observes the order", stage="order", whole_graph=True)
+def unobserved_order(root: PlannerNode) -> PlannerNode | None:
+    """A sort, or another operator that only puts rows in another order, is left out where that order reaches no result."""
+    nodes = list(postorder([root]))
+    if not any(node.operator.reorders for node in nodes):
+        return None
     observed = observed_nodes(root)
-    if not any(isinstance(node.operator, (Sort, SuffixSort)) and id(node) not in observed for node in postorder([root])):
+    if all(id(node) in observed for node in nodes if node.operator.reorders):
         return None
     values: dict[int, PlannerNode] = {}
-    for node in postorder([root]):
-        if isinstance(node.operator, (Sort, SuffixSort)) and id(node) not in observed:
+    for node in nodes:
+        if node.operator.reorders and id(node) not in observed:
             values[id(node)] = values[id(node.inputs[0])]
         else:
             values[id(node)] = node.with_inputs([values[id(child)] for child in node.inputs])

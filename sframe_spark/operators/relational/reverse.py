@@ -24,6 +24,7 @@ class Reverse(Operator):
     """All rows, the last one first."""
 
     name: ClassVar[str] = "reverse"
+    reorders: ClassVar[bool] = True
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     chooses_rows: ClassVar[bool] = True

@@ -64,6 +64,7 @@ class Sort(Reordering):
     """All rows."""
 
     name: ClassVar[str] = "sort"
+    reorders: ClassVar[bool] = True
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """The order asked for."""

@@ -40,6 +40,7 @@ class SuffixSort(Reordering, RunOperator):
     """
 
     name: ClassVar[str] = "suffix_sort"
+    reorders: ClassVar[bool] = True
     held: int
 
     @property

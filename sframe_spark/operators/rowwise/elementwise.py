@@ -34,6 +34,7 @@ class RowWise(Operator):
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
+    is_program: ClassVar[bool] = True
 
     def program(self, width: int) -> Program:
         """The computation over ``width`` input columns."""
