@@ -28,7 +28,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.errors import SchemaError, UnsupportedOperationError, travelling
+from sframe_spark.errors import NoColumnTypeError
 
 INT_KIND = "int"
 FLOAT_KIND = "float"
@@ -48,11 +48,6 @@ PYTHON_CLASS: dict[str, type] = {
     DATETIME_KIND: datetime.datetime,
 }
 KIND_OF_CLASS: dict[type, str] = {cls: kind for kind, cls in PYTHON_CLASS.items()}
-
-
-@travelling
-class NoColumnTypeError(SchemaError, UnsupportedOperationError):
-    """No column holds values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
 
 
 @attrs.frozen(cache_hash=True)

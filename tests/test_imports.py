@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import ast
+import builtins
 from pathlib import Path
 
 import sframe_spark
+import sframe_spark.errors
 
 ROOT = Path(sframe_spark.__file__).parent
 
@@ -86,6 +88,21 @@ def test_imports_among_operators_go_down_the_rooms() -> None:
         others = {parts[2] for parts in (module.split(".") for module in imports_of(path)) if parts[1] == "operators" and len(parts) > 2}
         wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(others) if rank[other] > rank.get(own, len(ROOMS))]
     assert wrong == []
+
+
+def test_every_exception_class_is_in_errors() -> None:
+    """Those whose names begin with an underscore never leave their module."""
+    exceptions, elsewhere = {name for name in dir(builtins) if name.endswith(("Error", "Exception"))}, []
+    kinds = {name for name, kind in vars(sframe_spark.errors).items() if isinstance(kind, type) and issubclass(kind, BaseException)}
+    for path in sorted(ROOT.rglob("*.py")):
+        if path.relative_to(ROOT).parts[0] == "errors":
+            continue
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                bases = {base.attr if isinstance(base, ast.Attribute) else getattr(base, "id", "") for base in node.bases}
+                elsewhere += [f"{path.relative_to(ROOT)}: {node.name}"] if bases & (exceptions | kinds) else []
+    assert elsewhere == []
+    assert {kind.__module__ for name, kind in vars(sframe_spark.errors).items() if name in kinds} == {"sframe_spark.errors"}
 
 
 def test_every_module_has_a_layer() -> None:

@@ -15,8 +15,7 @@ from typing import Any
 import attrs
 import numpy as np
 
-from sframe_spark.api.indexing import NotANameError
-from sframe_spark.errors import ColumnNotFoundError, UnsupportedOperationError
+from sframe_spark.errors import NotANameError, UnsupportedOperationError
 
 
 @attrs.frozen
@@ -39,10 +38,6 @@ class AggregateRequest:
     columns: tuple[str, ...]
     parameters: tuple[Any, ...] = ()
     label: str = ""
-
-
-class MissingArgumentColumnError(ColumnNotFoundError, RuntimeError):
-    """An aggregate names a column that does not exist; a KeyError and, as in the reference, a RuntimeError."""
 
 
 def request(name: str, label: str, *columns: Any, parameters: Sequence[Any] = ()) -> AggregateRequest:

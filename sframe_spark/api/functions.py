@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.errors import SchemaError, UnknownResultError
 from sframe_spark.operators.rowwise.python_function import describe_function, kept
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.user_errors import user_error
@@ -20,10 +20,6 @@ from sframe_spark.values.infer import column_type_for, infer_type
 # The rows of a column, and of a frame, that results are inferred from, as in the reference.
 SAMPLE_VALUES = 100
 SAMPLE_ROWS = 10
-
-
-class UnknownResultError(SchemaError, UnsupportedOperationError):
-    """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
 
 
 def infer_result_type(

@@ -9,7 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, SFrameError, UnsupportedOperationError
+from sframe_spark.errors import (
+    InvalidArgumentError,
+    MaskLengthError,
+    NegativeCountError,
+    NotCallableError,
+    RowNotFoundError,
+    SchemaError,
+    ZeroStepError,
+)
 from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
 from sframe_spark.planner.node import PlannerNode
@@ -18,54 +26,6 @@ from sframe_spark.values.plain import one_value
 
 MOST_ROWS = 2**62
 """More rows than any frame has, with room for adding."""
-
-
-class RowNotFoundError(SFrameError, IndexError, OverflowError):
-    """There is no row of that number; an IndexError and, as negative numbers in the reference, an OverflowError."""
-
-
-class RowKeyError(SchemaError, IndexError):
-    """Rows are not chosen by that; a TypeError and, as in the reference, an IndexError."""
-
-
-class MaskLengthError(LengthMismatchError, IndexError):
-    """A mask has another length than what it selects from; a RuntimeError and an IndexError, as in the reference."""
-
-
-class NegativeCountError(InvalidArgumentError, OverflowError):
-    """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
-
-
-class NegativeSizeError(InvalidArgumentError, RuntimeError):
-    """A sequence would have fewer than no rows; a ValueError and, as in the reference, a RuntimeError."""
-
-
-class ZeroStepError(InvalidArgumentError, RuntimeError):
-    """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
-
-
-class NotANameError(SchemaError, UnsupportedOperationError):
-    """A column is not given by its name; a TypeError and, as in the reference for lists with names of no column, a RuntimeError."""
-
-
-class NoAttributeError(SFrameError, AttributeError):
-    """Frames and columns have no attributes to assign to."""
-
-
-class NotCallableError(SchemaError, AssertionError):
-    """What should be a function is none; a TypeError and, as in the reference, an AssertionError."""
-
-
-class ColumnsOfRowsError(SchemaError, AssertionError):
-    """Names, types and rows do not go together; a TypeError and, as in the reference, an AssertionError."""
-
-
-class RowNumberError(InvalidArgumentError, AssertionError):
-    """A number of rows is no whole number or negative; a ValueError and, as in the reference, an AssertionError."""
-
-
-class UnorderedError(SchemaError, UnsupportedOperationError):
-    """Values have no order; a TypeError and, as in some places of the reference, a RuntimeError."""
 
 
 def mask_error(mask: int, rows: int, what: str) -> MaskLengthError:

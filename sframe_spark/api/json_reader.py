@@ -9,11 +9,11 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.csv.encoding import text_encoding
-from sframe_spark.api.json_values import JsonError, Values, values_of
+from sframe_spark.api.json_values import Values, values_of
 from sframe_spark.api.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import write_runs
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import JsonError, SFrameError
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.file_state import FileState, unchanged

@@ -12,7 +12,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.csv.encoding import UTF_8, opened_file, wrong_bytes
-from sframe_spark.errors import StorageError, travelling
+from sframe_spark.errors import JsonError
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.magic import TEXT, kind_of
 from sframe_spark.visible import visible
@@ -23,11 +23,6 @@ LONGEST_VALUE = 256 << 20
 # A word, or an escape in a text, may be cut where what was read ends.
 LONGEST_WORD = 64
 _SPACE = re.compile(r"[ \t\r\n]*")
-
-
-@travelling
-class JsonError(StorageError, RuntimeError):
-    """A file is not JSON of the form that was asked for; an OSError and, as in the reference, a RuntimeError."""
 
 
 @attrs.frozen

@@ -11,7 +11,7 @@ from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.looks import Look, look
 from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, listed
+from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, SchemaError, StorageError, listed
 from sframe_spark.locations import normalised
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -20,10 +20,6 @@ from sframe_spark.storage.save import check_replaceable, save_dataset, staged
 from sframe_spark.visible import is_unicode
 
 COLUMN_NAME = "X1"
-
-
-class NotOneColumnError(StorageError, RuntimeError):
-    """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
 
 
 def path_text(path: str | os.PathLike[str]) -> str:

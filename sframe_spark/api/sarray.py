@@ -11,20 +11,7 @@ import numpy as np
 from sframe_spark.api import display, persistence
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
-from sframe_spark.api.indexing import (
-    NegativeSizeError,
-    NoAttributeError,
-    RowKeyError,
-    RowNumberError,
-    UnorderedError,
-    function_as_now,
-    head_count,
-    is_collection,
-    is_row_index,
-    mask_error,
-    row_number,
-    sliced,
-)
+from sframe_spark.api.indexing import function_as_now, head_count, is_collection, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import (
     column_values,
     equal_length,
@@ -44,7 +31,17 @@ from sframe_spark.api.sarray_shift import Shifts
 from sframe_spark.api.sarray_windows import Windows
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import (
+    InvalidArgumentError,
+    LengthMismatchError,
+    NegativeSizeError,
+    NoAttributeError,
+    RowKeyError,
+    RowNumberError,
+    SchemaError,
+    UnorderedError,
+    UnsupportedOperationError,
+)
 from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.grouped.groupby import Aggregation, group_by
 from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows

@@ -10,8 +10,8 @@ import pyarrow as pa
 
 from sframe_spark.api.arrow_streams import array_of_values, forms_of, stream_of_values
 from sframe_spark.api.columns_of_others import interface_of
-from sframe_spark.api.indexing import NoAttributeError
 from sframe_spark.api.nodes import numpy_column, present_numbers
+from sframe_spark.errors import NoAttributeError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import STR_KIND
 

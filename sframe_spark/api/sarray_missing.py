@@ -8,7 +8,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.api.clocks import require_clock_of_values
-from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.errors import NotValuesError
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.types import INT, STR
@@ -20,10 +20,6 @@ from sframe_spark.values.plain import one_value
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.planner.node import PlannerNode
-
-
-class NotValuesError(SchemaError, UnsupportedOperationError):
-    """What should be several values is one; a TypeError and, as in the reference, a RuntimeError."""
 
 
 @attrs.frozen

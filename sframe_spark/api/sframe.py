@@ -10,10 +10,9 @@ import pyarrow as pa
 from sframe_spark.api import construction, display, persistence
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
-from sframe_spark.api.indexing import ColumnsOfRowsError, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import function_as_now, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, first_tuples, iterate_tuples, row_count, row_tuples
 from sframe_spark.api.sarray import SArray
-from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_conversions import Conversions
 from sframe_spark.api.sframe_files import Files
 from sframe_spark.api.sframe_intervals import Intervals
@@ -23,7 +22,7 @@ from sframe_spark.api.sframe_origins import Origins
 from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import SchemaError
+from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
 from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows

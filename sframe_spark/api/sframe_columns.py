@@ -6,15 +6,17 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.indexing import NoAttributeError
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
     ColumnNotFoundError,
     InvalidArgumentError,
     LengthMismatchError,
+    MissingColumnError,
+    NoAttributeError,
     SchemaError,
-    UnsupportedOperationError,
+    TakenNameError,
+    UnknownNameError,
     listed,
 )
 from sframe_spark.operators.rowwise.columns import project, zip_columns
@@ -28,14 +30,6 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-class MissingColumnError(ColumnNotFoundError, RuntimeError):
-    """No column has the name; a KeyError and, as in the reference, a RuntimeError."""
-
-
-class TakenNameError(UnsupportedOperationError, ValueError):
-    """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
-
-
 def require_distinct(names: Sequence[str]) -> None:
     """Refuse names of which two are the same: one of the columns could not be asked for.
 
@@ -47,10 +41,6 @@ def require_distinct(names: Sequence[str]) -> None:
     if len(set(names)) < len(names):
         repeated = sorted(name for name, count in Counter(names).items() if count > 1)
         raise TakenNameError(f"several columns are named {listed(repeated)}: rename them first")
-
-
-class UnknownNameError(ColumnNotFoundError, ValueError):
-    """No column has the name; a KeyError and, as in the reference, a ValueError."""
 
 
 class Columns:

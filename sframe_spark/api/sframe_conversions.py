@@ -9,12 +9,11 @@ import pyarrow as pa
 
 from sframe_spark.api.arrow_streams import forms_of, schema_of, stream_of_rows, table_of_rows
 from sframe_spark.api.columns_of_others import interface_of
-from sframe_spark.api.indexing import NoAttributeError
 from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
 from sframe_spark.api.sframe_columns import Columns
 from sframe_spark.api.to_pandas import pandas_frame
 from sframe_spark.engine.collecting import require_room_in_numpy
-from sframe_spark.errors import listed
+from sframe_spark.errors import NoAttributeError, listed
 from sframe_spark.types import STR_KIND
 
 # Kinds whose values hold values.

@@ -13,9 +13,8 @@ from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, o
 from sframe_spark.api.functions import general
 from sframe_spark.api.indexing import function_as_now
 from sframe_spark.api.nodes import python_columns, rows_of
-from sframe_spark.api.sframe_columns import TakenNameError
 from sframe_spark.api.sframe_relational import Relational
-from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, TakenNameError
 from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles, cycles_within, group_by_cycles, map_cycles
 from sframe_spark.operators.grouped.groupby import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, streaming_group_by

@@ -8,16 +8,27 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.aggregate import AggregateRequest, MissingArgumentColumnError
+from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.clocks import require_one_clock
-from sframe_spark.api.indexing import UnorderedError, head_count, is_collection
+from sframe_spark.api.indexing import head_count, is_collection
 from sframe_spark.api.names import unique_names
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.other_frames import other_frame
 from sframe_spark.api.sarray import SArray
-from sframe_spark.api.sframe_columns import Columns, MissingColumnError, TakenNameError, UnknownNameError
-from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.api.sframe_columns import Columns
+from sframe_spark.errors import (
+    ColumnNotFoundError,
+    InvalidArgumentError,
+    MissingArgumentColumnError,
+    MissingColumnError,
+    NoSubsetError,
+    SchemaError,
+    TakenNameError,
+    UnknownNameError,
+    UnorderedError,
+    UnsupportedOperationError,
+)
 from sframe_spark.operators.grouped.groupby import Aggregation, group_by
 from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.relational.rows import append, filter_by_mask
@@ -31,10 +42,6 @@ from sframe_spark.values.plain import one_value
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
     from sframe_spark.planner.node import PlannerNode
-
-
-class NoSubsetError(ColumnNotFoundError, TypeError):
-    """No column has the name; a KeyError and, as in the reference, a TypeError."""
 
 
 class Relational(Columns):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import ExecutionError, SFrameError, StorageError
-from sframe_spark.operators.user_functions.error_transport import CarriedError, ErrorTransport, error_of_text, error_text, error_transport
+from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
+from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.session import default_parallelism, follow_user, get_session
 from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.workers import start_as_queries_do

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.errors import RowsNotFixedError
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.graph import fold, postorder
@@ -24,14 +25,6 @@ from sframe_spark.storage.temporary import DatasetHandle
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-
-class RowsNotFixedError(Exception):
-    """A plan would compute rows of users' DataFrames for itself alone, where others need the same rows; ``frames`` tells which DataFrames."""
-
-    def __init__(self, frames: Iterable[int]) -> None:
-        super().__init__("a plan keeps rows of a DataFrame for itself")
-        self.frames = frozenset(frames)
 
 
 @attrs.define(eq=False)

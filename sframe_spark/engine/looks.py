@@ -17,7 +17,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.actions import Action, awaited
 from sframe_spark.engine.claimed_orders import find_claimed_orders
-from sframe_spark.engine.frames import RowsNotFixedError, narrowed, unfixed_nodes
+from sframe_spark.engine.frames import narrowed, unfixed_nodes
 from sframe_spark.engine.holders import held_below
 from sframe_spark.engine.journal import Journal
 from sframe_spark.engine.lock import GRAPH_LOCK
@@ -25,24 +25,15 @@ from sframe_spark.engine.placement import is_small
 from sframe_spark.engine.private_rows import is_chain, private_tops
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.engine.watched_files import require_unchanged_files
-from sframe_spark.errors import ExecutionError, PlanInvariantError
+from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
-from sframe_spark.operators.user_functions.call_memo import MemoFullError
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
 Result = TypeVar("Result")
-
-
-class CallsElsewhereError(Exception):
-    """A Spark task would call functions that are called on the driver, or by others; ``memos`` tells which."""
-
-    def __init__(self, memos: Sequence[int]) -> None:
-        super().__init__("a plan calls functions that it does not own")
-        self.memos = memos
 
 
 @attrs.frozen(eq=False)

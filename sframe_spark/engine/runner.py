@@ -11,11 +11,10 @@ import pyarrow as pa
 
 from sframe_spark.engine.flat_plan import FlatPlan
 from sframe_spark.engine.measured import MeasuredCalls
-from sframe_spark.errors import ConversionError, TooLargeError
+from sframe_spark.errors import ConversionError, ResultsTooLongError, TooLargeError
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.sources.readers import Reader
 from sframe_spark.operators.sources.source import Source
-from sframe_spark.operators.user_functions.made_results import ResultsTooLongError
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
 from sframe_spark.session.build import available_cores

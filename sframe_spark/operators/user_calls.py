@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 import attrs
 import numpy as np
 
+from sframe_spark.errors import MemoFullError
 from sframe_spark.operators.grouped.cycles import MapCycles
 from sframe_spark.operators.relational.flat_map import FlatMap
 from sframe_spark.operators.rowwise.columns import zip_columns
@@ -21,7 +22,7 @@ from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.rowwise.row_number import RowNumber
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.source import MemorySource
-from sframe_spark.operators.user_functions.call_memo import CallMemo, MemoFullError
+from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import fold, postorder

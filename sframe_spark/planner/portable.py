@@ -25,22 +25,12 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.errors import InvalidArgumentError, NotPortable
 from sframe_spark.types import TYPES_BY_NAME, ColumnType
 from sframe_spark.values.text import decode_value, encode_value
 from sframe_spark.visible import is_unicode
 
 PLAIN_CLASSES = (list, dict, array.array, datetime.datetime)
-
-
-class NotPortable(Exception):
-    """A value that no JSON can hold, and where it is."""
-
-    def __init__(self, path: str, value: Any, found: str | None = None) -> None:
-        shown = repr(value)
-        super().__init__(path)
-        self.path = path
-        self.found = found or f"a {type(value).__qualname__} ({shown if len(shown) <= 80 else shown[:77] + '...'}), which is not portable"
 
 
 def to_portable(value: Any, path: str, classes: Mapping[str, type]) -> Any:

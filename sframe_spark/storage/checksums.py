@@ -7,7 +7,7 @@ import zlib
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.threads import in_threads
@@ -17,7 +17,6 @@ from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.pages import MAGIC, FileBytes, page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, file_column
-from sframe_spark.storage.thrift import BrokenThrift
 
 BLOCK_BYTES = 4 * 1024 * 1024
 

@@ -13,7 +13,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.storage import int96
 from sframe_spark.storage.failures import missing, telling
 from sframe_spark.storage.file_state import FileState, Seen, file_state
@@ -23,7 +23,6 @@ from sframe_spark.storage.pages import MAGIC, FileBytes, page_headers
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import order_column
 from sframe_spark.storage.sound import SOUND_COLUMNS, Identity
-from sframe_spark.storage.thrift import BrokenThrift
 from sframe_spark.types import ColumnType
 
 REMEMBERED_FOOTERS = 1024

@@ -9,7 +9,8 @@ from __future__ import annotations
 import attrs
 import pyarrow.parquet as pq
 
-from sframe_spark.storage.thrift import BINARY, INTEGERS, LISTS, STRUCT, BrokenThrift, field_start, list_start, number, signed, skipped
+from sframe_spark.errors import BrokenThrift
+from sframe_spark.storage.thrift import BINARY, INTEGERS, LISTS, STRUCT, field_start, list_start, number, signed, skipped
 
 _PHYSICAL = {"BOOLEAN": 0, "INT32": 1, "INT64": 2, "INT96": 3, "FLOAT": 4, "DOUBLE": 5, "BYTE_ARRAY": 6, "FIXED_LEN_BYTE_ARRAY": 7}
 _WIDTHS = {0: 1, 1: 4, 2: 8, 3: 12, 4: 4, 5: 8}

@@ -13,11 +13,11 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.storage.file_state import Seen
 from sframe_spark.storage.manifest_checks import check
 from sframe_spark.storage.manifest_text import damaged, sealed, unsealed
-from sframe_spark.storage.physical import UnknownColumnTypeError, file_column, type_from_json, type_to_json
+from sframe_spark.storage.physical import file_column, type_from_json, type_to_json
 from sframe_spark.types import ColumnType
 
 MANIFEST_FILE = "_manifest.json"

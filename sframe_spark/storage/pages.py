@@ -15,8 +15,9 @@ import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from sframe_spark.errors import BrokenPages
 from sframe_spark.session.cancel import raise_if_cancelled
-from sframe_spark.storage.thrift import INTEGERS, BrokenThrift, signed, skipped
+from sframe_spark.storage.thrift import INTEGERS, signed, skipped
 
 MAGIC = b"PAR1"
 _COMPRESSED_SIZE, _CHECKSUM = 3, 4
@@ -24,10 +25,6 @@ _COMPRESSED_SIZE, _CHECKSUM = 3, 4
 USUAL_HEADER, LONGEST_HEADER = 256, 16 << 20
 # Asking the system for some of so many bytes takes as long as for all.
 SHORT_FILE = 64 << 10
-
-
-class BrokenPages(BrokenThrift):
-    """The pages of a column are not where the footer says."""
 
 
 @attrs.frozen

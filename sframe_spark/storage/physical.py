@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import StorageError, travelling
+from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.encode import recode
 from sframe_spark.values.from_arrow import normalize
@@ -39,11 +39,6 @@ _KINDS: dict[str, frozenset[str]] = {
     **{name: frozenset({DICT_KIND}) for name in PHYSICAL_TYPES if name.startswith("map<")},
 }
 _NAMES = {physical: name for name, physical in PHYSICAL_TYPES.items()}
-
-
-@travelling
-class UnknownColumnTypeError(StorageError):
-    """A text names a column type that does not exist; the columns of this version are all known."""
 
 
 def file_column(position: int) -> str:
@@ -94,7 +89,7 @@ def type_from_json(value: Any) -> ColumnType:
     >>> type_from_json({"kind": "int", "physical": "string"})
     Traceback (most recent call last):
         ...
-    sframe_spark.storage.physical.UnknownColumnTypeError: unknown column type {'kind': 'int', 'physical': 'string'}: no column is stored like that
+    sframe_spark.errors.UnknownColumnTypeError: unknown column type {'kind': 'int', 'physical': 'string'}: no column is stored like that
     """
     try:
         kind, name = value["kind"], value["physical"]

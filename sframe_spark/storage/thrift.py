@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from sframe_spark.errors import BrokenThrift
+
 # What a field holds, by the lower half of the byte before it.
 BOOLEANS, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, STRUCT = (1, 2), 3, (4, 5, 6), 7, 8, (9, 10), 12
 MOST_NESTED = 8
-
-
-class BrokenThrift(ValueError):
-    """The bytes are not what Thrift writes."""
 
 
 def number(content: bytes, at: int) -> tuple[int, int]:

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.checksums import sealed
@@ -32,7 +32,6 @@ from sframe_spark.storage.mixed_texts import DICTIONARY_BYTES, is_mixed, written
 from sframe_spark.storage.paths import join
 from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.statistics import StatisticsCollector, has_order_statistics
-from sframe_spark.storage.thrift import BrokenThrift
 from sframe_spark.types import ColumnType
 
 ROWS_PER_GROUP = 131_072

@@ -22,14 +22,14 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.errors import PlanInvariantError
+from sframe_spark.errors import ContractBroken, PlanInvariantError
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.testing.claims import false_claims
-from sframe_spark.testing.contract_base import ContractBroken, Example, Rows, demand, multiset, same_rows
+from sframe_spark.testing.contract_base import Example, Rows, demand, multiset, same_rows
 from sframe_spark.testing.contract_kernels import check_kernel, check_parts, check_ranges, has_whole_kernel, kernel_rows, reordered
 from sframe_spark.testing.contract_lowering import check_partitions, spark_rows
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from sframe_spark.errors import ContractBroken
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
@@ -59,13 +60,6 @@ class Example:
 
     def __str__(self) -> str:
         return f"{self.operator} -- {self.title}"
-
-
-class ContractBroken(AssertionError):
-    """An operator does not do what it says of itself."""
-
-    def __init__(self, node: PlannerNode, rule: str, found: str) -> None:
-        super().__init__(f"{node.operator_type}[{node.operator.describe()}] breaks the rule that {rule}: {found}")
 
 
 def demand(holds: bool, node: PlannerNode, rule: str, found: str) -> None:

@@ -17,6 +17,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.materialize import compute, materialize
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import NotEquivalent
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.sources.source import source_of
 from sframe_spark.planner.infer import current_facts, prove_equal_length
@@ -33,10 +34,6 @@ from sframe_spark.testing.tables import table_source
 from sframe_spark.types import PYTHON_CLASS
 
 LIST_KINDS = ("list", "array")
-
-
-class NotEquivalent(AssertionError):
-    """A node has other rows, or other facts, than it must have."""
 
 
 class Runner(Protocol):

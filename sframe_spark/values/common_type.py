@@ -12,15 +12,13 @@ from typing import Any, Final
 import attrs
 import pyarrow as pa
 
+from sframe_spark.errors import NotOneTypeError
+
 MOST_LEVELS: Final = 8
 MOST_FIELDS: Final = 100
 """A struct of more fields is a dict of data, not of names."""
 
 _SCALARS: dict[type, pa.DataType] = {int: pa.int64(), float: pa.float64(), str: pa.string(), datetime.datetime: pa.timestamp("us")}
-
-
-class NotOneTypeError(Exception):
-    """The values share no type; never leaves this module."""
 
 
 @attrs.define

@@ -21,7 +21,7 @@ import math
 import re
 from typing import Any, NoReturn
 
-from sframe_spark.errors import SchemaError, StorageError, travelling
+from sframe_spark.errors import DamagedValueError, SchemaError
 from sframe_spark.values.temporal import datetime_text, from_microseconds, to_microseconds
 
 MOST_LEVELS = 200
@@ -31,14 +31,6 @@ _BRACKETS_OF_A_LEVEL = 3
 _BRACKETS = str.maketrans("{}", "[]")
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
-
-
-@travelling
-class DamagedValueError(StorageError, ValueError):
-    """A stored text is not one of a value.
-
-    Raised when a row is read whose file was damaged or written by something else.
-    """
 
 
 def brief(value: Any, longest: int = 60) -> str:

@@ -16,7 +16,8 @@ from sframe_spark.config import config
 from sframe_spark.engine.batches import FIRST_ROWS
 from sframe_spark.engine.looks import optimize
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
-from sframe_spark.operators.user_functions.made_results import LARGEST_STEP, MadeResults, ResultsTooLongError
+from sframe_spark.errors import ResultsTooLongError
+from sframe_spark.operators.user_functions.made_results import LARGEST_STEP, MadeResults
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.session import is_started
 

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.testing.order_cases import properties_of_table, replay
-from sframe_spark.testing.order_operators import derive_output
 from tests.examples import examples
 from tests.order.enumeration import Row, has_properties, tables
 from tests.order.operators_by_hand import outputs
+from tests.order.replay_cases import properties_of_table, replay
+from tests.order.replay_operators import derive_output
 
 LEFT = ("a", "b")
 RIGHT = ("k", "v")

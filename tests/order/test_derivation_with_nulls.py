@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark.order import OrderingProperties, derive
-from sframe_spark.testing.order_cases import properties_of_table
 from tests.examples import examples
 from tests.order.enumeration import Row, entry_key, has_properties, in_order, tables
+from tests.order.replay_cases import properties_of_table
 
 VALUES = (None, 0, 1)
 LEFT = ("a", "b")

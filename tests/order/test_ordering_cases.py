@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sframe_spark.testing import order_cases
+from tests.order import replay_cases as order_cases
 
 ORDERING_CASES = Path(__file__).parents[1] / "data" / "order" / "ordering_cases.json"
 

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from sframe_spark.order.partitioning import NODE_PRESERVATION, Preservation, plan_preservation, plan_tree
-from sframe_spark.testing import order_cases
-from sframe_spark.testing.order_partitions import partition_claims
+from tests.order import replay_cases as order_cases
+from tests.order.replay_partitions import partition_claims
 
 PARTITION_CASES = Path(__file__).parents[1] / "data" / "order" / "partition_cases.json"
 

@@ -9,10 +9,11 @@ import random
 
 import pytest
 
+from sframe_spark.errors import NotEquivalent
 from sframe_spark.operators.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.optimizer import Optimizer
-from sframe_spark.testing.equivalence import LawRunner, NotEquivalent, check_rows
+from sframe_spark.testing.equivalence import LawRunner, check_rows
 from sframe_spark.testing.plans import random_program
 from tests.properties.counts import RIGHT_LAWS
 from tests.properties.wrong_laws import WRONG_LAWS

@@ -16,14 +16,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import BrokenPages, StorageError
 from sframe_spark.session.memory import AvailableMemory
 from sframe_spark.storage import footers, manifest_length
 from sframe_spark.storage.footers import footer_of
 from sframe_spark.storage.manifest import MANIFEST_FILE, Manifest
 from sframe_spark.storage.manifest_length import MEMORY_FOR_LENGTH, SHORT, check_length, read_text
 from sframe_spark.storage.manifest_text import sealed
-from sframe_spark.storage.pages import LONGEST_HEADER, BrokenPages, _header
+from sframe_spark.storage.pages import LONGEST_HEADER, _header
 from sframe_spark.storage.verify import run_verify
 from tests.peaks import PEAK
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from sframe_spark.errors import ContractBroken
 from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.sources.made import range_source
 from sframe_spark.order import OrderingProperties
@@ -21,7 +22,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, SequentialOperator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.testing.contract import ContractBroken, Example, check_contract, check_lowering, check_operator, operators_without_examples
+from sframe_spark.testing.contract import Example, check_contract, check_lowering, check_operator, operators_without_examples
 from sframe_spark.testing.contract_base import same_value
 from sframe_spark.testing.contract_lowering import partitions_for
 from sframe_spark.testing.examples import table

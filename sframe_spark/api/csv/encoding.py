@@ -9,18 +9,13 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, travelling
+from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaError
 from sframe_spark.storage.failures import telling
 from sframe_spark.visible import visible
 
 UTF_8 = ("utf-8", "utf-8-sig")
 BLOCK_BYTES = 4 << 20
 _LINE_END = re.compile("\r\n|\n|\r")
-
-
-@travelling
-class CsvEncodingError(StorageError, ValueError):
-    """The file is not text in the encoding that it is read in; an OSError and, as in the reference, a ValueError."""
 
 
 def text_encoding(name: Any) -> str:

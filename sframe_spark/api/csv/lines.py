@@ -17,9 +17,10 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.csv.arrow import BYTE_ORDER_MARK, read_by_arrow, sure_end, without_escapes
-from sframe_spark.api.csv.encoding import UTF_8, CsvEncodingError, opened_file, wrong_bytes
+from sframe_spark.api.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.api.csv.fields import read_line
 from sframe_spark.api.csv.options import CsvOptions
+from sframe_spark.errors import CsvEncodingError
 from sframe_spark.storage.failures import telling
 from sframe_spark.storage.magic import TEXT, kind_of
 

@@ -9,7 +9,13 @@ from typing import Any
 import attrs
 
 from sframe_spark.api.csv.encoding import text_encoding
-from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, listed, travelling
+from sframe_spark.errors import (
+    CsvCountError,
+    CsvHintError,
+    InvalidArgumentError,
+    SchemaError,
+    listed,
+)
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, ZONED_DATETIME, ColumnType, type_of_class
 from sframe_spark.visible import is_unicode
 
@@ -18,26 +24,6 @@ NEWLINES = ("\n", "\r\n", "\r")
 IN_NO_TEXT = "\uffff"
 _TEXTS = ("delimiter", "line_terminator", "comment_char", "escape_char", "quote_char")
 _ADVICE = "choose another, or an empty text for a character that the file does not use"
-
-
-@travelling
-class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
-    """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
-
-
-@travelling
-class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
-    """A number of rows or lines is none; a TypeError and, as in the reference, a ValueError (of a text) and a RuntimeError (of anything else)."""
-
-
-@travelling
-class CsvNoLineError(StorageError, RuntimeError):
-    """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
-
-
-@travelling
-class CsvLineError(StorageError, RuntimeError):
-    """A line does not fit the columns and was not to be left out; an OSError and, as in the reference, a RuntimeError."""
 
 
 @attrs.frozen

@@ -12,13 +12,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.api.csv.lines import LeftOut, TextBlock, opened_text
-from sframe_spark.api.csv.options import CsvLineError, CsvNoLineError, CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
+from sframe_spark.api.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.csv.types import Form, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -33,10 +33,6 @@ IN_MEMORY_ROWS = 100_000
 # What a line takes in memory besides its characters.
 BYTES_A_LINE = 64
 LOG = logging.getLogger("sframe_spark")
-
-
-class MisfitError(Exception):
-    """A value further on in the file is not of the type that the first rows suggested."""
 
 
 @attrs.define(eq=False)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import SchemaError, SFrameError, UnsupportedOperationError, travelling
+from sframe_spark.errors import FillValueError, SchemaError, SFrameError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.logic import choose_nested
 from sframe_spark.operators.functions.support import array_of, define, to_ints, unsupported
@@ -22,11 +22,6 @@ from sframe_spark.values.text import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
-
-
-@travelling
-class FillValueError(UnsupportedOperationError, SchemaError):
-    """A value does not fill the gaps of a column; a RuntimeError and, as in the reference for what no column holds, a TypeError."""
 
 
 def _infer_test(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:

@@ -11,9 +11,10 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.user_functions.call_memo import CallMemo, Part
-from sframe_spark.operators.user_functions.made_results import ROWS_PER_LOOK, ResultsTooLongError, weight
+from sframe_spark.operators.user_functions.made_results import ROWS_PER_LOOK, weight
 from sframe_spark.operators.user_functions.user_errors import error_like, user_error
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema

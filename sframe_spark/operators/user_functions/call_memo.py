@@ -10,16 +10,13 @@ from functools import reduce
 import attrs
 import numpy as np
 
+from sframe_spark.errors import MemoFullError
 from sframe_spark.planner.chunk import Chunk, joined
 
 # Rows that a function is to be called for, by their places; what it gave, and how many rows of that belong to each (None: one).
 Call = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
 # Results of looks at some rows that stay in memory; beyond that all rows are computed and stored.
 MOST_BYTES = 64 << 20
-
-
-class MemoFullError(Exception):
-    """A memo has more results than memory should hold: its node is to be materialised. What it has stays."""
 
 
 @attrs.frozen(eq=False)

@@ -19,7 +19,15 @@ from typing import Any, TypeVar
 
 import attrs
 
-from sframe_spark.errors import TRAVELLING_ERRORS, ColumnNotFoundError, ConversionError, NonConvergenceError, SFrameError, UserFunctionError
+from sframe_spark.errors import (
+    TRAVELLING_ERRORS,
+    CarriedError,
+    ColumnNotFoundError,
+    ConversionError,
+    NonConvergenceError,
+    SFrameError,
+    UserFunctionError,
+)
 from sframe_spark.operators.user_functions.user_errors import LONGEST_TEXT, Excerpt, cause_of, cut, error_like_named
 from sframe_spark.values.text import decode_value, encode_value
 from sframe_spark.visible import visible
@@ -32,10 +40,6 @@ MOST_WORDS = 400
 
 # Where Python names the class of a task's error, and where Spark tells what `raise_error` was given.
 _PAYLOAD = re.compile(r"(?:CarriedError: |\[USER_RAISED_EXCEPTION\] )" + re.escape(MARKER) + r"([A-Za-z0-9+/=]{1,700000}):([0-9a-f]{64});")
-
-
-class CarriedError(Exception):
-    """An error on its way through Spark; its text holds the original."""
 
 
 @attrs.frozen

@@ -14,6 +14,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.errors import ResultsTooLongError
 from sframe_spark.operators.user_functions.call_memo import CallMemo, Part, gathered, located
 from sframe_spark.planner.chunk import Chunk, stacked
 
@@ -29,14 +30,6 @@ ROWS_PER_LOOK = 32
 
 # Results of rows given by their places: of some of these places at a time.
 Made = Callable[[np.ndarray], Iterator[tuple[np.ndarray, Chunk]]]
-
-
-class ResultsTooLongError(Exception):
-    """Results for some of the rows are as many bytes as a batch should have: ``done`` of the ``asked`` rows have theirs."""
-
-    def __init__(self, done: int, asked: int) -> None:
-        super().__init__(f"{done} of {asked} rows have results that are enough for a batch")
-        self.done, self.asked = done, asked
 
 
 @attrs.define(eq=False)
@@ -132,7 +125,7 @@ class MadeResults:
         >>> made.completed(None, 3, call)
         Traceback (most recent call last):
             ...
-        sframe_spark.operators.user_functions.made_results.ResultsTooLongError: 1 of 3 rows have results that are enough for a batch
+        sframe_spark.errors.ResultsTooLongError: 1 of 3 rows have results that are enough for a batch
         >>> made.completed(None, 1, None).columns[0].to_pylist()
         ['abc']
         """

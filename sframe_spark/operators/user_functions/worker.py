@@ -8,8 +8,8 @@ import sys
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from sframe_spark.errors import UserFunctionError
-from sframe_spark.operators.user_functions.error_transport import CarriedError, ErrorTransport, error_transport
+from sframe_spark.errors import CarriedError, UserFunctionError
+from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 
 # Its description, the pickled function, where its modules are, and how an error gets back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.errors import UserFunctionError
+from sframe_spark.errors import CarriedError, UserFunctionError
 from sframe_spark.operators.rowwise.python_function import PythonFunction
-from sframe_spark.operators.user_functions.error_transport import CarriedError, error_transport
+from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.operators.user_functions.worker import load_function, search_path
 from sframe_spark.types import INT
 

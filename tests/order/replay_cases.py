@@ -1,4 +1,4 @@
-"""Replays tables of order facts against the planner's order reasoning: ``python -m sframe_spark.testing.order_cases FILE...``.
+"""Replays tables of order facts against the planner's order reasoning: ``python -m tests.order.replay_cases FILE...``.
 
 Exit code 0: everything agrees; 1: something does not; 2: a file cannot be read.
 """
@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from sframe_spark.order import OrderingProperties
-from sframe_spark.testing.order_operators import derive_output
-from sframe_spark.testing.order_partitions import partition_claims
+from tests.order.replay_operators import derive_output
+from tests.order.replay_partitions import partition_claims
 
 __all__ = ["CaseFileError", "Tally", "main", "properties_of_table", "replay", "replay_file"]
 
@@ -172,7 +172,7 @@ def describe(path: Path, tally: Tally) -> str:
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Replay the files that are named on the command line."""
-    parser = argparse.ArgumentParser(prog="python -m sframe_spark.testing.order_cases", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.order.replay_cases", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE", help="tables in the formats of ordering, derivation or partition cases")
     code = 0
     for path in parser.parse_args(arguments).files:

@@ -1,0 +1,99 @@
+"""Errors of what is asked for: names, numbers, types and functions that users give."""
+
+from __future__ import annotations
+
+from sframe_spark.errors.base import (
+    ColumnNotFoundError,
+    InvalidArgumentError,
+    LengthMismatchError,
+    SchemaError,
+    SFrameError,
+    UnsupportedOperationError,
+    travelling,
+)
+
+
+class UnknownResultError(SchemaError, UnsupportedOperationError):
+    """The results have no common type; a TypeError and, as for values inside results in the reference, a RuntimeError."""
+
+
+class NotValuesError(SchemaError, UnsupportedOperationError):
+    """What should be several values is one; a TypeError and, as in the reference, a RuntimeError."""
+
+
+class NoSubsetError(ColumnNotFoundError, TypeError):
+    """No column has the name; a KeyError and, as in the reference, a TypeError."""
+
+
+class MissingColumnError(ColumnNotFoundError, RuntimeError):
+    """No column has the name; a KeyError and, as in the reference, a RuntimeError."""
+
+
+class TakenNameError(UnsupportedOperationError, ValueError):
+    """A column of that name exists already; a RuntimeError and, as in some places of the reference, a ValueError."""
+
+
+class UnknownNameError(ColumnNotFoundError, ValueError):
+    """No column has the name; a KeyError and, as in the reference, a ValueError."""
+
+
+class RowNotFoundError(SFrameError, IndexError, OverflowError):
+    """There is no row of that number; an IndexError and, as negative numbers in the reference, an OverflowError."""
+
+
+class RowKeyError(SchemaError, IndexError):
+    """Rows are not chosen by that; a TypeError and, as in the reference, an IndexError."""
+
+
+class MaskLengthError(LengthMismatchError, IndexError):
+    """A mask has another length than what it selects from; a RuntimeError and an IndexError, as in the reference."""
+
+
+class NegativeCountError(InvalidArgumentError, OverflowError):
+    """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
+
+
+class NegativeSizeError(InvalidArgumentError, RuntimeError):
+    """A sequence would have fewer than no rows; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class ZeroStepError(InvalidArgumentError, RuntimeError):
+    """A slice has a step of zero; a ValueError, as in Python, and a RuntimeError, as in the reference."""
+
+
+class NotANameError(SchemaError, UnsupportedOperationError):
+    """A column is not given by its name; a TypeError and, as in the reference for lists with names of no column, a RuntimeError."""
+
+
+class NoAttributeError(SFrameError, AttributeError):
+    """Raised when an attribute is asked for, or assigned to, that frames and columns do not have."""
+
+
+class NotCallableError(SchemaError, AssertionError):
+    """What should be a function is none; a TypeError and, as in the reference, an AssertionError."""
+
+
+class ColumnsOfRowsError(SchemaError, AssertionError):
+    """Names, types and rows do not go together; a TypeError and, as in the reference, an AssertionError."""
+
+
+class RowNumberError(InvalidArgumentError, AssertionError):
+    """A number of rows is no whole number or negative; a ValueError and, as in the reference, an AssertionError."""
+
+
+class UnorderedError(SchemaError, UnsupportedOperationError):
+    """Values have no order; a TypeError and, as in some places of the reference, a RuntimeError."""
+
+
+class MissingArgumentColumnError(ColumnNotFoundError, RuntimeError):
+    """An aggregate names a column that does not exist; a KeyError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class NoColumnTypeError(SchemaError, UnsupportedOperationError):
+    """No column holds values of that class; a TypeError and, as casts in the reference, a RuntimeError."""
+
+
+@travelling
+class FillValueError(UnsupportedOperationError, SchemaError):
+    """A value does not fill the gaps of a column; a RuntimeError and, as in the reference for what no column holds, a TypeError."""

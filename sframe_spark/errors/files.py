@@ -1,0 +1,60 @@
+"""Errors of files: what is in them, and what does not fit."""
+
+from __future__ import annotations
+
+from sframe_spark.errors.base import InvalidArgumentError, SchemaError, StorageError, UnsupportedOperationError, travelling
+
+
+@travelling
+class DamagedValueError(StorageError, ValueError):
+    """A stored text is not one of a value.
+
+    Raised when a row is read whose file was damaged or written by something else.
+    """
+
+
+@travelling
+class JsonError(StorageError, RuntimeError):
+    """A file is not JSON of the form that was asked for; an OSError and, as in the reference, a RuntimeError."""
+
+
+class NotOneColumnError(StorageError, RuntimeError):
+    """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
+    """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class CsvCountError(SchemaError, InvalidArgumentError, UnsupportedOperationError):
+    """A number of rows or lines is none; a TypeError and, as in the reference, a ValueError (of a text) and a RuntimeError (of anything else)."""
+
+
+@travelling
+class CsvNoLineError(StorageError, RuntimeError):
+    """A file has text but no line to read columns from; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class CsvLineError(StorageError, RuntimeError):
+    """A line does not fit the columns and was not to be left out; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
+class CsvEncodingError(StorageError, ValueError):
+    """The file is not text in the encoding that it is read in; an OSError and, as in the reference, a ValueError."""
+
+
+class BrokenThrift(ValueError):
+    """The bytes are not what Thrift writes."""
+
+
+@travelling
+class UnknownColumnTypeError(StorageError):
+    """Raised when a text names a column type that does not exist: this version knows all that it writes."""
+
+
+class BrokenPages(BrokenThrift):
+    """The pages of a column are not where the footer says."""

@@ -1,0 +1,67 @@
+"""Signals within the engine, and of the test kit; none of them reaches a user."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+
+class NotPortable(Exception):
+    """A value that no JSON can hold, and where it is."""
+
+    def __init__(self, path: str, value: Any, found: str | None = None) -> None:
+        shown = repr(value)
+        super().__init__(path)
+        self.path = path
+        self.found = found or f"a {type(value).__qualname__} ({shown if len(shown) <= 80 else shown[:77] + '...'}), which is not portable"
+
+
+class RowsNotFixedError(Exception):
+    """A plan would compute rows of users' DataFrames for itself alone, where others need the same rows; ``frames`` tells which DataFrames."""
+
+    def __init__(self, frames: Iterable[int]) -> None:
+        super().__init__("a plan keeps rows of a DataFrame for itself")
+        self.frames = frozenset(frames)
+
+
+class CallsElsewhereError(Exception):
+    """A Spark task would call functions that are called on the driver, or by others; ``memos`` tells which."""
+
+    def __init__(self, memos: Sequence[int]) -> None:
+        super().__init__("a plan calls functions that it does not own")
+        self.memos = memos
+
+
+class MemoFullError(Exception):
+    """A memo has more results than memory should hold: its node is to be materialised. What it has stays."""
+
+
+class CarriedError(Exception):
+    """An error on its way through Spark; its text holds the original."""
+
+
+class ResultsTooLongError(Exception):
+    """Results for some of the rows are as many bytes as a batch should have: ``done`` of the ``asked`` rows have theirs."""
+
+    def __init__(self, done: int, asked: int) -> None:
+        super().__init__(f"{done} of {asked} rows have results that are enough for a batch")
+        self.done, self.asked = done, asked
+
+
+class NotOneTypeError(Exception):
+    """The values share no type; never leaves this module."""
+
+
+class MisfitError(Exception):
+    """A value further on in the file is not of the type that the first rows suggested."""
+
+
+class NotEquivalent(AssertionError):
+    """A node has other rows, or other facts, than it must have."""
+
+
+class ContractBroken(AssertionError):
+    """An operator does not do what it says of itself."""
+
+    def __init__(self, node: Any, rule: str, found: str) -> None:
+        super().__init__(f"{node.operator_type}[{node.operator.describe()}] breaks the rule that {rule}: {found}")
