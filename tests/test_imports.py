@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from collections.abc import Iterator
 from pathlib import Path
 
 import sframe_spark
@@ -126,3 +127,25 @@ def test_only_diagnostics_use_the_internals_of_the_jvm() -> None:
         if any(isinstance(node, ast.Attribute) and node.attr in JVM_INTERNALS for node in nodes):
             users.add(path.relative_to(ROOT).as_posix())
     assert users == DIAGNOSTICS | GIVES | LETS_GO
+
+
+def defined_names(path: Path) -> Iterator[tuple[str, bool]]:
+    """Names that a module gives to classes (True) and to types that it composes (False); those of its own begin with an underscore."""
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef):
+            yield node.name, True
+        elif isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+            name = node.targets[0].id
+            if name[0].isupper() and not name.isupper() and not (isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "TypeVar"):
+                yield name, False
+
+
+def test_a_class_shares_its_name_with_nothing() -> None:
+    places: dict[str, list[str]] = {}
+    classes: set[str] = set()
+    for path in sorted(ROOT.rglob("*.py")):
+        for name, is_class in defined_names(path):
+            if not name.startswith("_"):
+                places.setdefault(name, []).append(str(path.relative_to(ROOT)))
+                classes |= {name} if is_class else set()
+    assert {name: found for name, found in places.items() if len(found) > 1 and name in classes} == {}

@@ -9,7 +9,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.csv.encoding import text_encoding
-from sframe_spark.api.json_values import Values, values_of
+from sframe_spark.api.json_values import JsonValues, values_of
 from sframe_spark.api.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import write_runs
@@ -114,7 +114,7 @@ class _Reader:
 
     def read(self) -> tuple[PlannerNode, list[str]]:
         """A source of all rows, and its names."""
-        kept: list[Values] | None = []
+        kept: list[JsonValues] | None = []
         rows = size = 0
         for found in self._all():
             self._learn(found)
@@ -133,7 +133,7 @@ class _Reader:
         names, types = [names[place] for place in places], [types[place] for place in places]
         numbers = {file.path: number for number, file in enumerate(self.files.files)}
 
-        def arrays(found: Values) -> list[pa.Array]:
+        def arrays(found: JsonValues) -> list[pa.Array]:
             number, count = numbers[found.path], len(found.values)
             own = [self._encoded(found, name, kind) for name, kind in zip(names, types, strict=True)]
             return [*own, *(repeated(column.values[number], column.type, count) for column in partitions)]
@@ -146,7 +146,7 @@ class _Reader:
         joined = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(whole)]
         return memory_source(joined, list(whole), rows), all_names
 
-    def _all(self) -> Iterator[Values]:
+    def _all(self) -> Iterator[JsonValues]:
         for path in self.files.paths:
             self._require_unchanged(path)
             yield from values_of(path, self.is_array, self.encoding)
@@ -156,7 +156,7 @@ class _Reader:
         """Types and values may come from two readings of a file, which must find the same."""
         self.states[path] = unchanged(path, self.states.get(path))
 
-    def _learn(self, found: Values) -> None:
+    def _learn(self, found: JsonValues) -> None:
         """Take the kinds of values into account.
 
         Raises
@@ -185,7 +185,7 @@ class _Reader:
             raise JsonError(f"{visible(path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
         return name
 
-    def _encoded(self, found: Values, name: str, kind: ColumnType) -> pa.Array:
+    def _encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
         """A column of some values."""
         cells = [None if value is None else value.get(name) for value in found.values] if self.has_objects else found.values
         try:
@@ -199,7 +199,7 @@ class _Reader:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: {error}") from None
 
 
-def _place(found: Values) -> str:
+def _place(found: JsonValues) -> str:
     return f"{visible(found.path)}, lines {found.lines[0]} to {found.lines[-1]}"
 
 

@@ -26,7 +26,7 @@ _SPACE = re.compile(r"[ \t\r\n]*")
 
 
 @attrs.frozen
-class Values:
+class JsonValues:
     """Some values of a file.
 
     Parameters
@@ -47,7 +47,7 @@ class Values:
     size: int
 
 
-def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[Values]:
+def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[JsonValues]:
     """The values in a file of text in an encoding, in order, a block at a time.
 
     Raises
@@ -131,7 +131,7 @@ class _Text:
     def _wrong(self, position: int, reason: str) -> JsonError:
         return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
 
-    def on_lines(self) -> Iterator[Values]:
+    def on_lines(self) -> Iterator[JsonValues]:
         """One value from each line that is not blank."""
         while not self._is_last:
             self._fill()
@@ -142,7 +142,7 @@ class _Text:
                     values.append(self._parsed(line, number))
                     lines.append(number)
             if values:
-                yield Values(self._path, values, lines, end)
+                yield JsonValues(self._path, values, lines, end)
             self._drop(end)
 
     def _parsed(self, line: str, number: int) -> Any:
@@ -158,7 +158,7 @@ class _Text:
             reason, advice = "lists and objects are nested too deep", "keep inner ones in columns of their own"
         raise JsonError(f"{visible(self._path)}, line {number}: {visible(line[:60])!r} is not JSON ({reason}): {advice}")
 
-    def elements(self) -> Iterator[Values]:
+    def elements(self) -> Iterator[JsonValues]:
         """The elements of the one array in the file; none of an empty file."""
         position = self._next(0)
         if position is None:
@@ -182,7 +182,7 @@ class _Text:
                     self._drop(position)
                     position = 0
             if values:
-                yield Values(self._path, values, lines, size)
+                yield JsonValues(self._path, values, lines, size)
             if size < BLOCK_BYTES:
                 return
 

@@ -20,13 +20,13 @@ from sframe_spark.session.workers import start_as_queries_do
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-Work = Callable[[], Any]
+TaskWork = Callable[[], Any]
 
 # Number of the work, whether it failed, and its pickled result or its error's text.
-Outcome = tuple[int, bool, bytes]
+TaskOutcome = tuple[int, bool, bytes]
 
 
-def run_tasks(works: Sequence[Work], description: str) -> list[Any]:
+def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
     """Results of independent pieces of work, in order, from one Spark job.
 
     Starting a task costs more than a range of rows, so a core takes several pieces, one after the other.
@@ -49,17 +49,17 @@ def run_tasks(works: Sequence[Work], description: str) -> list[Any]:
     return [pickle.loads(payload) for _, _, payload in outcomes]
 
 
-def from_job(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[Outcome]:
+def from_job(spark: SparkSession, works: Sequence[TaskWork], tasks: int) -> list[TaskOutcome]:
     """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long."""
     transport = error_transport()
 
-    def run(numbers: Iterable[int]) -> Iterator[Outcome]:
+    def run(numbers: Iterable[int]) -> Iterator[TaskOutcome]:
         return outcomes_of(works, numbers, transport)
 
     return spark.sparkContext.parallelize(range(len(works)), tasks).mapPartitions(run).collect()
 
 
-def from_query(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[Outcome]:
+def from_query(spark: SparkSession, works: Sequence[TaskWork], tasks: int) -> list[TaskOutcome]:
     """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server."""
     transport = error_transport()
 
@@ -73,7 +73,7 @@ def from_query(spark: SparkSession, works: Sequence[Work], tasks: int) -> list[O
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def outcomes_of(works: Sequence[Work], numbers: Iterable[int], transport: ErrorTransport) -> Iterator[Outcome]:
+def outcomes_of(works: Sequence[TaskWork], numbers: Iterable[int], transport: ErrorTransport) -> Iterator[TaskOutcome]:
     """Outcomes of some of the works, in a worker."""
     for number in numbers:
         yield outcome_of(number, works[number], transport)
@@ -90,7 +90,7 @@ def set_modules_aside(modules: int) -> None:
     gc.freeze()
 
 
-def outcome_of(number: int, work: Work, transport: ErrorTransport) -> Outcome:
+def outcome_of(number: int, work: TaskWork, transport: ErrorTransport) -> TaskOutcome:
     """A work's pickled result, or its error when it is one of ours (others fail the task, so Spark retries it)."""
     try:
         return number, False, pickle.dumps(work())

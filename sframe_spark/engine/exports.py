@@ -85,7 +85,7 @@ def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm)
     return write_part(directory, form, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
 
 
-class Rows(Protocol):
+class RowsAsText(Protocol):
     """How rows are written as text."""
 
     @property
@@ -104,7 +104,7 @@ class Rows(Protocol):
         """The lines of some rows, each with what stands between rows before it, of which the first has that number if it is known."""
 
 
-def write_text(node: PlannerNode, target: str, rows: Rows) -> None:
+def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
     """Write the rows of a node as one file of text, each range of rows where it is; the file appears when it is complete.
 
     Raises
@@ -126,7 +126,7 @@ def write_text(node: PlannerNode, target: str, rows: Rows) -> None:
             parts.append(write_text_part(directory, target, [rows.after]))
 
 
-def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: Rows) -> tuple[str, int]:
+def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: RowsAsText) -> tuple[str, int]:
     """Write the rows of a task as text, the first task's after what stands before all; return the file's name and the number of rows."""
     count = 0
 

@@ -31,7 +31,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.planner.sizes import row_bytes
-from sframe_spark.planner.traits import RowRange
+from sframe_spark.planner.traits import RowsTaken
 
 Placed = tuple[PlannerNode, Placement]
 
@@ -197,7 +197,7 @@ def mode_of(root: PlannerNode, placement: Placement) -> Mode:
     return Mode.DRIVER if is_small(root) or streams_sooner(root) else Mode.TASKS
 
 
-def takes_first_rows(taken: RowRange, below: PlannerNode, placement: Placement) -> bool:
+def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:
     """True for the first rows, or few rows of a join, of rows that cannot be addressed by number, where others need not be computed."""
     stop = below.length.rows if taken.stop is None else taken.stop
     if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
@@ -205,7 +205,7 @@ def takes_first_rows(taken: RowRange, below: PlannerNode, placement: Placement) 
     return may_look_at_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
 
 
-def takes_few_of_join(taken: RowRange, below: PlannerNode, stop: int) -> bool:
+def takes_few_of_join(taken: RowsTaken, below: PlannerNode, stop: int) -> bool:
     """True for so few rows of a join that they are found by number."""
     rows = stop - taken.start
     return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))

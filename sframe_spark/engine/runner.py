@@ -22,7 +22,7 @@ from sframe_spark.session.build import available_cores
 Value = TypeVar("Value")
 Interval = tuple[int, int]
 Wanted = list[list[Interval]]
-Values = dict[tuple[int, Interval], Chunk]
+ValuesAt = dict[tuple[int, Interval], Chunk]
 
 # More decode rows faster than anybody takes them.
 MOST_THREADS = 8
@@ -79,7 +79,7 @@ class PlanRunner:
             if first >= stop:
                 return
 
-    def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[Wanted, Values]:
+    def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[Wanted, ValuesAt]:
         """What is wanted of the places for so many base rows, and the values at those of the first stage."""
         wanted = self._wanted(first, first + rows)
         return wanted, self._evaluated(0, wanted, {}, final and first + rows == stop, rows)
@@ -99,7 +99,7 @@ class PlanRunner:
                 self.measured.release()
                 return made, rows
 
-    def _stage(self, number: int, wanted: Wanted, base: Values, final: bool, most_rows: int) -> Iterator[tuple[Values, bool]]:
+    def _stage(self, number: int, wanted: Wanted, base: ValuesAt, final: bool, most_rows: int) -> Iterator[tuple[ValuesAt, bool]]:
         """Values at the places of a stage, once for each piece of what the stage before it makes, and whether it is the last."""
         if not number:
             yield base, True
@@ -114,13 +114,13 @@ class PlanRunner:
             for piece, is_last_piece in with_last(operator.pieces(inputs, facts, lambda: batch.rows(most_rows))):
                 yield from self._above(number, wanted, piece, final, is_last_below and is_last_piece)
 
-    def _above(self, number: int, wanted: Wanted, piece: Chunk, final: bool, is_last: bool) -> Iterator[tuple[Values, bool]]:
+    def _above(self, number: int, wanted: Wanted, piece: Chunk, final: bool, is_last: bool) -> Iterator[tuple[ValuesAt, bool]]:
         """Values at the places of a stage for the rows of a piece, and whether they are the last."""
         place = self.stages[number][0]
         key = (place, wanted[place][0])
         while True:
 
-            def evaluate(rows: int, rest: Chunk = piece) -> Values:
+            def evaluate(rows: int, rest: Chunk = piece) -> ValuesAt:
                 is_end = final and is_last and rows == rest.rows
                 return self._evaluated(number, wanted, {key: rest.slice(0, rows)}, is_end, rows)
 
@@ -130,7 +130,7 @@ class PlanRunner:
             if not piece.rows:
                 return
 
-    def _evaluated(self, number: int, wanted: Wanted, values: Values, final: bool, rows: int) -> Values:
+    def _evaluated(self, number: int, wanted: Wanted, values: ValuesAt, final: bool, rows: int) -> ValuesAt:
         """Values at the places of a stage that somebody still reads, given that of the operator it begins with; ``rows``: those it starts from."""
         remaining = self._reads(number, wanted)
         self.measured.expect(self.stages[number], wanted, number > 0)

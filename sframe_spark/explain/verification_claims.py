@@ -16,37 +16,37 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
 
 
-class Work(NamedTuple):
+class SparkWork(NamedTuple):
     """The most exchanges and sorts that something takes.
 
     Examples
     --------
-    >>> Work(1, 0) + Work(2, 2)
-    Work(exchanges=3, sorts=2)
+    >>> SparkWork(1, 0) + SparkWork(2, 2)
+    SparkWork(exchanges=3, sorts=2)
     """
 
     exchanges: int
     sorts: int
 
-    def __add__(self, other: object) -> Work:
-        assert isinstance(other, Work)
-        return Work(self.exchanges + other.exchanges, self.sorts + other.sorts)
+    def __add__(self, other: object) -> SparkWork:
+        assert isinstance(other, SparkWork)
+        return SparkWork(self.exchanges + other.exchanges, self.sorts + other.sorts)
 
 
-NOTHING = Work(0, 0)
+NOTHING = SparkWork(0, 0)
 # What each operator takes inside a Spark query. A sort only defines a row key: it is the result of the query that is put in order. Nothing is
 # claimed of a user's DataFrame, whose plan is the user's.
-QUERY_WORK: dict[str, Work] = {
+QUERY_WORK: dict[str, SparkWork] = {
     **dict.fromkeys(("memory_source", "segment_source", "segment_parts", "range_source", "constant_source"), NOTHING),
     **dict.fromkeys(("project", "filter_rows", "append", "assume_order", "flat_map", "sort", "top_rows"), NOTHING),
     **dict.fromkeys(("transform", "binary_transform", "ternary_transform", "lambda_transform", "generalized_transform"), NOTHING),
-    "group_by": Work(1, 2),
-    "reduce": Work(1, 0),
-    "join": Work(2, 2),
+    "group_by": SparkWork(1, 2),
+    "reduce": SparkWork(1, 0),
+    "join": SparkWork(2, 2),
 }
 # Distinct values are grouped before they are counted.
-DISTINCT_WORK = Work(1, 2)
-RESULT_IN_ORDER = Work(1, 1)
+DISTINCT_WORK = SparkWork(1, 2)
+RESULT_IN_ORDER = SparkWork(1, 1)
 
 
 @attrs.frozen
@@ -78,7 +78,7 @@ class Finding:
         return f"{self.claim}: agrees" if self.found is None else f"{self.claim}: DISAGREES: {self.found}"
 
 
-def query_work(plan: PlannerNode) -> Work | None:
+def query_work(plan: PlannerNode) -> SparkWork | None:
     """The most exchanges and sorts that a plan takes as one Spark query whose result comes in row order; None where nothing is claimed.
 
     Examples
@@ -88,7 +88,7 @@ def query_work(plan: PlannerNode) -> Work | None:
     >>> from sframe_spark.operators.sources.made import range_source
     >>> with config.using(single_task_rows=0):
     ...     query_work(sort_rows(range_source(9, 3, -1), [(0, True)]))
-    Work(exchanges=1, sorts=1)
+    SparkWork(exchanges=1, sorts=1)
     """
     total = RESULT_IN_ORDER if is_ordered_result(plan) else NOTHING
     for node in postorder([plan]):
@@ -98,7 +98,7 @@ def query_work(plan: PlannerNode) -> Work | None:
         total += work
         if isinstance(node.operator, (GroupBy, Reduce)) and any(item.function == "count_distinct" for item in node.operator.aggregations):
             total += DISTINCT_WORK
-    return Work(0, total.sorts) if fits_one_task(plan) else total
+    return SparkWork(0, total.sorts) if fits_one_task(plan) else total
 
 
 def is_ordered_result(plan: PlannerNode) -> bool:

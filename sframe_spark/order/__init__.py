@@ -4,8 +4,8 @@
 operator family; :mod:`~sframe_spark.order.partitioning` says what Spark's operations do to partitions.
 """
 
-from sframe_spark.order.items import Case, Facts, Hidden, Monotone, OrderingItem, ordering_item
+from sframe_spark.order.items import Case, Hidden, Monotone, OrderingItem, SequenceFacts, ordering_item
 from sframe_spark.order.ordering import OrderingProperties
 from sframe_spark.order.witness import Witness
 
-__all__ = ["Case", "Facts", "Hidden", "Monotone", "OrderingItem", "OrderingProperties", "Witness", "ordering_item"]
+__all__ = ["Case", "Hidden", "Monotone", "OrderingItem", "OrderingProperties", "SequenceFacts", "Witness", "ordering_item"]

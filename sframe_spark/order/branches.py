@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sframe_spark.order.items import Case, Column, Facts, Hidden, Ordering, merged
+from sframe_spark.order.items import Case, Column, Hidden, Ordering, SequenceFacts, merged
 from sframe_spark.order.outcomes import (
     BOTH_NULL,
     EQUAL,
@@ -23,23 +23,23 @@ from sframe_spark.order.rename import rename_facts
 SIDE = Hidden("side")
 
 
-def right_side(facts: Facts) -> Facts:
+def right_side(facts: SequenceFacts) -> SequenceFacts:
     """Facts whose hidden columns cannot be taken for those of another side.
 
     Examples
     --------
-    >>> right_side(Facts(keys=((Hidden(0),),))).keys
+    >>> right_side(SequenceFacts(keys=((Hidden(0),),))).keys
     ((hidden ('right', 0),),)
     """
     return rename_facts(facts, lambda column: Hidden(("right", column.number)) if isinstance(column, Hidden) else column)
 
 
-def facts_of_both(left: Facts, right: Facts) -> Facts:
+def facts_of_both(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
     """All facts of both sides."""
     return merged(left, right_side(right))
 
 
-def facts_of_either(left: Facts, right: Facts, orderings: Iterable[Ordering]) -> Facts:
+def facts_of_either(left: SequenceFacts, right: SequenceFacts, orderings: Iterable[Ordering]) -> SequenceFacts:
     """Facts of rows that have the facts of one side.
 
     Parameters
@@ -52,7 +52,7 @@ def facts_of_either(left: Facts, right: Facts, orderings: Iterable[Ordering]) ->
     return common_row_facts(left, right)._replace(constants=(SIDE,), orderings=tuple(orderings), cases=side_cases(left, right))
 
 
-def facts_of_rows_of_both(left: Facts, right: Facts, left_first: Facts, right_first: Facts | None) -> Facts:
+def facts_of_rows_of_both(left: SequenceFacts, right: SequenceFacts, left_first: SequenceFacts, right_first: SequenceFacts | None) -> SequenceFacts:
     """Facts of a sequence that holds the rows of both sides, each side in its order.
 
     Parameters
@@ -68,25 +68,25 @@ def facts_of_rows_of_both(left: Facts, right: Facts, left_first: Facts, right_fi
     cases = (
         *side_cases(left, right),
         Case(SIDE, NULL_TO_VALUE, left_first),
-        Case(SIDE, VALUE_TO_NULL, right_first or Facts()),
-        Case(SIDE, impossible, Facts(keys=((),))),
+        Case(SIDE, VALUE_TO_NULL, right_first or SequenceFacts()),
+        Case(SIDE, impossible, SequenceFacts(keys=((),))),
     )
     return common_row_facts(left, right)._replace(cases=cases)
 
 
-def side_cases(left: Facts, right: Facts) -> tuple[Case, ...]:
+def side_cases(left: SequenceFacts, right: SequenceFacts) -> tuple[Case, ...]:
     """The facts of each side, for pairs of rows that are both on that side."""
     if left == right:
         return (Case(SIDE, TIES, left),)
     return Case(SIDE, BOTH_NULL, left), Case(SIDE, EQUAL, right_side(right))
 
 
-def common_row_facts(left: Facts, right: Facts) -> Facts:
+def common_row_facts(left: SequenceFacts, right: SequenceFacts) -> SequenceFacts:
     """Facts about single rows that hold on both sides.
 
     Examples
     --------
-    >>> common_row_facts(Facts(equivalences=(("a", "b", "c"),)), Facts(equivalences=(("b", "c", "d"),))).equivalences
+    >>> common_row_facts(SequenceFacts(equivalences=(("a", "b", "c"),)), SequenceFacts(equivalences=(("b", "c", "d"),))).equivalences
     (('b', 'c'),)
     """
     groups: dict[tuple[int, int], list[Column]] = {}
@@ -96,13 +96,13 @@ def common_row_facts(left: Facts, right: Facts) -> Facts:
             if column in places:
                 groups.setdefault((number, places[column]), []).append(column)
     without_null = _without_null(right)
-    return Facts(
+    return SequenceFacts(
         equivalences=tuple(tuple(group) for group in groups.values() if len(group) > 1),
         not_null=tuple(column for column in _without_null(left) if column in without_null and not isinstance(column, Hidden)),
     )
 
 
-def _without_null(facts: Facts) -> dict[Column, None]:
+def _without_null(facts: SequenceFacts) -> dict[Column, None]:
     """All columns without null, not only the representatives."""
     declared = dict.fromkeys(facts.not_null)
     for group in facts.equivalences:

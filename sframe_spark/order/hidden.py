@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from sframe_spark.order.items import Column, Facts, FunctionalDependency, Hidden, Ordering
+from sframe_spark.order.items import Column, FunctionalDependency, Hidden, Ordering, SequenceFacts
 from sframe_spark.order.rename import columns_of, rename_facts
 
 # Hidden columns and cases make later answers more complete, never more right; beyond these sizes they only cost time.
@@ -13,7 +13,7 @@ _MOST_HIDDEN = 24
 _MOST_CASE_ENTRIES = 400
 
 
-def without_useless_hidden(facts: Facts) -> Facts:
+def without_useless_hidden(facts: SequenceFacts) -> SequenceFacts:
     """Facts without the hidden columns that link nothing, and with bounded numbers of hidden columns and cases.
 
     A hidden column is of use if something can make it tie (or compare in some way), something follows from that, and facts link it to a visible one.
@@ -21,7 +21,7 @@ def without_useless_hidden(facts: Facts) -> Facts:
     Examples
     --------
     >>> from sframe_spark.order.items import ordering
-    >>> without_useless_hidden(Facts(orderings=(ordering([["a", "asc"], [Hidden(0), "asc"], ["b", "asc"]]),))).orderings
+    >>> without_useless_hidden(SequenceFacts(orderings=(ordering([["a", "asc"], [Hidden(0), "asc"], ["b", "asc"]]),))).orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """
     facts = _without_unlinked(facts)
@@ -36,12 +36,12 @@ def without_useless_hidden(facts: Facts) -> Facts:
     return facts
 
 
-def number_hidden(facts: Facts) -> Facts:
+def number_hidden(facts: SequenceFacts) -> SequenceFacts:
     """Facts whose hidden columns are numbered in order of appearance.
 
     Examples
     --------
-    >>> number_hidden(Facts(keys=(("a", Hidden("lost")),))).keys
+    >>> number_hidden(SequenceFacts(keys=(("a", Hidden("lost")),))).keys
     (('a', hidden 0),)
     """
     numbers = {column: Hidden(number) for number, column in enumerate(_hidden(facts))}
@@ -50,12 +50,12 @@ def number_hidden(facts: Facts) -> Facts:
     return rename_facts(facts, lambda column: numbers.get(column, column) if isinstance(column, Hidden) else column)
 
 
-def without_columns(facts: Facts, gone: set[Column]) -> Facts:
+def without_columns(facts: SequenceFacts, gone: set[Column]) -> SequenceFacts:
     """What can be said without some columns; everything else is dropped.
 
     Examples
     --------
-    >>> without_columns(Facts(constants=("a", "b"), keys=(("a",), ("c",))), {"a"})._asdict()["keys"]
+    >>> without_columns(SequenceFacts(constants=("a", "b"), keys=(("a",), ("c",))), {"a"})._asdict()["keys"]
     (('c',),)
     """
 
@@ -72,7 +72,7 @@ def without_columns(facts: Facts, gone: set[Column]) -> Facts:
         if not gone.intersection(determinant)
     ]
     cases = [case._replace(facts=without_columns(case.facts, gone)) for case in facts.cases if case.column not in gone]
-    return Facts(
+    return SequenceFacts(
         constants=kept(facts.constants),
         equivalences=tuple(group for group in map(kept, facts.equivalences) if len(group) > 1),
         orderings=tuple(filter(None, cut)),
@@ -80,15 +80,15 @@ def without_columns(facts: Facts, gone: set[Column]) -> Facts:
         keys=tuple(key for key in facts.keys if not gone.intersection(key)),
         monotone=tuple(fact for fact in facts.monotone if not gone.intersection(_columns_of_one(fact.column, fact.arguments))),
         not_null=kept(facts.not_null),
-        cases=tuple(case for case in cases if case.facts != Facts()),
+        cases=tuple(case for case in cases if case.facts != SequenceFacts()),
     )
 
 
-def _hidden(facts: Facts) -> dict[Hidden, None]:
+def _hidden(facts: SequenceFacts) -> dict[Hidden, None]:
     return dict.fromkeys(column for column in columns_of(facts) if isinstance(column, Hidden))
 
 
-def _without_unlinked(facts: Facts) -> Facts:
+def _without_unlinked(facts: SequenceFacts) -> SequenceFacts:
     while hidden := _hidden(facts):
         mentions = Counter(_mentions(facts))
         tying = {*_targets(facts), *_ordered_in_two_ways(facts)}
@@ -100,7 +100,7 @@ def _without_unlinked(facts: Facts) -> Facts:
     return facts
 
 
-def _linked(facts: Facts) -> set[Column]:
+def _linked(facts: SequenceFacts) -> set[Column]:
     """Columns that are named together with a visible one, or with one that is, and so on."""
     neighbours: dict[Column, list[Column]] = {}
     for group in filter(None, _groups(facts)):
@@ -117,7 +117,7 @@ def _linked(facts: Facts) -> set[Column]:
     return linked
 
 
-def _groups(facts: Facts) -> Iterator[tuple[Column, ...]]:
+def _groups(facts: SequenceFacts) -> Iterator[tuple[Column, ...]]:
     """The columns of each fact; those of a case with the column that decides."""
     yield from facts.equivalences
     yield from facts.keys
@@ -136,7 +136,7 @@ def _columns_of_one(column: Column, arguments: tuple[tuple[Column, str], ...]) -
     yield from (argument for argument, _ in arguments)
 
 
-def _mentions(facts: Facts) -> Iterator[Column]:
+def _mentions(facts: SequenceFacts) -> Iterator[Column]:
     """Each column once for each fact that names it; a fact inside a case counts as one of its own."""
     for group in (*facts.equivalences, *facts.keys):
         yield from group
@@ -152,7 +152,7 @@ def _mentions(facts: Facts) -> Iterator[Column]:
         yield from _mentions(case.facts)
 
 
-def _ordered_in_two_ways(facts: Facts) -> Iterator[Column]:
+def _ordered_in_two_ways(facts: SequenceFacts) -> Iterator[Column]:
     """Columns that stand in orderings in more than one way, so that they may be found to tie."""
     seen: dict[Column, tuple[str, str]] = {}
     for items in _all_orderings(facts):
@@ -161,13 +161,13 @@ def _ordered_in_two_ways(facts: Facts) -> Iterator[Column]:
                 yield column
 
 
-def _all_orderings(facts: Facts) -> Iterator[Ordering]:
+def _all_orderings(facts: SequenceFacts) -> Iterator[Ordering]:
     yield from facts.orderings
     for case in facts.cases:
         yield from _all_orderings(case.facts)
 
 
-def _targets(facts: Facts) -> Iterator[Column]:
+def _targets(facts: SequenceFacts) -> Iterator[Column]:
     """Columns that some fact makes tie, or compare in a way that another fact asks for."""
     yield from facts.constants
     for group in facts.equivalences:
@@ -181,7 +181,7 @@ def _targets(facts: Facts) -> Iterator[Column]:
         yield from _targets(case.facts)
 
 
-def _triggers(facts: Facts) -> Iterator[Column]:
+def _triggers(facts: SequenceFacts) -> Iterator[Column]:
     """Columns whose comparison has consequences for others."""
     for group in facts.equivalences:
         yield from group

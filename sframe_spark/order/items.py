@@ -110,10 +110,10 @@ class Case(NamedTuple):
 
     column: Column
     outcomes: int
-    facts: Facts
+    facts: SequenceFacts
 
 
-class Facts(NamedTuple):
+class SequenceFacts(NamedTuple):
     """Everything that is known of one row sequence; all of it can be said of pairs of rows."""
 
     constants: tuple[Column, ...] = ()
@@ -126,15 +126,15 @@ class Facts(NamedTuple):
     cases: tuple[Case, ...] = ()
 
 
-def merged(first: Facts, second: Facts) -> Facts:
+def merged(first: SequenceFacts, second: SequenceFacts) -> SequenceFacts:
     """The facts of both.
 
     Examples
     --------
-    >>> merged(Facts(keys=(("a",),)), Facts(keys=(("b",),))).keys
+    >>> merged(SequenceFacts(keys=(("a",),)), SequenceFacts(keys=(("b",),))).keys
     (('a',), ('b',))
     """
-    return Facts(
+    return SequenceFacts(
         constants=first.constants + second.constants,
         equivalences=first.equivalences + second.equivalences,
         orderings=first.orderings + second.orderings,
@@ -207,7 +207,7 @@ def read_facts(
     functions: Iterable[Monotone | Mapping[str, Any]],
     not_null: Iterable[Column],
     cases: tuple[Case, ...] = (),
-) -> Facts:
+) -> SequenceFacts:
     """Read facts written as lists.
 
     Raises
@@ -215,7 +215,7 @@ def read_facts(
     ValueError
         If an entry of an ordering or an effect is none.
     """
-    return Facts(
+    return SequenceFacts(
         constants=tuple(constants),
         equivalences=tuple(map(tuple, equivalences)),
         orderings=tuple(map(ordering, orderings)),

@@ -16,12 +16,12 @@ from sframe_spark.order.hidden import number_hidden, without_useless_hidden
 from sframe_spark.order.items import (
     Case,
     Column,
-    Facts,
     FunctionalDependency,
     Hidden,
     Monotone,
     Ordering,
     OrderingItem,
+    SequenceFacts,
     column_sort_key,
     merged,
 )
@@ -32,17 +32,17 @@ from sframe_spark.order.rename import rename_facts
 _COMPARED_KEYS = 32
 
 
-def normal_form(raw: Facts) -> tuple[Facts, PairState | None]:
+def normal_form(raw: SequenceFacts) -> tuple[SequenceFacts, PairState | None]:
     """Facts with the same meaning, in normal form; and what is known of two rows, where finding that out needs no second look.
 
     Examples
     --------
     >>> from sframe_spark.order.items import ordering
-    >>> facts, _ = normal_form(Facts(constants=("c",), orderings=(ordering([["a", "asc"], ["c", "asc"]]), ordering([["a", "asc"]]))))
+    >>> facts, _ = normal_form(SequenceFacts(constants=("c",), orderings=(ordering([["a", "asc"], ["c", "asc"]]), ordering([["a", "asc"]]))))
     >>> facts.orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """
-    if raw == Facts():
+    if raw == SequenceFacts():
         return raw, None
     raw = _with_merged_arguments(raw)
     state = PairState(PairProblem(raw))
@@ -64,7 +64,7 @@ def normal_form(raw: Facts) -> tuple[Facts, PairState | None]:
     return _sorted(number_hidden(without_useless_hidden(facts))), None
 
 
-def _with_merged_arguments(facts: Facts) -> Facts:
+def _with_merged_arguments(facts: SequenceFacts) -> SequenceFacts:
     """Functions of columns that are equal are functions of one of them: of a single argument more follows than of several."""
     if not facts.equivalences or all(len(function.arguments) < 2 for function in facts.monotone):
         return facts
@@ -76,7 +76,7 @@ def _with_merged_arguments(facts: Facts) -> Facts:
     return facts._replace(monotone=tuple(functions))
 
 
-def _decide_cases(facts: Facts, state: PairState) -> Facts:
+def _decide_cases(facts: SequenceFacts, state: PairState) -> SequenceFacts:
     """Move facts out of cases that must hold, and drop cases that cannot hold."""
     cases, lifted = [], []
     for case in facts.cases:
@@ -90,7 +90,7 @@ def _decide_cases(facts: Facts, state: PairState) -> Facts:
     return functools.reduce(merged, lifted, facts._replace(cases=tuple(cases)))
 
 
-def _columns_that_decide(facts: Facts) -> Iterator[Column]:
+def _columns_that_decide(facts: SequenceFacts) -> Iterator[Column]:
     """Columns whose being constant matters although nothing is said of a constant's order: those of functions and cases."""
     for function in facts.monotone:
         yield function.column
@@ -119,13 +119,13 @@ def _representatives(equivalences: Iterable[tuple[Column, ...]]) -> tuple[dict[C
     return representative, tuple(groups)
 
 
-def _of_at_most_one_row(named: Facts, groups: tuple[tuple[Column, ...], ...]) -> Facts:
+def _of_at_most_one_row(named: SequenceFacts, groups: tuple[tuple[Column, ...], ...]) -> SequenceFacts:
     """Of one row, only facts about single rows say more than that there is one."""
     visible = tuple(dict.fromkeys(column for column in named.not_null if not isinstance(column, Hidden)))
-    return Facts(equivalences=groups, keys=((),), not_null=visible)
+    return SequenceFacts(equivalences=groups, keys=((),), not_null=visible)
 
 
-def _tidy(facts: Facts, constants: set[Column], not_null: set[Column]) -> Facts:
+def _tidy(facts: SequenceFacts, constants: set[Column], not_null: set[Column]) -> SequenceFacts:
     """Each fact on its own: without constants and repetitions; empty facts are gone."""
     dependencies: dict[tuple[Column, ...], dict[Column, None]] = {}
     for determinant, dependent in facts.functional_dependencies:
@@ -142,7 +142,7 @@ def _tidy(facts: Facts, constants: set[Column], not_null: set[Column]) -> Facts:
         cases=tuple(
             Case(case.column, case.outcomes, inner)
             for case, inner in ((case, _tidy(case.facts, constants, not_null)) for case in dict.fromkeys(facts.cases))
-            if case.outcomes and inner != Facts()
+            if case.outcomes and inner != SequenceFacts()
         ),
     )
 
@@ -193,7 +193,7 @@ def _ordering_sort_key(items: Ordering) -> tuple:
     return tuple((column_sort_key(item.column), item.direction, item.nulls) for item in items)
 
 
-def _facts_sort_key(facts: Facts) -> tuple:
+def _facts_sort_key(facts: SequenceFacts) -> tuple:
     return (
         _columns_sort_key(facts.constants),
         tuple(map(_columns_sort_key, facts.equivalences)),
@@ -214,9 +214,9 @@ def _case_sort_key(case: Case) -> tuple:
     return column_sort_key(case.column), case.outcomes, _facts_sort_key(case.facts)
 
 
-def _sorted(facts: Facts) -> Facts:
+def _sorted(facts: SequenceFacts) -> SequenceFacts:
     """Facts in an order that depends on nothing but the facts."""
-    return Facts(
+    return SequenceFacts(
         constants=tuple(sorted(set(facts.constants), key=column_sort_key)),
         equivalences=tuple(sorted(facts.equivalences, key=_columns_sort_key)),
         orderings=tuple(sorted(facts.orderings, key=_ordering_sort_key)),

@@ -11,11 +11,11 @@ from sframe_spark.order.closure import PairState
 from sframe_spark.order.items import (
     Case,
     Column,
-    Facts,
     FunctionalDependency,
     Hidden,
     Monotone,
     Ordering,
+    SequenceFacts,
     merged,
     ordering,
     read_facts,
@@ -65,7 +65,7 @@ class OrderingProperties:
 
     __slots__ = ("_facts", "_hash", "_start")
 
-    _facts: Facts
+    _facts: SequenceFacts
     _hash: int | None
     _start: PairState | None
 
@@ -82,13 +82,13 @@ class OrderingProperties:
         self._settle(read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null))
 
     @classmethod
-    def of(cls, facts: Facts) -> OrderingProperties:
+    def of(cls, facts: SequenceFacts) -> OrderingProperties:
         """Properties that hold given facts; the facts are brought to normal form."""
         made = object.__new__(cls)
         made._settle(facts)
         return made
 
-    def _settle(self, facts: Facts) -> None:
+    def _settle(self, facts: SequenceFacts) -> None:
         normal, start = normal_form(facts)
         for name, value in (("_facts", normal), ("_hash", None), ("_start", start)):
             object.__setattr__(self, name, value)
@@ -114,7 +114,7 @@ class OrderingProperties:
         return f"OrderingProperties({known})"
 
     @property
-    def facts(self) -> Facts:
+    def facts(self) -> SequenceFacts:
         """All facts, hidden columns and cases included."""
         return self._facts
 
@@ -367,7 +367,7 @@ class OrderingProperties:
         True
         """
         more = read_facts(constants, equivalences, orderings, functional_dependencies, keys, monotone, not_null, tuple(cases))
-        return self if more == Facts() else OrderingProperties.of(merged(self._facts, more))
+        return self if more == SequenceFacts() else OrderingProperties.of(merged(self._facts, more))
 
     def meet(self, other: OrderingProperties) -> OrderingProperties:
         """The facts of both sides together: rows that have both properties, as when frames are zipped.

@@ -12,9 +12,9 @@ from typing import Literal, NamedTuple
 from sframe_spark.order.items import (
     Column,
     Effect,
-    Facts,
     Monotone,
     Ordering,
+    SequenceFacts,
     flip,
 )
 from sframe_spark.order.outcomes import ALL, GREATER, LESS, NO_NULLS, TIES, negate
@@ -118,7 +118,7 @@ class PairProblem:
         The properties.
     """
 
-    def __init__(self, source: Facts) -> None:
+    def __init__(self, source: SequenceFacts) -> None:
         self.classes = signed_classes(source)
         self.facts: list[Fact] = []
         self.waiting: list[int] = []
@@ -157,7 +157,7 @@ class PairProblem:
             self._watch("guard", column_class, (number, outcomes if sign > 0 else negate(outcomes)))
         return number
 
-    def _compile(self, source: Facts, guards: Guards) -> None:
+    def _compile(self, source: SequenceFacts, guards: Guards) -> None:
         for column in source.constants:
             self._add(RestrictionFact(self._class(column), TIES), guards)
         for column in source.not_null:
@@ -218,7 +218,7 @@ def is_class_link(fact: Monotone) -> bool:
     return fact.strict and len(fact.arguments) == 1 and fact.arguments[0][1] != "fixed"
 
 
-def signed_classes(source: Facts) -> SignedClasses:
+def signed_classes(source: SequenceFacts) -> SignedClasses:
     """Classes of all columns that the properties speak of, in order of appearance."""
     classes = SignedClasses()
     for group in source.equivalences:

@@ -7,11 +7,11 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.order.items import Facts
+from sframe_spark.order.items import SequenceFacts
 from sframe_spark.order.ordering import OrderingProperties
 
 # Smallest and largest value of a column that has neither missing values nor NaN.
-Bounds = tuple[Any, Any]
+ValueBounds = tuple[Any, Any]
 
 
 @attrs.frozen
@@ -35,20 +35,20 @@ class RelationProperties:
     """
 
     order: OrderingProperties = attrs.field(factory=OrderingProperties)
-    where: Mapping[int, Facts] = attrs.field(factory=dict)
-    bounds: Mapping[int, Bounds] = attrs.field(factory=dict)
+    where: Mapping[int, SequenceFacts] = attrs.field(factory=dict)
+    bounds: Mapping[int, ValueBounds] = attrs.field(factory=dict)
 
     @property
     def says_nothing(self) -> bool:
         """True when nothing is known."""
-        return self.order.facts == Facts() and not self.where and not self.bounds
+        return self.order.facts == SequenceFacts() and not self.where and not self.bounds
 
     def project(self, origins: Sequence[int | None]) -> RelationProperties:
         """Properties of rows whose column ``i`` is the column ``origins[i]`` of these, or something unknown where that is None."""
         if self.says_nothing:
             return self
         places = {place: origin for place, origin in enumerate(origins) if origin is not None}
-        where: dict[int, Facts] = {}
+        where: dict[int, SequenceFacts] = {}
         if self.where and list(places.items()) == [(p, p) for p in range(len(origins))]:
             where = dict(self.where)
         bounds = {place: self.bounds[origin] for place, origin in places.items() if origin in self.bounds}
@@ -59,7 +59,7 @@ class RelationProperties:
         if other.says_nothing:
             return self
         shifted = other.order.project({column + width: column for column in visible(other.order)})
-        order = shifted if self.order.facts == Facts() else self.order.meet(shifted)
+        order = shifted if self.order.facts == SequenceFacts() else self.order.meet(shifted)
         return RelationProperties(order, self.where, {**self.bounds, **{column + width: found for column, found in other.bounds.items()}})
 
     def reordered(self, order: OrderingProperties) -> RelationProperties:

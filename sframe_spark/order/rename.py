@@ -4,24 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from sframe_spark.order.items import Case, Column, Facts, FunctionalDependency, Hidden, Monotone
+from sframe_spark.order.items import Case, Column, FunctionalDependency, Hidden, Monotone, SequenceFacts
 
 Rename = Callable[[Column], Column]
 
 
-def rename_facts(facts: Facts, rename: Rename) -> Facts:
+def rename_facts(facts: SequenceFacts, rename: Rename) -> SequenceFacts:
     """The same facts with every column renamed; two columns may get one name only if they are equal.
 
     Examples
     --------
-    >>> rename_facts(Facts(constants=("a",)), str.upper).constants
+    >>> rename_facts(SequenceFacts(constants=("a",)), str.upper).constants
     ('A',)
     """
 
     def renamed(columns: tuple[Column, ...]) -> tuple[Column, ...]:
         return tuple(map(rename, columns))
 
-    return Facts(
+    return SequenceFacts(
         constants=renamed(facts.constants),
         equivalences=tuple(map(renamed, facts.equivalences)),
         orderings=tuple(tuple(item._replace(column=rename(item.column)) for item in items) for items in facts.orderings),
@@ -36,12 +36,12 @@ def rename_facts(facts: Facts, rename: Rename) -> Facts:
     )
 
 
-def columns_of(facts: Facts) -> Iterator[Column]:
+def columns_of(facts: SequenceFacts) -> Iterator[Column]:
     """Every column named by a fact, in order of appearance, with repetitions.
 
     Examples
     --------
-    >>> list(columns_of(Facts(constants=("a",), keys=(("b", "a"),))))
+    >>> list(columns_of(SequenceFacts(constants=("a",), keys=(("b", "a"),))))
     ['a', 'b', 'a']
     """
     for group in facts.equivalences:
@@ -63,12 +63,12 @@ def columns_of(facts: Facts) -> Iterator[Column]:
         yield from columns_of(case.facts)
 
 
-def visible_columns(facts: Facts) -> set[Column]:
+def visible_columns(facts: SequenceFacts) -> set[Column]:
     """The columns that facts speak of and that are not hidden.
 
     Examples
     --------
-    >>> visible_columns(Facts(keys=(("a", Hidden(0)),)))
+    >>> visible_columns(SequenceFacts(keys=(("a", Hidden(0)),)))
     {'a'}
     """
     return {column for column in columns_of(facts) if not isinstance(column, Hidden)}

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from sframe_spark.order.items import Facts
+from sframe_spark.order.items import SequenceFacts
 from sframe_spark.order.outcomes import exchange_rows
 
 
-def turned_facts(facts: Facts) -> Facts:
+def turned_facts(facts: SequenceFacts) -> SequenceFacts:
     """The same facts, said of the rows in opposite order.
 
     Examples
     --------
     >>> from sframe_spark.order.items import ordering
-    >>> turned_facts(Facts(orderings=(ordering([["a", "desc"]]),))).orderings
+    >>> turned_facts(SequenceFacts(orderings=(ordering([["a", "desc"]]),))).orderings
     ((OrderingItem(column='a', direction='asc', nulls='nulls_first'),),)
     """
     return facts._replace(

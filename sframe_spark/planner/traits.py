@@ -17,7 +17,7 @@ Origin = tuple[int, int]
 
 
 @attrs.frozen
-class RowRange:
+class RowsTaken:
     """Which rows of its input an operator takes: ``start``, ``start + step``, ... before ``stop``; None: to the end."""
 
     start: int
@@ -94,7 +94,7 @@ class Traits:
         return self.unites_rows
 
     @property
-    def row_range(self) -> RowRange | None:
+    def row_range(self) -> RowsTaken | None:
         """The rows of its input that are the output; None of operators that do not take rows by number."""
         return None
 

@@ -29,7 +29,7 @@ REQUIRED_MODULES: tuple[tuple[str, tuple[int, ...]], ...] = (
 
 
 @attrs.frozen
-class Finding:
+class Diagnosis:
     """What one check found.
 
     Parameters
@@ -52,24 +52,24 @@ class Finding:
         return f"WRONG  {self.subject}: {self.detail}\n       fix: {self.fix}"
 
 
-def check_python() -> Finding:
+def check_python() -> Diagnosis:
     """Look at the version of Python."""
     found = f"{sys.version.split()[0]} at {sys.executable}"
     needed = ".".join(map(str, MINIMUM_PYTHON))
     fix = None if sys.version_info >= MINIMUM_PYTHON else f"install Python {needed} or later and use that"
-    return Finding("python", found, fix)
+    return Diagnosis("python", found, fix)
 
 
-def check_module(name: str, minimum: tuple[int, ...]) -> Finding:
+def check_module(name: str, minimum: tuple[int, ...]) -> Diagnosis:
     """Look at the version of a package that is needed."""
     needed = ".".join(map(str, minimum))
     fix = f'python -m pip install "{name}>={needed}"'
     try:
         module = importlib.import_module(name)
     except ImportError as error:
-        return Finding(name, f"cannot be imported: {error}", fix)
+        return Diagnosis(name, f"cannot be imported: {error}", fix)
     version = str(module.__version__)
-    return Finding(name, version, None if version_numbers(version) >= minimum else fix)
+    return Diagnosis(name, version, None if version_numbers(version) >= minimum else fix)
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -88,33 +88,33 @@ def version_numbers(version: str) -> tuple[int, ...]:
     return tuple(numbers)
 
 
-def check_java() -> Finding:
+def check_java() -> Diagnosis:
     """Look for a Java runtime where the session would."""
     search = search_java()
     if search.runtime is not None:
-        return Finding("java", f"{search.runtime.version} from {search.runtime.origin}")
+        return Diagnosis("java", f"{search.runtime.version} from {search.runtime.origin}")
     named = os.environ.get("SFRAME_SPARK_JAVA")
     fix = f"unset SFRAME_SPARK_JAVA or let it name Java {MINIMUM_VERSION} or later" if named else INSTALL_COMMAND
-    return Finding("java", f"none of version {MINIMUM_VERSION} or later; " + "; ".join(search.rejected), fix)
+    return Diagnosis("java", f"none of version {MINIMUM_VERSION} or later; " + "; ".join(search.rejected), fix)
 
 
-def check_temporary_directory() -> Finding:
+def check_temporary_directory() -> Diagnosis:
     """Look at where materialised frames go, and how much room there is."""
     fix = "set SFRAME_SPARK_TMP to a directory that can be written, with a few GB of room"
     try:
         directory = config.temporary_directory or tempfile.gettempdir()
     except SFrameError as error:
-        return Finding("temporary directory", str(error), fix)
+        return Diagnosis("temporary directory", str(error), fix)
     try:
         with tempfile.TemporaryFile(dir=directory):
             free = shutil.disk_usage(directory).free
     except OSError as error:
-        return Finding("temporary directory", f"{directory} cannot be written: {error}", fix)
+        return Diagnosis("temporary directory", f"{directory} cannot be written: {error}", fix)
     detail = f"{directory}, {free / (1 << 30):.1f} GiB free"
-    return Finding("temporary directory", detail, None if free >= MINIMUM_FREE_BYTES else fix)
+    return Diagnosis("temporary directory", detail, None if free >= MINIMUM_FREE_BYTES else fix)
 
 
-def check_spark() -> Finding:
+def check_spark() -> Diagnosis:
     """Run a tiny job, in the JVM and in a Python worker."""
     started = time.monotonic()
     try:
@@ -122,16 +122,16 @@ def check_spark() -> Finding:
         rows = session.range(1000).mapInArrow(lambda batches: batches, "id long")
         total = rows.selectExpr("sum(id)").collect()[0][0]
     except SFrameError as error:
-        return Finding("spark", str(error).splitlines()[0], "see the lines above")
+        return Diagnosis("spark", str(error).splitlines()[0], "see the lines above")
     except Exception as error:
         # Whatever goes wrong inside Spark is what this command is asked to report.
-        return Finding("spark", f"{type(error).__name__}: {error}", "mend what the message names; `java -version` must work")
+        return Diagnosis("spark", f"{type(error).__name__}: {error}", "mend what the message names; `java -version` must work")
     if total != 499_500:
-        return Finding("spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark")
-    return Finding("spark", f"{session.version}, a job with a Python worker ran, {time.monotonic() - started:.1f} s")
+        return Diagnosis("spark", f"a sum came out as {total}", "reinstall: python -m pip install --force-reinstall pyspark")
+    return Diagnosis("spark", f"{session.version}, a job with a Python worker ran, {time.monotonic() - started:.1f} s")
 
 
-def findings() -> Iterator[Finding]:
+def findings() -> Iterator[Diagnosis]:
     """Yield the finding of each check, the slow one last."""
     yield check_python()
     for name, minimum in REQUIRED_MODULES:

@@ -6,7 +6,7 @@ import os
 from collections import deque
 from collections.abc import Iterator
 
-from sframe_spark.storage.decoder import Decoder, Part, SizeOf
+from sframe_spark.storage.decoder import DecodedPart, Decoder, SizeOf
 from sframe_spark.storage.manifest import Manifest
 
 
@@ -46,16 +46,16 @@ class Cursor:
         self._of = manifest, columns, stop, size_of, most_bytes, threads
         self._process = os.getpid()
         # What was decoded and may be asked for again: the rows from `_first` to `_end`.
-        self._kept: deque[Part] = deque()
+        self._kept: deque[DecodedPart] = deque()
         self._first = self._end = -1
         self._decoder = Decoder(*self._of, step=1)
-        self._parts: Iterator[Part] = iter(())
+        self._parts: Iterator[DecodedPart] = iter(())
 
     def can_go_on(self, start: int) -> bool:
         """Say whether a row is among those read last, or follows them, so that nothing is decoded twice."""
         return self._first <= start <= self._end and self._process == os.getpid()
 
-    def read(self, start: int, stop: int) -> list[Part]:
+    def read(self, start: int, stop: int) -> list[DecodedPart]:
         """Return rows in pieces; fewer, if the files have no more. The cursor goes to them first where it cannot go on."""
         if self.can_go_on(start) or self._is_near(start, stop):
             self._decoder.step = stop - min(start, self._end)
@@ -75,7 +75,7 @@ class Cursor:
         """Say whether no more rows lie before a range than it has: they cost less than to look for it in its row group."""
         return self._first >= 0 and self._end < start <= self._end + (stop - start) and self._process == os.getpid()
 
-    def rest(self, start: int, most_rows: int) -> Iterator[Part]:
+    def rest(self, start: int, most_rows: int) -> Iterator[DecodedPart]:
         """Yield the rows from one to the end, as they are decoded: row groups that are not short by so many rows."""
         self._begin(start, most_rows)
         yield from self._parts
@@ -101,7 +101,7 @@ class Cursor:
             self._kept.append(part)
             self._end += len(part[0])
 
-    def _between(self, start: int, stop: int) -> Iterator[Part]:
+    def _between(self, start: int, stop: int) -> Iterator[DecodedPart]:
         first = self._first
         for part in self._kept:
             rows = len(part[0])

@@ -18,12 +18,12 @@ from sframe_spark.storage.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.reader import FEW_ROWS, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
-Part = list[pa.Array]
+DecodedPart = list[pa.Array]
 # About how many bytes the rows between two take in memory; None where nobody knows.
 SizeOf = Callable[[int, int], float | None]
 # Where a thread leaves what it decoded, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave
 # it taken, for ever, or come as an error of the lock's.
-Found = SimpleQueue[tuple[list[Part], BaseException | None]]
+Found = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
 # Bytes of a row group from which on its columns are worth to be decoded side by side.
 LONG = 32 << 20
 # A step is changed where rows turn out to be so many times shorter or longer.
@@ -77,7 +77,7 @@ class Decoder:
         if pool is not None and self._process == os.getpid():
             pool.shutdown(wait=False, cancel_futures=True)
 
-    def parts(self, start: int) -> Iterator[Part]:
+    def parts(self, start: int) -> Iterator[DecodedPart]:
         """Yield the rows from one on, in the pieces in which they are decoded."""
         units = self._units(start)
         while True:
@@ -139,13 +139,13 @@ class Decoder:
         except BaseException as error:
             found.put(([], error))
 
-    def _whole(self, unit: Unit) -> list[Part]:
+    def _whole(self, unit: Unit) -> list[DecodedPart]:
         rows = unit.high - unit.low
         # Where units are decoded side by side, columns are not, but of a unit that takes long.
         threads = unit.size is not None and unit.size > LONG if self._threads else None
         return list(segment_batches(self._manifest, unit.entry, self._columns, unit.low, unit.high, rows if self._threads else None, threads=threads))
 
-    def _in_steps(self, unit: Unit) -> Iterator[Part]:
+    def _in_steps(self, unit: Unit) -> Iterator[DecodedPart]:
         position = unit.low
         while position < unit.high:
             step = self.step
@@ -159,7 +159,7 @@ class Decoder:
                     break
 
 
-def taken(found: Found) -> list[Part]:
+def taken(found: Found) -> list[DecodedPart]:
     """Wait for what a thread decodes.
 
     Examples

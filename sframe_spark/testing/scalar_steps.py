@@ -20,7 +20,7 @@ ANY_KIND = ("int", "float", "str", "datetime")
 
 
 @attrs.frozen
-class Call:
+class Apply:
     """A scalar function with its static parameters, and whether it shows the sign of a zero."""
 
     function: str
@@ -28,31 +28,39 @@ class Call:
     divides: bool = False
 
 
-def unary_calls(column_type: ColumnType) -> list[Call]:
+def unary_calls(column_type: ColumnType) -> list[Apply]:
     """Functions of one column of a type."""
-    calls = [Call("is_missing"), Call("is_not_missing")]
+    calls = [Apply("is_missing"), Apply("is_not_missing")]
     if column_type.is_numeric:
-        calls += [Call("negate"), Call("absolute"), Call("positive"), Call("truth")]
-        calls += [Call("fill_missing", (9,)), Call("clip", (0, 3)), Call("clip", (None, 1.5)), Call("cast", (FLOAT, False))]
+        calls += [Apply("negate"), Apply("absolute"), Apply("positive"), Apply("truth")]
+        calls += [
+            Apply("fill_missing", (9,)),
+            Apply("clip", (0, 3)),
+            Apply("clip", (None, 1.5)),
+            Apply("cast", (FLOAT, False)),
+        ]
     if column_type == INT:
-        calls += [Call("cast", (STR, False)), Call("is_in", ((1, 2, None),))]
+        calls += [Apply("cast", (STR, False)), Apply("is_in", ((1, 2, None),))]
     if column_type == FLOAT:
-        calls = [call for call in calls if call.function != "fill_missing"] + [Call("fill_missing", (0.75,)), Call("cast", (INT, False))]
+        calls = [call for call in calls if call.function != "fill_missing"] + [
+            Apply("fill_missing", (0.75,)),
+            Apply("cast", (INT, False)),
+        ]
     if column_type == STR:
-        calls += [Call("truth"), Call("fill_missing", ("none",)), Call("is_in", (("x", "a4"),))]
+        calls += [Apply("truth"), Apply("fill_missing", ("none",)), Apply("is_in", (("x", "a4"),))]
     return calls
 
 
-def binary_calls(first: ColumnType, second: ColumnType) -> list[Call]:
+def binary_calls(first: ColumnType, second: ColumnType) -> list[Apply]:
     """Functions of two columns of these types."""
-    calls = [Call("coalesce")] if first == second else []
+    calls = [Apply("coalesce")] if first == second else []
     if first.is_numeric and second.is_numeric:
-        calls += [Call(name) for name in (*COMPARISONS, *ARITHMETIC, "and_", "or_")]
-        calls += [Call(name, divides=True) for name in DIVISIONS]
-        return [*calls, Call("modulo", divides=True)] if first == second == INT else calls
+        calls += [Apply(name) for name in (*COMPARISONS, *ARITHMETIC, "and_", "or_")]
+        calls += [Apply(name, divides=True) for name in DIVISIONS]
+        return [*calls, Apply("modulo", divides=True)] if first == second == INT else calls
     if first == second == STR:
-        return [*calls, *[Call(name) for name in (*COMPARISONS, "add", "and_", "or_")]]
-    return [*calls, *[Call(name) for name in COMPARISONS]] if first == second == DATETIME else calls
+        return [*calls, *[Apply(name) for name in (*COMPARISONS, "add", "and_", "or_")]]
+    return [*calls, *[Apply(name) for name in COMPARISONS]] if first == second == DATETIME else calls
 
 
 def random_literal(growth: Growth, column_type: ColumnType) -> Literal:

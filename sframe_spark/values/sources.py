@@ -16,7 +16,7 @@ from sframe_spark.values.taken import taken_each
 from sframe_spark.values.temporal import numpy_microseconds
 
 # One of ``list[Any] | np.ndarray | pa.Array``; Arrow comes without types, so a checker learns nothing from the union.
-Source = Any
+ValuesGiven = Any
 
 _INTEGER_DTYPES = "biu"
 
@@ -31,7 +31,7 @@ _INSTEAD = {
 NO_VALUES = "a {} of Spark's holds no values: use the frame's own columns, sf['name'], or work on sf.to_spark()"
 
 
-def simplify(values: Any) -> Source:
+def simplify(values: Any) -> ValuesGiven:
     """Return the values as a list, a one-dimensional numpy array or an Arrow array, copying as little as possible.
 
     Raises
@@ -100,7 +100,7 @@ def _from_range(values: range) -> Any:
     return np.arange(*bounds, dtype=np.int64) if all(-(2**62) < bound < 2**62 for bound in bounds) else list(values)
 
 
-def _from_numpy(values: np.ndarray) -> Source:
+def _from_numpy(values: np.ndarray) -> ValuesGiven:
     if values.ndim == 0:
         raise SchemaError("a numpy scalar is not a column: pass a sequence of values")
     if values.ndim > 2:

@@ -15,7 +15,7 @@ from sframe_spark import aggregate as agg
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
 from sframe_spark.explain import verification, verification_claims
-from sframe_spark.explain.verification_claims import Work
+from sframe_spark.explain.verification_claims import SparkWork
 from sframe_spark.operators.sources.source import segment_source
 
 ROWS = 300
@@ -132,7 +132,7 @@ def test_results_in_segments_are_compared_with_their_manifest(saved: str, monkey
 @pytest.mark.spark
 @pytest.mark.usefixtures("on_spark")
 def test_a_claim_of_too_few_exchanges_is_found(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(verification_claims.QUERY_WORK, "group_by", Work(0, 0))
+    monkeypatch.setitem(verification_claims.QUERY_WORK, "group_by", SparkWork(0, 0))
     lines = verified(tc.load_sframe(saved).groupby("k", {"s": agg.SUM("v")}))
     assert "  exchanges: at most 1 claimed, 2 ran: DISAGREES: 1 more than claimed" in lines
     assert lines[-1].endswith("1 DISAGREE")

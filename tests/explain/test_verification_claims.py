@@ -7,7 +7,7 @@ import pytest
 from sframe_spark.config import config
 from sframe_spark.explain import verification_claims
 from sframe_spark.explain.executed_plans import ExecutedPlan
-from sframe_spark.explain.verification_claims import Finding, Work, check_query, check_tasks, query_work
+from sframe_spark.explain.verification_claims import Finding, SparkWork, check_query, check_tasks, query_work
 from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.relational.rows import append
@@ -35,24 +35,24 @@ def wrong(findings: list[Finding]) -> list[str]:
 @pytest.mark.parametrize(
     ("plan", "work"),
     [
-        (sort_rows(ROWS, [(0, True)]), Work(1, 1)),
-        (group_by(ROWS, [0], []), Work(2, 3)),
-        (sort_rows(group_by(append(ROWS, ROWS), [0], []), [(0, False)]), Work(2, 3)),
-        (join(ROWS, ROWS, [0], [0], "inner"), Work(3, 3)),
-        (reduce_columns(ROWS, []), Work(1, 0)),
+        (sort_rows(ROWS, [(0, True)]), SparkWork(1, 1)),
+        (group_by(ROWS, [0], []), SparkWork(2, 3)),
+        (sort_rows(group_by(append(ROWS, ROWS), [0], []), [(0, False)]), SparkWork(2, 3)),
+        (join(ROWS, ROWS, [0], [0], "inner"), SparkWork(3, 3)),
+        (reduce_columns(ROWS, []), SparkWork(1, 0)),
         (Cumulative("sum").make_planner_node(ROWS), None),
     ],
     ids=str,
 )
-def test_work_of_a_query_is_that_of_its_operators(plan: PlannerNode, work: Work | None) -> None:
+def test_work_of_a_query_is_that_of_its_operators(plan: PlannerNode, work: SparkWork | None) -> None:
     with config.using(single_task_rows=0):
         assert query_work(plan) == work
 
 
 def test_few_rows_in_one_task_need_no_exchange() -> None:
     with config.using(single_task_rows=100):
-        assert query_work(group_by(ROWS, [0], [])) == Work(0, 3)
-        assert query_work(join(ROWS, ROWS, [0], [0], "outer")) == Work(0, 3)
+        assert query_work(group_by(ROWS, [0], [])) == SparkWork(0, 3)
+        assert query_work(join(ROWS, ROWS, [0], [0], "outer")) == SparkWork(0, 3)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_claim_that_is_too_bold_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     plan = executed("Sort!", "Exchange", "HashAggregate", "Exchange", "HashAggregate", "RDDScan")
     with config.using(single_task_rows=0):
         assert wrong(check_query(group_by(ROWS, [0], []), [plan], 9)) == []
-        monkeypatch.setitem(verification_claims.QUERY_WORK, "group_by", Work(0, 0))
+        monkeypatch.setitem(verification_claims.QUERY_WORK, "group_by", SparkWork(0, 0))
         assert wrong(check_query(group_by(ROWS, [0], []), [plan], 9)) == ["exchanges: at most 1 claimed, 2 ran: 1 more than claimed"]
 
 

@@ -14,7 +14,7 @@ from sframe_spark.config import config
 from sframe_spark.errors import JavaNotFoundError
 from sframe_spark.session import doctor
 from sframe_spark.session.doctor import (
-    Finding,
+    Diagnosis,
     check_java,
     check_module,
     check_python,
@@ -96,17 +96,17 @@ def test_spark_that_does_not_start(monkeypatch: pytest.MonkeyPatch, error: Excep
 
 def test_exit_status_and_last_line(monkeypatch: pytest.MonkeyPatch) -> None:
     lines: list[str] = []
-    monkeypatch.setattr(doctor, "findings", lambda: iter([Finding("a", "fine"), Finding("b", "bad", "mend it")]))
+    monkeypatch.setattr(doctor, "findings", lambda: iter([Diagnosis("a", "fine"), Diagnosis("b", "bad", "mend it")]))
     assert run_doctor(lines.append) == 1
     assert lines == ["ok     a: fine", "WRONG  b: bad\n       fix: mend it", "something is wrong: see the fixes above"]
     lines.clear()
-    monkeypatch.setattr(doctor, "findings", lambda: iter([Finding("a", "fine")]))
+    monkeypatch.setattr(doctor, "findings", lambda: iter([Diagnosis("a", "fine")]))
     assert run_doctor(lines.append) == 0
     assert lines[-1] == "all is well"
 
 
 def test_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    monkeypatch.setattr(doctor, "findings", lambda: iter([Finding("a", "bad", "mend it")]))
+    monkeypatch.setattr(doctor, "findings", lambda: iter([Diagnosis("a", "bad", "mend it")]))
     monkeypatch.setattr("sframe_spark.__main__.stop", lambda: None)
     assert main(["doctor"]) == 1
     assert "fix: mend it" in capsys.readouterr().out

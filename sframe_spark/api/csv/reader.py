@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.api.csv.lines import LeftOut, TextBlock, opened_text
 from sframe_spark.api.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
-from sframe_spark.api.csv.types import Form, converted, failed_rows, misfits, narrowest, wider
+from sframe_spark.api.csv.types import CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets import new_dataset
@@ -280,7 +280,7 @@ class _Reader:
     def read(self) -> PlannerNode:
         """A source of all rows."""
         hinted = self.files.hinted
-        forms: list[Form | None] = [None] * len(hinted)
+        forms: list[CsvForm | None] = [None] * len(hinted)
         first, rest = self._first_rows()
         for block in first:
             self._learn(forms, block, hinted)
@@ -310,14 +310,14 @@ class _Reader:
                 return first, blocks
         return first, None
 
-    def _learn(self, forms: list[Form | None], block: TextBlock, hinted: Sequence[ColumnType | None]) -> None:
+    def _learn(self, forms: list[CsvForm | None], block: TextBlock, hinted: Sequence[ColumnType | None]) -> None:
         """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
         for place, column in enumerate(block.columns):
-            if hinted[place] is None and forms[place] != Form.TEXT:
+            if hinted[place] is None and forms[place] != CsvForm.TEXT:
                 forms[place] = wider(forms[place], narrowest(column, self.files.values))
 
     def _fitting(
-        self, blocks: Iterator[TextBlock], forms: list[Form | None], types: list[ColumnType], hinted: Sequence[ColumnType | None]
+        self, blocks: Iterator[TextBlock], forms: list[CsvForm | None], types: list[ColumnType], hinted: Sequence[ColumnType | None]
     ) -> Iterator[TextBlock]:
         """The blocks, as long as the types of the columns stay what they are.
 
@@ -373,7 +373,7 @@ class _Reader:
         return segment_source(manifest, dataset.handle)
 
 
-def _types(forms: Sequence[Form | None], hinted: Sequence[ColumnType | None]) -> list[ColumnType]:
+def _types(forms: Sequence[CsvForm | None], hinted: Sequence[ColumnType | None]) -> list[ColumnType]:
     """The types of the columns: those asked for, else those of their forms; a column without any value is one of text."""
     return [asked or (STR if form is None else form.type) for asked, form in zip(hinted, forms, strict=True)]
 

@@ -29,7 +29,7 @@ NOT_FINITE = r"^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
 WRITTEN_AS_TEXT = r"^[+-]?(0[0-9]|[0-9]{19,}$)"
 
 
-class Form(enum.Enum):
+class CsvForm(enum.Enum):
     """What fields look like: as much as says the type of a column that has more of them elsewhere."""
 
     INT = "int"
@@ -47,18 +47,19 @@ class Form(enum.Enum):
 
 
 TYPES = {
-    Form.INT: INT, Form.LONG_INT: INT, Form.FLOAT: FLOAT, Form.ARRAY: ARRAY, Form.LIST: ENCODED_LIST, Form.DICT: ENCODED_DICT, Form.TEXT: STR,
+    CsvForm.INT: INT, CsvForm.LONG_INT: INT, CsvForm.FLOAT: FLOAT, CsvForm.ARRAY: ARRAY, CsvForm.LIST: ENCODED_LIST,
+    CsvForm.DICT: ENCODED_DICT, CsvForm.TEXT: STR,
 }  # fmt: skip
-PARSERS: tuple[tuple[Form, str, str, Callable[[str, bool], Any]], ...] = (
-    (Form.ARRAY, "[", "]", parse_array),
-    (Form.LIST, "[", "]", parse_list),
-    (Form.DICT, "{", "}", parse_dict),
+PARSERS: tuple[tuple[CsvForm, str, str, Callable[[str, bool], Any]], ...] = (
+    (CsvForm.ARRAY, "[", "]", parse_array),
+    (CsvForm.LIST, "[", "]", parse_list),
+    (CsvForm.DICT, "{", "}", parse_dict),
 )
 # Two forms that are not the same make a text, but for these.
 TOGETHER = {
-    frozenset({Form.INT, Form.LONG_INT}): Form.LONG_INT,
-    frozenset({Form.INT, Form.FLOAT}): Form.FLOAT,
-    frozenset({Form.ARRAY, Form.LIST}): Form.LIST,
+    frozenset({CsvForm.INT, CsvForm.LONG_INT}): CsvForm.LONG_INT,
+    frozenset({CsvForm.INT, CsvForm.FLOAT}): CsvForm.FLOAT,
+    frozenset({CsvForm.ARRAY, CsvForm.LIST}): CsvForm.LIST,
 }
 
 
@@ -78,7 +79,7 @@ class Converted:
     failed: pa.Array | None = None
 
 
-def narrowest(text: pa.Array, values: CsvValues) -> Form | None:
+def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
     """The form of the narrowest type that all fields have, None if all are missing or empty.
 
     Examples
@@ -89,33 +90,33 @@ def narrowest(text: pa.Array, values: CsvValues) -> Form | None:
     present = present_texts(text, values)
     if not len(present):
         return None
-    for form, pattern in ((Form.INT, SHORT_INTEGER), (Form.FLOAT, SHORT_DECIMAL)):
+    for form, pattern in ((CsvForm.INT, SHORT_INTEGER), (CsvForm.FLOAT, SHORT_DECIMAL)):
         if _matches(present, pattern):
             return form
     if _matches(present, INTEGER):
-        return Form.TEXT if _parsed(present, INT, False).null_count else Form.LONG_INT
+        return CsvForm.TEXT if _parsed(present, INT, False).null_count else CsvForm.LONG_INT
     if _matches(present, rf"{DECIMAL}|{NOT_FINITE}"):
         # Numbers may be written that are too large for a float.
         is_text = _any(pc.match_substring_regex(present, WRITTEN_AS_TEXT)) or _parsed(present, FLOAT, False).null_count
-        return Form.TEXT if is_text else Form.FLOAT
+        return CsvForm.TEXT if is_text else CsvForm.FLOAT
     for form, opening, closing, parse in PARSERS:
         bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
         if pc.all(bracketed).as_py() and all(parse(value, True) is not None for value in present.to_pylist()):
             return form
-    return Form.TEXT
+    return CsvForm.TEXT
 
 
-def wider(one: Form | None, other: Form | None) -> Form | None:
+def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:
     """The form of the fields of both: whatever the order in which they are put together, it is that of all at once.
 
     Examples
     --------
-    >>> wider(Form.INT, Form.FLOAT).name, wider(Form.LONG_INT, Form.FLOAT).name, wider(None, Form.INT).name
+    >>> wider(CsvForm.INT, CsvForm.FLOAT).name, wider(CsvForm.LONG_INT, CsvForm.FLOAT).name, wider(None, CsvForm.INT).name
     ('FLOAT', 'TEXT', 'INT')
     """
     if one is None or other is None or one == other:
         return one if other is None else other
-    return TOGETHER.get(frozenset({one, other}), Form.TEXT)
+    return TOGETHER.get(frozenset({one, other}), CsvForm.TEXT)
 
 
 def converted(text: pa.Array, kind: ColumnType, values: CsvValues, hinted: bool) -> Converted:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...], "Column"], "Column"]
 Finish = Callable[["Column", Sequence[ColumnType], tuple[Any, ...]], "Column"]
-Reduce = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
+ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
 @attrs.frozen(eq=False)
@@ -51,7 +51,7 @@ class AggregateFunction:
     name: str
     infer: Infer
     column: ColumnBuilder
-    reduce: Reduce | None = None
+    reduce: ReduceColumns | None = None
     order_sensitive: bool = False
     finish: Finish | None = None
     decomposition: Decomposition | None = None

@@ -15,7 +15,7 @@ from sframe_spark.values.encode import encode
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-Moments = tuple[int, int, float, float]
+MomentParts = tuple[int, int, float, float]
 
 
 @attrs.frozen(eq=False)
@@ -84,7 +84,7 @@ def mean_of(part: tuple[int, float], types: Types, parameters: Parameters) -> fl
     return part[1] / part[0] if part[0] else None
 
 
-def moments(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> Moments:
+def moments(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> MomentParts:
     """Rows, values that are not missing, their mean, and the sum of their squared deviations from it."""
     values = floats(arrays[0])
     if not len(values):
@@ -94,7 +94,7 @@ def moments(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Par
         return rows, len(values), mean, float(((values - mean) ** 2).sum())
 
 
-def merged_moments(first: Moments, second: Moments, types: Types) -> Moments:
+def merged_moments(first: MomentParts, second: MomentParts, types: Types) -> MomentParts:
     """Moments of both.
 
     Source: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances".

@@ -15,7 +15,7 @@ from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.decompositions import (
     Decomposition,
-    Moments,
+    MomentParts,
     added,
     added_pairs,
     count_and_sum,
@@ -235,12 +235,12 @@ def _finish_column_vector_mean(column: Column, types: Types, parameters: Paramet
     return _if_equal_lengths(column, _divide(column), _no_vector(), _ragged_error())
 
 
-def variance_of(part: Moments, types: Types, parameters: Parameters) -> float:
+def variance_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
     """Population variance from the moments of all rows; zero for a group with one value (even NaN) or none."""
     return part[3] / part[1] if part[1] > 1 else 0.0
 
 
-def deviation_of(part: Moments, types: Types, parameters: Parameters) -> float:
+def deviation_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
     """Population standard deviation from the moments of all rows; zero for a group with one value (even NaN) or none."""
     return math.sqrt(variance_of(part, types, parameters))
 
@@ -257,7 +257,7 @@ def _deviation_column(columns: Sequence[Column], types: Types, parameters: Param
     return F.when(F.count(columns[0]) > 1, F.stddev_pop(columns[0])).otherwise(F.lit(0.0))
 
 
-def column_variance_of(part: Moments, types: Types, parameters: Parameters) -> float | None:
+def column_variance_of(part: MomentParts, types: Types, parameters: Parameters) -> float | None:
     """Variance of a whole column from the moments of all rows, degrees of freedom taken from the count; missing when there is no value.
 
     Raises
@@ -271,7 +271,7 @@ def column_variance_of(part: Moments, types: Types, parameters: Parameters) -> f
     return spread_of(count, squares, parameters[0])
 
 
-def column_deviation_of(part: Moments, types: Types, parameters: Parameters) -> float | None:
+def column_deviation_of(part: MomentParts, types: Types, parameters: Parameters) -> float | None:
     """Standard deviation of a whole column from the moments of all rows, degrees of freedom taken from the count."""
     found = column_variance_of(part, types, parameters)
     return None if found is None else math.sqrt(found)

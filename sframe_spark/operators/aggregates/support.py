@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import Reduce
+from sframe_spark.operators.aggregates.base import ReduceColumns
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode_plain
 
@@ -62,7 +62,7 @@ class ReduceCollected:
     One meaning for both lowerings; for results that Spark's own functions cannot build.
     """
 
-    def __init__(self, infer: Infer, reduce: Reduce) -> None:
+    def __init__(self, infer: Infer, reduce: ReduceColumns) -> None:
         self.infer = infer
         self.reduce = reduce
 
@@ -84,7 +84,7 @@ class ReduceCollected:
 
 def reduce_groups(
     groups: pa.Array | pa.ChunkedArray,
-    reduce: Reduce,
+    reduce: ReduceColumns,
     types: Sequence[ColumnType],
     parameters: tuple[Any, ...],
     result: ColumnType,

@@ -21,7 +21,7 @@ from sframe_spark.operators.functions.support import (
     INCREASING,
     STRICTLY_INCREASING,
     Compute,
-    Monotone,
+    MonotonyOf,
     are_numbers,
     array_of,
     define,
@@ -152,7 +152,7 @@ def _build_binary(name: str) -> Callable[..., Column | None]:
     return build
 
 
-def _monotone_binary(name: str) -> Monotone:
+def _monotone_binary(name: str) -> MonotonyOf:
     """Order facts of a column combined with a literal.
 
     Ints wrap around, so adding to one promises nothing. A decreasing result would keep NaN behind the numbers,

@@ -17,7 +17,7 @@ from sframe_spark.operators.functions.datetimes import microseconds_column
 from sframe_spark.operators.functions.support import (
     INCREASING,
     Compute,
-    Monotone,
+    MonotonyOf,
     array_of,
     define,
     float_of,
@@ -169,7 +169,7 @@ def _build_ordering(name: str) -> Callable[..., Column | None]:
     return build
 
 
-def _monotone_ordering(name: str) -> Monotone:
+def _monotone_ordering(name: str) -> MonotonyOf:
     """A column is above a literal from some place on; of floats NaN, the last of all, is above nothing."""
 
     def monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | None:

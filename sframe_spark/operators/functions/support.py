@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 Compute = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], Any]
 Build = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
-Monotone = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
+MonotonyOf = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 
 _BUILDERS: dict[str, Build] = {}
 INCREASING = "increasing"
@@ -35,7 +35,7 @@ STRICTLY_INCREASING = "strictly increasing"
 
 
 def define(
-    name: str, infer: Infer, compute: Compute, build: Build | None = None, monotone: Monotone | None = None, may_fail: bool = False
+    name: str, infer: Infer, compute: Compute, build: Build | None = None, monotone: MonotonyOf | None = None, may_fail: bool = False
 ) -> ScalarFunction:
     """Register a function whose parts are written in the most convenient form.
 

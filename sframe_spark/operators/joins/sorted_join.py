@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.properties import joined_properties
-from sframe_spark.operators.lookups.key_search import KeySearch, Wanted, key_run
+from sframe_spark.operators.lookups.key_search import KeySearch, WantedKeys, key_run
 from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, key_numbers
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
 from sframe_spark.order.relation import RelationProperties
@@ -211,7 +211,7 @@ def dense_keys(lookup: Lookup, position: int) -> DenseKeys | None:
 
 def matches(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
     """First and last right row with each key, -1 where there is none; the last one is only searched where there is a first."""
-    first = search.nearest(Wanted(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
+    first = search.nearest(WantedKeys(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
     candidates = np.flatnonzero(first >= 0)
     column = search.lookup.take(first[candidates], [search.on]).columns[0]
     equal = key_numbers(column, search.lookup.schema[search.on])[0] == keys[candidates]
@@ -219,7 +219,7 @@ def matches(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, 
     matched = candidates[equal]
     last = np.full(len(keys), -1, dtype=np.int64)
     everyone = np.ones(len(matched), dtype=bool)
-    last[matched] = search.nearest(Wanted(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
+    last[matched] = search.nearest(WantedKeys(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
     return first, last
 
 

@@ -12,7 +12,7 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 
-Columns = tuple[int, ...]
+ColumnPlaces = tuple[int, ...]
 
 
 @attrs.define
@@ -28,10 +28,10 @@ class Narrowing:
     """
 
     nodes: Sequence[PlannerNode]
-    wanted: dict[int, Columns] = attrs.Factory(dict)
-    reads: dict[int, list[Columns]] = attrs.Factory(dict)
-    values: dict[int, tuple[PlannerNode, Columns]] = attrs.Factory(dict)
-    picked: dict[tuple[int, Columns], PlannerNode] = attrs.Factory(dict)
+    wanted: dict[int, ColumnPlaces] = attrs.Factory(dict)
+    reads: dict[int, list[ColumnPlaces]] = attrs.Factory(dict)
+    values: dict[int, tuple[PlannerNode, ColumnPlaces]] = attrs.Factory(dict)
+    picked: dict[tuple[int, ColumnPlaces], PlannerNode] = attrs.Factory(dict)
 
     def run(self) -> PlannerNode:
         """The root over narrowed inputs; it keeps all its columns."""
@@ -60,7 +60,7 @@ class Narrowing:
             for child, positions in zip(node.inputs, self.reads[id(node)], strict=True):
                 read.setdefault(id(child), set()).update(positions)
 
-    def narrowed(self, node: PlannerNode) -> tuple[PlannerNode, Columns]:
+    def narrowed(self, node: PlannerNode) -> tuple[PlannerNode, ColumnPlaces]:
         """The node over narrowed inputs, and which of its columns it still has."""
         everything = tuple(range(node.facts.width))
         below = [self.input_of(node, child, columns) for child, columns in zip(node.inputs, self.reads[id(node)], strict=True)]
@@ -78,7 +78,7 @@ class Narrowing:
         same = operator == node.operator and len(left) == len(inputs)
         return (node.with_inputs(left) if same else operator.make_planner_node(*left)), tuple(columns)
 
-    def input_of(self, node: PlannerNode, child: PlannerNode, columns: Columns) -> tuple[PlannerNode, Columns]:
+    def input_of(self, node: PlannerNode, child: PlannerNode, columns: ColumnPlaces) -> tuple[PlannerNode, ColumnPlaces]:
         """An input, and which columns of the old one it has: those read, or all there are where more cost nothing."""
         if not columns and child.facts.width:
             return child, columns

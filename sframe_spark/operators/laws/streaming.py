@@ -12,7 +12,7 @@ from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.order.relation import Bounds
+from sframe_spark.order.relation import ValueBounds
 from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -118,7 +118,7 @@ def one_value_per_group(node: PlannerNode, keys: Sequence[int]) -> bool:
     return all(is_one_value(node.schema[key], bounds.get(key)) for key in keys)
 
 
-def is_one_value(column_type: ColumnType, bounds: Bounds | None) -> bool:
+def is_one_value(column_type: ColumnType, bounds: ValueBounds | None) -> bool:
     """True when equal values of a column are the same."""
     if column_type == FLOAT:
         return bounds is not None and (bounds[0] > 0 or bounds[1] < 0)

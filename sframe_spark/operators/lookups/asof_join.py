@@ -10,7 +10,7 @@ import numpy as np
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.lookups.asof_spark import asof_relation
-from sframe_spark.operators.lookups.key_search import KeySearch, Wanted
+from sframe_spark.operators.lookups.key_search import KeySearch, WantedKeys
 from sframe_spark.operators.lookups.keys import GroupCodes, Numbers, Positions, check_distances, check_keys, compare_as_float, distances, key_numbers
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
 from sframe_spark.operators.lookups.order import ascending_by, known_ascending
@@ -133,13 +133,13 @@ class AsofJoin(Operator):
         search = lookup.note(self, lambda: self._search(lookup, facts, as_float))
         keys, there = key_numbers(left.columns[0], facts[0].schema[0], as_float)
         codes, grouped = search.groups.of(left.columns[1 : 1 + len(self.by)], left.rows)
-        found = self._nearest(search, Wanted(keys, codes, there & grouped))
+        found = self._nearest(search, WantedKeys(keys, codes, there & grouped))
         return Chunk((*left.select(self.kept).columns, *lookup.take(found, self.values).columns), left.rows)
 
     def _search(self, lookup: Lookup, facts: Sequence[Facts], as_float: bool) -> KeySearch:
         return KeySearch(lookup, self.on, self.by, GroupCodes(facts[0].schema[1 : 1 + len(self.by)]), as_float)
 
-    def _nearest(self, search: KeySearch, wanted: Wanted) -> Positions:
+    def _nearest(self, search: KeySearch, wanted: WantedKeys) -> Positions:
         """Row numbers of the matches."""
         if self.direction != "nearest":
             after = self.direction == "forward"

@@ -17,7 +17,7 @@ INDEX_BYTES = 64 * 1024 * 1024
 
 
 @attrs.frozen(eq=False)
-class Wanted:
+class WantedKeys:
     """Keys to search for.
 
     Parameters
@@ -202,7 +202,7 @@ class KeySearch:
     _indexes: Recent = attrs.field(factory=lambda: Recent(INDEX_BYTES))
     _ends: Recent = attrs.field(factory=lambda: Recent(INDEX_BYTES))
 
-    def nearest(self, wanted: Wanted, after: bool, equal: bool, reach: int | float | None) -> Positions:
+    def nearest(self, wanted: WantedKeys, after: bool, equal: bool, reach: int | float | None) -> Positions:
         """Row number of the last row before each key (``after``: the first one after it), -1 where there is none.
 
         Parameters
@@ -230,7 +230,7 @@ class KeySearch:
             result[rows] = self._further(wanted, rows, blocks[rows], after, reach)
         return result
 
-    def _further(self, wanted: Wanted, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
+    def _further(self, wanted: WantedKeys, rows: Positions, blocks: Positions, after: bool, reach: int | float | None) -> Positions:
         """Answers from the blocks beyond the first ones: they depend only on the group and the block where the walk starts."""
         keys, codes = wanted.keys[rows], wanted.codes[rows]
         order = np.lexsort((keys, codes, blocks))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from itertools import pairwise
 
 from sframe_spark.order import OrderingItem, OrderingProperties
-from sframe_spark.order.relation import Bounds, RelationProperties
+from sframe_spark.order.relation import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Facts
 
 Ordering = tuple[OrderingItem, ...]
@@ -36,7 +36,7 @@ def appended_properties(inputs: Sequence[RelationProperties], facts: Sequence[Fa
     return RelationProperties(order, {}, bounds)
 
 
-def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Bounds]) -> list[list[tuple[int, str]]]:
+def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> list[list[tuple[int, str]]]:
     """Orderings of all parts that hold across the boundaries: ranges that follow each other, without overlap if the ordering goes on."""
     found = []
     for column in bounds:
@@ -54,7 +54,7 @@ def common_orderings(parts: Sequence[RelationProperties], bounds: dict[int, Boun
     return found  # type: ignore[return-value]
 
 
-def key_of_all(key: tuple[object, ...], parts: Sequence[RelationProperties], bounds: dict[int, Bounds]) -> bool:
+def key_of_all(key: tuple[object, ...], parts: Sequence[RelationProperties], bounds: dict[int, ValueBounds]) -> bool:
     """True when a key of the first part is one of all parts and holds a column whose ranges do not meet."""
     if not all(part.order.has_key(key) for part in parts):
         return False

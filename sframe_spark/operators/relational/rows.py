@@ -21,7 +21,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.planner.traits import RowRange
+from sframe_spark.planner.traits import RowsTaken
 
 
 def at_most(inputs: Sequence[Facts]) -> int | None:
@@ -188,9 +188,9 @@ class SliceRows(Operator):
         return self, kept[0]
 
     @property
-    def row_range(self) -> RowRange:
+    def row_range(self) -> RowsTaken:
         """The rows taken."""
-        return RowRange(self.start, self.stop, self.step)
+        return RowsTaken(self.start, self.stop, self.step)
 
     def requires(self, slot: int) -> Need:
         """Rows by number."""

@@ -9,9 +9,9 @@ import attrs
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.rowwise.masks import constants_and_present
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step, operand_type
-from sframe_spark.order import Facts, Monotone
+from sframe_spark.order import Monotone, SequenceFacts
 from sframe_spark.order.items import Effect, flip
-from sframe_spark.order.relation import Bounds, RelationProperties
+from sframe_spark.order.relation import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, INT, STR, ColumnType
 
@@ -41,7 +41,7 @@ def program_properties(program: Program, rows: RelationProperties, schema: Schem
 
 
 @attrs.frozen
-class Origin:
+class ColumnOrigin:
     """What a register is made of.
 
     Parameters
@@ -63,7 +63,7 @@ def with_results(program: Program, rows: RelationProperties, schema: Schema) -> 
     """Properties of the inputs and of those results of steps that are outputs side by side, by register; each in terms of the inputs."""
     types = program.register_types(schema)
     bounds = dict(rows.bounds)
-    origins: list[Origin | None] = [Origin(frozenset([column]), "inc", True) for column in range(program.width)]
+    origins: list[ColumnOrigin | None] = [ColumnOrigin(frozenset([column]), "inc", True) for column in range(program.width)]
     for place, step in enumerate(program.steps):
         origins.append(origin_of(step, program.width + place, origins, types, bounds))
     monotone, dependencies, constants = [], [], []
@@ -82,7 +82,9 @@ def with_results(program: Program, rows: RelationProperties, schema: Schema) -> 
     return RelationProperties(order, {}, bounds)
 
 
-def origin_of(step: Step, result: int, origins: Sequence[Origin | None], types: Sequence[ColumnType], bounds: dict[int, Bounds]) -> Origin | None:
+def origin_of(
+    step: Step, result: int, origins: Sequence[ColumnOrigin | None], types: Sequence[ColumnType], bounds: dict[int, ValueBounds]
+) -> ColumnOrigin | None:
     """What a step's result is made of; None if that is not known. Bounds of the result are added where they are."""
     arguments = [operand.index for operand in step.operands if isinstance(operand, Register)]
     found = [origins[argument] for argument in arguments]
@@ -97,10 +99,10 @@ def origin_of(step: Step, result: int, origins: Sequence[Origin | None], types: 
         follows = (INC, True) if moved is not None else monotone_step(step, types)
         if follows is not None:
             effect = known[0].effect if follows[0] == INC else flip(known[0].effect)
-            return Origin(columns, effect, known[0].strict and follows[1])
+            return ColumnOrigin(columns, effect, known[0].strict and follows[1])
     # Values of other types that compare as equal, such as both zeros, or an instant at two offsets, may give different results.
     same = all(types[argument] in (INT, STR, DATETIME) for argument in arguments)
-    return Origin(columns) if same and len(columns) <= MOST_COLUMNS else None
+    return ColumnOrigin(columns) if same and len(columns) <= MOST_COLUMNS else None
 
 
 def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool] | None:
@@ -115,7 +117,7 @@ def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool
     return INC if promise.endswith("increasing") else DEC, promise.startswith("strictly")
 
 
-def shifted_bounds(step: Step, bounds: Bounds | None) -> Bounds | None:
+def shifted_bounds(step: Step, bounds: ValueBounds | None) -> ValueBounds | None:
     """Bounds of an int column to which a constant int is added, if no sum wraps around."""
     constants = [operand for operand in step.operands if isinstance(operand, Literal)]
     if bounds is None or step.function not in ("add", "subtract") or len(step.operands) != 2 or len(constants) != 1:
@@ -130,7 +132,7 @@ def shifted_bounds(step: Step, bounds: Bounds | None) -> Bounds | None:
     return (low, high) if low >= INT_LIMITS[0] and high <= INT_LIMITS[1] else None
 
 
-def mask_facts(program: Program, schema: Schema) -> Mapping[int, Facts]:
+def mask_facts(program: Program, schema: Schema) -> Mapping[int, SequenceFacts]:
     """For outputs that are masks: what holds for the outputs among rows where the mask is true."""
     if len(program.steps) > MOST_STEPS:
         return {}
@@ -143,14 +145,14 @@ def mask_facts(program: Program, schema: Schema) -> Mapping[int, Facts]:
         for place, output in enumerate(program.outputs)
         if isinstance(output, Register) and output.index >= program.width
         for facts in [facts_where(program, output, schema, places)]
-        if facts != Facts()
+        if facts != SequenceFacts()
     }
 
 
-def facts_where(program: Program, mask: Operand, schema: Schema, places: Mapping[int, int]) -> Facts:
+def facts_where(program: Program, mask: Operand, schema: Schema, places: Mapping[int, int]) -> SequenceFacts:
     """What holds among rows where a mask is true, said of the outputs in ``places``."""
     constants, pairs, present = constants_and_present(program, mask, schema)
-    return Facts(
+    return SequenceFacts(
         constants=tuple(places[register] for register in constants if register in places),
         equivalences=tuple((places[a], places[b]) for a, b in pairs if a in places and b in places),
         not_null=tuple(dict.fromkeys(places[register] for register in present if register in places)),
@@ -159,8 +161,8 @@ def facts_where(program: Program, mask: Operand, schema: Schema, places: Mapping
 
 def filtered_properties(rows: RelationProperties, width: int) -> RelationProperties:
     """Properties of the rows whose last column is true, without that column."""
-    facts = rows.where.get(width - 1, Facts())
+    facts = rows.where.get(width - 1, SequenceFacts())
     order = rows.order
-    if facts != Facts():
+    if facts != SequenceFacts():
         order = order.add(constants=facts.constants, equivalences=facts.equivalences, not_null=facts.not_null)
     return RelationProperties(order, {}, rows.bounds).project(range(width - 1))

@@ -13,7 +13,7 @@ from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_value
 from sframe_spark.operators.running.groups import RowGroups, accumulated
 from sframe_spark.types import ColumnType
 
-Seen = list[frozenset[Any]]
+SeenValues = list[frozenset[Any]]
 
 
 @attrs.frozen(eq=False)
@@ -28,15 +28,15 @@ class DistinctAggregate:
 
     column_type: ColumnType
 
-    def empty(self, groups: int) -> Seen:
+    def empty(self, groups: int) -> SeenValues:
         """No value in any group."""
         return [frozenset()] * groups
 
-    def widened(self, state: Seen, groups: int) -> Seen:
+    def widened(self, state: SeenValues, groups: int) -> SeenValues:
         """The state with groups without rows added up to that many."""
         return state + self.empty(groups - len(state))
 
-    def advance(self, state: Seen, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Seen]:
+    def advance(self, state: SeenValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, SeenValues]:
         """Numbers of distinct values of a run, row by row, and the state after it."""
         firsts, tokens = self._first_of_each(columns[0], groups)
         slot_of_rows = slots[groups.group_of_rows()]
@@ -50,7 +50,7 @@ class DistinctAggregate:
         counts = before + accumulated((new,), groups, (np.add,))[0]
         return pa.array(groups.to_row_order(counts)), with_values(state, added)
 
-    def summarized(self, state: Seen, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> Seen:
+    def summarized(self, state: SeenValues, columns: Sequence[pa.Array], groups: RowGroups, slots: np.ndarray) -> SeenValues:
         """State after a run."""
         firsts, tokens = self._first_of_each(columns[0], groups)
         added: dict[int, list[Any]] = {}
@@ -58,7 +58,7 @@ class DistinctAggregate:
             added.setdefault(slot, []).append(token)
         return with_values(state, added)
 
-    def merged(self, first: Seen, second: Seen, slots: np.ndarray) -> Seen:
+    def merged(self, first: SeenValues, second: SeenValues, slots: np.ndarray) -> SeenValues:
         """Values of both."""
         return with_values(first, {slot: seen for slot, seen in zip(slots.tolist(), second, strict=True) if seen})
 
@@ -72,7 +72,7 @@ class DistinctAggregate:
         return firsts, tokens_of([array.take(places) for array in values])
 
 
-def with_values(state: Seen, added: dict[int, Any]) -> Seen:
+def with_values(state: SeenValues, added: dict[int, Any]) -> SeenValues:
     """A state with more values in some groups."""
     after = list(state)
     for slot, values in added.items():

@@ -9,13 +9,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.aggregates.base import Reduce
+from sframe_spark.operators.aggregates.base import ReduceColumns
 from sframe_spark.operators.running.groups import Components, RowGroups
 from sframe_spark.operators.running.scans import NOWHERE, Scan
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode
 
-Columns = Sequence[pa.Array]
+ArgumentColumns = Sequence[pa.Array]
 
 
 class RunningAggregate(Protocol):
@@ -27,10 +27,10 @@ class RunningAggregate(Protocol):
     def widened(self, state: Any, groups: int) -> Any:
         """The state with groups without rows added up to that many."""
 
-    def advance(self, state: Any, columns: Columns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Any]:
+    def advance(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, Any]:
         """Running values of a run, row by row, and the state after it; ``slots`` are the places of the groups in the state."""
 
-    def summarized(self, state: Any, columns: Columns, groups: RowGroups, slots: np.ndarray) -> Any:
+    def summarized(self, state: Any, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> Any:
         """State after a run."""
 
     def merged(self, first: Any, second: Any, slots: np.ndarray) -> Any:
@@ -65,7 +65,7 @@ class ScanAggregate:
         pooled = self.scan.pooled
         return ScanState(self.scan.identity(groups), None if pooled is None else pa.nulls(groups, self.types[pooled].physical))
 
-    def advance(self, state: ScanState, columns: Columns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, ScanState]:
+    def advance(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, ScanState]:
         """Running values of a run, row by row, and the state after it; ``slots`` are the groups' places in the state."""
         with np.errstate(all="ignore"):
             values, pool = self._lifted(state, columns, groups)
@@ -73,7 +73,7 @@ class ScanAggregate:
             result = self.scan.finish(tuple(groups.to_row_order(component) for component in total), pool)
         return result, self._replaced(state, total, groups, slots, pool)
 
-    def summarized(self, state: ScanState, columns: Columns, groups: RowGroups, slots: np.ndarray) -> ScanState:
+    def summarized(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> ScanState:
         """State after a run."""
         with np.errstate(all="ignore"):
             values, pool = self._lifted(state, columns, groups)
@@ -83,7 +83,7 @@ class ScanAggregate:
         before = tuple(component[slots][groups.group_of_rows()] for component in state.components)
         return self.scan.combine(before, self.scan.scan(values, groups))
 
-    def _lifted(self, state: ScanState, columns: Columns, groups: RowGroups) -> tuple[Components, pa.Array | None]:
+    def _lifted(self, state: ScanState, columns: ArgumentColumns, groups: RowGroups) -> tuple[Components, pa.Array | None]:
         """Components along the order of the groups, and the values pointed at: those of the state, then those of the run."""
         values = self.scan.lift(columns, groups.rows)
         pool = None
@@ -145,7 +145,7 @@ class CollectedAggregate:
         Type of the result.
     """
 
-    reduce: Reduce
+    reduce: ReduceColumns
     types: tuple[ColumnType, ...]
     parameters: tuple[Any, ...]
     result: ColumnType
@@ -156,7 +156,7 @@ class CollectedAggregate:
         return [nothing] * groups
 
     def advance(
-        self, state: list[tuple[pa.Array, ...]], columns: Columns, groups: RowGroups, slots: np.ndarray
+        self, state: list[tuple[pa.Array, ...]], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray
     ) -> tuple[pa.Array, list[tuple[pa.Array, ...]]]:
         """One reduction per row over the rows of its group so far."""
         after = self.summarized(state, columns, groups, slots)
@@ -168,7 +168,9 @@ class CollectedAggregate:
                 results[row] = self.reduce(seen, self.types, self.parameters)
         return encode(results, self.result), after
 
-    def summarized(self, state: list[tuple[pa.Array, ...]], columns: Columns, groups: RowGroups, slots: np.ndarray) -> list[tuple[pa.Array, ...]]:
+    def summarized(
+        self, state: list[tuple[pa.Array, ...]], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray
+    ) -> list[tuple[pa.Array, ...]]:
         """The rows of each group with those of a run."""
         after = list(state)
         for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
@@ -188,6 +190,6 @@ class CollectedAggregate:
         return state + self.empty(groups - len(state))
 
 
-def joined(first: Columns, second: Columns) -> tuple[pa.Array, ...]:
+def joined(first: ArgumentColumns, second: ArgumentColumns) -> tuple[pa.Array, ...]:
     """Columns of two runs of rows, one after the other."""
     return tuple(pa.concat_arrays([a, b]) for a, b in zip(first, second, strict=True))

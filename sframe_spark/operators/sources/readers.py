@@ -13,7 +13,7 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.storage.cursor import Cursor
-from sframe_spark.storage.decoder import Part
+from sframe_spark.storage.decoder import DecodedPart
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources.source import SegmentSource, Source
@@ -108,7 +108,7 @@ class SegmentReader(Reader):
         for _, _, cursor in self._goers:
             cursor.close()
 
-    def _columns(self, parts: list[Part]) -> list[pa.ChunkedArray]:
+    def _columns(self, parts: list[DecodedPart]) -> list[pa.ChunkedArray]:
         return [pa.chunked_array([part[place] for part in parts], kind.physical) for place, kind in enumerate(self._stored.infer_type(()))]
 
 

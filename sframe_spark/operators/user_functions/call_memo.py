@@ -14,7 +14,7 @@ from sframe_spark.errors import MemoFullError
 from sframe_spark.planner.chunk import Chunk, joined
 
 # Rows that a function is to be called for, by their places; what it gave, and how many rows of that belong to each (None: one).
-Call = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
+MemoCall = Callable[[np.ndarray], tuple[Chunk, np.ndarray | None]]
 # Results of looks at some rows that stay in memory; beyond that all rows are computed and stored.
 MOST_BYTES = 64 << 20
 
@@ -110,7 +110,7 @@ class CallMemo:
         """The memo for those whose results are kept otherwise: a Spark task, or a materialisation."""
         return CallMemo(False, self.parts, self.callers)
 
-    def completed(self, numbers: np.ndarray, call: Call) -> Chunk:
+    def completed(self, numbers: np.ndarray, call: MemoCall) -> Chunk:
         """Result rows for rows given by number, in that order; the function is called for those that are not known.
 
         Examples

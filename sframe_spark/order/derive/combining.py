@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from sframe_spark.order.branches import common_row_facts, facts_of_rows_of_both
-from sframe_spark.order.items import Facts, Ordering, merged, ordering
+from sframe_spark.order.items import Ordering, SequenceFacts, merged, ordering
 from sframe_spark.order.ordering import OrderingProperties
 
 
@@ -35,7 +35,7 @@ def append(left: OrderingProperties, right: OrderingProperties, boundary: Iterab
     items = ordering(boundary)
     # From the boundary's two rows to all rows: both sides must be in its order.
     length = min(left.satisfied_length(items), right.satisfied_length(items))
-    across = Facts(orderings=(items[:length],), keys=(_columns(items),) if strict and length == len(items) else ())
+    across = SequenceFacts(orderings=(items[:length],), keys=(_columns(items),) if strict and length == len(items) else ())
     if not length:
         return OrderingProperties.of(common_row_facts(left.facts, right.facts))
     facts = facts_of_rows_of_both(left.facts, right.facts, across, None)
@@ -53,7 +53,7 @@ def merge_sorted(left: OrderingProperties, right: OrderingProperties, by: Iterab
     """
     items = ordering(by)
     length = min(left.satisfied_length(items), right.satisfied_length(items))
-    across = Facts(orderings=(items[:length],))
+    across = SequenceFacts(orderings=(items[:length],))
     ties = (_columns(items),) if length == len(items) else ()
     facts = facts_of_rows_of_both(left.facts, right.facts, across, across._replace(keys=ties))
     return OrderingProperties.of(facts._replace(orderings=_orderings_of_all(left, right, across, items[:length])))
@@ -75,7 +75,7 @@ def _columns(items: Ordering) -> tuple[Any, ...]:
     return tuple(item.column for item in items)
 
 
-def _orderings_of_all(left: OrderingProperties, right: OrderingProperties, across: Facts, items: Ordering) -> tuple[Ordering, ...]:
+def _orderings_of_all(left: OrderingProperties, right: OrderingProperties, across: SequenceFacts, items: Ordering) -> tuple[Ordering, ...]:
     """Orderings of both sides that hold across them too: they stay even where the cases of the two sides are given up."""
     between = OrderingProperties.of(merged(common_row_facts(left.facts, right.facts), across))
     candidates = [items, *left.common_orderings(right)]

@@ -11,7 +11,7 @@ from typing import Literal
 
 from sframe_spark.order.branches import right_side
 from sframe_spark.order.derive.rows import keys_that_determine
-from sframe_spark.order.items import Case, Column, Facts, FunctionalDependency, Hidden, Monotone, OrderingItem, merged
+from sframe_spark.order.items import Case, Column, FunctionalDependency, Hidden, Monotone, OrderingItem, SequenceFacts, merged
 from sframe_spark.order.ordering import OrderingProperties
 from sframe_spark.order.outcomes import EQUAL, GREATER, LESS, NO_NULLS, NULL_TO_VALUE, VALUE_TO_NULL, NullPlacement
 from sframe_spark.order.rename import columns_of
@@ -20,13 +20,13 @@ from sframe_spark.order.turned import turned_facts
 _LEFT_ROW = Hidden("left row")
 _RIGHT_ROW = Hidden("right row")
 
-Pairs = Sequence[tuple[Column, Column]]
+KeyPairs = Sequence[tuple[Column, Column]]
 
 
 def join_inner(
     left: OrderingProperties,
     right: OrderingProperties,
-    on: Pairs,
+    on: KeyPairs,
     left_columns: Sequence[Column],
     right_columns: Sequence[Column],
     matches_in_order: bool = False,
@@ -52,7 +52,7 @@ def join_inner(
     True
     """
     facts = merged(_left_facts(left, left_columns, matches_in_order), _matched_facts(right, right_columns))
-    more = Facts(equivalences=tuple(on), not_null=(_LEFT_ROW, _RIGHT_ROW))
+    more = SequenceFacts(equivalences=tuple(on), not_null=(_LEFT_ROW, _RIGHT_ROW))
     return OrderingProperties.of(merged(facts, more))
 
 
@@ -77,7 +77,7 @@ def join_range(
 def join_left(
     left: OrderingProperties,
     right: OrderingProperties,
-    on: Pairs,
+    on: KeyPairs,
     left_columns: Sequence[Column],
     right_columns: Sequence[Column],
     matches_in_order: bool = False,
@@ -92,13 +92,13 @@ def join_left(
     (True, False)
     """
     facts = merged(_left_facts(left, left_columns, matches_in_order), _facts_with_filler(right, right_columns))
-    matched = Case(_RIGHT_ROW, NO_NULLS, Facts(equivalences=tuple(on)))
+    matched = Case(_RIGHT_ROW, NO_NULLS, SequenceFacts(equivalences=tuple(on)))
     # Left rows that are equal on the keys have matches both or neither.
-    one_matched = Case(_RIGHT_ROW, NULL_TO_VALUE | VALUE_TO_NULL, Facts(keys=(tuple(column for column, _ in on),)))
-    return OrderingProperties.of(merged(facts, Facts(not_null=(_LEFT_ROW,), cases=(matched, one_matched))))
+    one_matched = Case(_RIGHT_ROW, NULL_TO_VALUE | VALUE_TO_NULL, SequenceFacts(keys=(tuple(column for column, _ in on),)))
+    return OrderingProperties.of(merged(facts, SequenceFacts(not_null=(_LEFT_ROW,), cases=(matched, one_matched))))
 
 
-def join_semi(left: OrderingProperties, right: OrderingProperties, on: Pairs) -> OrderingProperties:
+def join_semi(left: OrderingProperties, right: OrderingProperties, on: KeyPairs) -> OrderingProperties:
     """Properties of the left rows that have a match.
 
     Examples
@@ -115,7 +115,7 @@ def asof_left(
     right: OrderingProperties,
     on: tuple[Column, Column],
     right_columns: Sequence[Column],
-    by: Pairs = (),
+    by: KeyPairs = (),
     direction: Literal["backward", "forward", "nearest"] = "backward",
     tolerance: bool = False,
 ) -> OrderingProperties:
@@ -148,37 +148,37 @@ def asof_left(
     facts = merged(left.facts, _facts_with_filler(right, right_columns))
     partners = [partner for _, partner in by]
     steps = _steps(right, on, by, "nulls_last" if direction == "forward" else "nulls_first")
-    matched = Facts(equivalences=tuple(by), cases=steps if tolerance else ())
+    matched = SequenceFacts(equivalences=tuple(by), cases=steps if tolerance else ())
     if direction != "nearest":
         # Of several right rows with one time it is always the same one that is taken.
         matched = matched._replace(functional_dependencies=(FunctionalDependency((on[1], *partners), (_RIGHT_ROW,)),))
     one_match = FunctionalDependency((on[0], *(column for column, _ in by)), (_RIGHT_ROW,))
     cases = (Case(_RIGHT_ROW, NO_NULLS, matched), *(() if tolerance else steps))
-    return OrderingProperties.of(merged(facts, Facts(functional_dependencies=(one_match,), cases=cases)))
+    return OrderingProperties.of(merged(facts, SequenceFacts(functional_dependencies=(one_match,), cases=cases)))
 
 
-def _steps(right: OrderingProperties, on: tuple[Column, Column], by: Pairs, nulls: NullPlacement) -> tuple[Case, Case]:
+def _steps(right: OrderingProperties, on: tuple[Column, Column], by: KeyPairs, nulls: NullPlacement) -> tuple[Case, Case]:
     """A later left time moves on to a later right time, and to a later right row if those are in order of time."""
     in_right_order = right.satisfies([*(OrderingItem(partner, "any") for _, partner in by), (on[1], "asc")])
     moving = (on[1], _RIGHT_ROW) if in_right_order else (on[1],)
     among_equal = [OrderingItem(column, "any") for column, _ in by]
-    forth = Facts(orderings=tuple((*among_equal, OrderingItem(column, "asc", nulls)) for column in moving))
+    forth = SequenceFacts(orderings=tuple((*among_equal, OrderingItem(column, "asc", nulls)) for column in moving))
     return Case(on[0], LESS, forth), Case(on[0], GREATER, turned_facts(forth))
 
 
-def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_order: bool) -> Facts:
+def _left_facts(left: OrderingProperties, columns: Sequence[Column], matches_in_order: bool) -> SequenceFacts:
     """What two result rows know of their left rows, which may be the same."""
     facts = keys_that_determine(left.facts, (_LEFT_ROW,))
     within = (OrderingItem(_RIGHT_ROW),) if matches_in_order else ()
     row = FunctionalDependency((_LEFT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(left.facts)])))
-    more = Facts(orderings=((OrderingItem(_LEFT_ROW), *within),), functional_dependencies=(row,), keys=((_LEFT_ROW, _RIGHT_ROW),))
+    more = SequenceFacts(orderings=((OrderingItem(_LEFT_ROW), *within),), functional_dependencies=(row,), keys=((_LEFT_ROW, _RIGHT_ROW),))
     return merged(facts, more)
 
 
-def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> Facts:
+def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
     """What two result rows with matches know of their right rows, which come in any order and may be the same."""
     facts = keys_that_determine(right_side(right.facts), (_RIGHT_ROW,))
-    ordered = Facts(orderings=facts.orderings, cases=facts.cases)
+    ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
     row = FunctionalDependency((_RIGHT_ROW,), tuple(dict.fromkeys([*columns, *columns_of(facts)])))
     return facts._replace(
         orderings=(),
@@ -187,13 +187,13 @@ def _matched_facts(right: OrderingProperties, columns: Sequence[Column]) -> Fact
     )
 
 
-def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> Facts:
+def _facts_with_filler(right: OrderingProperties, columns: Sequence[Column]) -> SequenceFacts:
     """What result rows know of their right rows where some have null instead."""
     matched = _matched_facts(right, columns)
     # Without null of its own, a right column is null exactly where there is no match.
     null_with_row = [Monotone(column, ((_RIGHT_ROW, "fixed"),), False) for column in right_side(right.facts).not_null]
     row = matched.functional_dependencies[-1]
-    return Facts(
+    return SequenceFacts(
         equivalences=matched.equivalences,
         functional_dependencies=(row,),
         monotone=tuple(null_with_row),

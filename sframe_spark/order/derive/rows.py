@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from sframe_spark.order.items import Column, Facts, FunctionalDependency
+from sframe_spark.order.items import Column, FunctionalDependency, SequenceFacts
 from sframe_spark.order.ordering import OrderingProperties
 from sframe_spark.order.rename import columns_of
 
@@ -63,12 +63,12 @@ def repeat_each(properties: OrderingProperties, columns: Iterable[Column]) -> Or
     return OrderingProperties.of(keys_that_determine(properties.facts, determined))
 
 
-def keys_that_determine(facts: Facts, determined: tuple[Column, ...]) -> Facts:
+def keys_that_determine(facts: SequenceFacts, determined: tuple[Column, ...]) -> SequenceFacts:
     """Facts in which each key determines some columns instead of excluding a second row.
 
     Examples
     --------
-    >>> keys_that_determine(Facts(keys=(("i",),)), ("a",)).functional_dependencies
+    >>> keys_that_determine(SequenceFacts(keys=(("i",),)), ("a",)).functional_dependencies
     (FunctionalDependency(determinant=('i',), dependent=('a',)),)
     """
     dependencies = tuple(FunctionalDependency(key, determined) for key in facts.keys)

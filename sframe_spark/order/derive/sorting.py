@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from sframe_spark.order.items import Case, Facts, FunctionalDependency, Hidden, ordering
+from sframe_spark.order.items import Case, FunctionalDependency, Hidden, SequenceFacts, ordering
 from sframe_spark.order.ordering import OrderingProperties
 from sframe_spark.order.outcomes import ALL, TIES
 from sframe_spark.order.turned import turned_facts
@@ -65,9 +65,9 @@ def unordered(properties: OrderingProperties) -> OrderingProperties:
     return OrderingProperties.of(reordered(properties.facts))
 
 
-def reordered(facts: Facts) -> Facts:
+def reordered(facts: SequenceFacts) -> SequenceFacts:
     """Facts about rows that may have moved: what says nothing of order stays, the rest holds as before or turned round."""
-    ordered = Facts(orderings=facts.orderings, cases=facts.cases)
-    if ordered == Facts():
+    ordered = SequenceFacts(orderings=facts.orderings, cases=facts.cases)
+    if ordered == SequenceFacts():
         return facts
     return facts._replace(orderings=(), cases=(Case(_MOVED, TIES, ordered), Case(_MOVED, ALL & ~TIES, turned_facts(ordered))))

@@ -19,7 +19,7 @@ from sframe_spark import SFrame
 from sframe_spark.api.csv import lines as csv_lines
 from sframe_spark.api.csv import reader as csv_reader
 from sframe_spark.api.csv.options import CsvValues
-from sframe_spark.api.csv.types import Form, narrowest, wider
+from sframe_spark.api.csv.types import CsvForm, narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
@@ -336,9 +336,9 @@ def test_types_are_the_narrowest_that_change_no_value() -> None:
         form = narrowest(pa.array(texts), CsvValues())
         assert form is not None and form.type == kind, texts
     for texts in (["007", "1"], ["01.5"], ["1_000"], ["[1] and more"], ["1.5", "9223372036854775808"]):
-        assert narrowest(pa.array(texts), CsvValues()) == Form.TEXT, texts
+        assert narrowest(pa.array(texts), CsvValues()) == CsvForm.TEXT, texts
     assert narrowest(pa.array(["", "NA"]), CsvValues()) is None
-    assert wider(Form.INT, Form.TEXT) == Form.TEXT
+    assert wider(CsvForm.INT, CsvForm.TEXT) == CsvForm.TEXT
     assert wider(None, None) is None
 
 
