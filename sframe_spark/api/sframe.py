@@ -16,10 +16,10 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe_conversions import Conversions
 from sframe_spark.api.sframe_files import Files
 from sframe_spark.api.sframe_intervals import Intervals
-from sframe_spark.api.sframe_order import Orders
-from sframe_spark.api.sframe_ordered import Ordered
+from sframe_spark.api.sframe_known_order import Orders
 from sframe_spark.api.sframe_origins import Origins
 from sframe_spark.api.sframe_running import RunningColumns
+from sframe_spark.api.sframe_searches import Ordered
 from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError

@@ -25,9 +25,9 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, NotPortable, SFrameError, StorageError, UnsupportedOperationError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.installed import load_operators
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
-from sframe_spark.planner.plugins import load_operators
 from sframe_spark.planner.portable import check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, registered_names
 

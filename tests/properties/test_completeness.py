@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from sframe_spark.config import config
 from sframe_spark.operators.laws import builtin_laws, builtin_optimizer
+from sframe_spark.planner.installed import load_operators
 from sframe_spark.planner.optimizer import Trace
-from sframe_spark.planner.plugins import load_operators
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.testing.oracle.operators import MEANINGS
 from sframe_spark.testing.plans import ALL_STEPS, random_program

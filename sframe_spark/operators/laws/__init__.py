@@ -24,9 +24,9 @@ from sframe_spark.operators.laws import (
     sorts,
     streaming,
 )
+from sframe_spark.planner.installed import load_operators, plugin_laws
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.optimizer import Optimizer
-from sframe_spark.planner.plugins import load_operators, plugin_laws
 
 STAGES: tuple[Stage, ...] = (
     Stage("share", "equal subplans become one node first, so that later laws can recognise what is equal by identity"),

@@ -9,9 +9,9 @@ import attrs
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner import plugins
+from sframe_spark.planner import installed as plugins
+from sframe_spark.planner.installed import LAW_GROUP, OPERATOR_GROUP, load_operators, plugin_laws
 from sframe_spark.planner.law import law
-from sframe_spark.planner.plugins import LAW_GROUP, OPERATOR_GROUP, load_operators, plugin_laws
 
 
 @attrs.frozen
@@ -31,7 +31,7 @@ def announce(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., None]]:
 
     def install(**groups: list[Entry]) -> None:
         named = {OPERATOR_GROUP: groups.get("operators", []), LAW_GROUP: groups.get("laws", [])}
-        monkeypatch.setattr(plugins, "entry_points", lambda group: named[group])
+        monkeypatch.setattr(installed, "entry_points", lambda group: named[group])
         load_operators.cache_clear()
         plugin_laws.cache_clear()
 
