@@ -9,7 +9,7 @@ import attrs
 import pytest
 
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.planner import installed as plugins
+from sframe_spark.planner import installed
 from sframe_spark.planner.installed import LAW_GROUP, OPERATOR_GROUP, load_operators, plugin_laws
 from sframe_spark.planner.law import law
 
