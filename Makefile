@@ -13,7 +13,7 @@ test faults: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test faults bench check clean venv
+.PHONY: demo test faults bench check clean venv release-check
 
 venv: $(STAMP)
 
@@ -53,6 +53,20 @@ check: $(STAMP)
 	$(VENV)/bin/ruff format --check sframe_spark tests examples benchmarks
 	$(VENV)/bin/mypy sframe_spark
 	$(PYTEST) tests/test_imports.py
+
+# Wheel and source distribution, installed into clean environments of every Python that is found; the demo runs in each.
+release-check: $(STAMP)
+	rm -rf build dist
+	$(RUN) -m pip install --quiet --disable-pip-version-check build
+	$(RUN) -m build --outdir dist
+	for p in python3.11 python3.12 python3.13; do \
+		$$p -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 || continue; \
+		for f in dist/*.whl dist/*.tar.gz; do \
+			place=$$(mktemp -d) && $$p -m venv $$place && $$place/bin/pip install --quiet --disable-pip-version-check "$$f[java]" \
+			&& (cd $$place && SFRAME_SPARK_JVM_OPTIONS= bin/python $(CURDIR)/examples/demo.py > demo.txt && tail -1 demo.txt) || exit 1; \
+			rm -rf $$place; echo "$$p $$f: the demo runs"; \
+		done; \
+	done
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -1,6 +1,6 @@
 """Rows of users' Spark DataFrames: what has to be materialised before a plan runs, so that every look sees the same rows in the same order.
 
-See docs/decisions/one-evaluation.md.
+See docs/decisions/009-one-evaluation.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Looks: every door runs its plan through here, so that a user's function is called once for each row, and all see the same rows.
 
-See docs/decisions/once-per-row.md, and docs/decisions/one-evaluation.md for rows of users' DataFrames.
+See docs/decisions/003-once-per-row.md, and docs/decisions/009-one-evaluation.md for rows of users' DataFrames.
 
 The node that calls a function owns its results. A look takes the nodes whose functions its plan calls; others wait until it is done. Few rows are
 computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is

@@ -1,6 +1,6 @@
 """Peeks: the first rows of users' DataFrames to look at, by a limit query that fixes nothing and copies nothing.
 
-See docs/decisions/spark-frames.md.
+See docs/decisions/011-spark-frames.md.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rows of a user's DataFrame that can be asked for through one node alone: that node is fixed in their place, its columns only, after its filters.
 
-See docs/decisions/spark-frames.md.
+See docs/decisions/011-spark-frames.md.
 """
 
 from __future__ import annotations

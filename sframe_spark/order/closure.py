@@ -1,6 +1,6 @@
 """The tie closure: what is known of two rows, kept up to date while more of their columns are found to tie.
 
-Source: ``order/theory.md`` section 2 (two-row lemma, tie closure). Outcomes are only ever removed, so every entry of an
+Source: ``docs/order.md`` section 2 (two-row lemma, tie closure). Outcomes are only ever removed, so every entry of an
 ordering is passed once and every dependency fires once: linear in the size of the properties. ``steps`` counts that.
 """
 

@@ -1,6 +1,6 @@
 """What a monotone function and its arguments say about each other for one pair of rows.
 
-Source: ``order/theory.md`` section 2: a weakly monotone function propagates bounds only; a strict one also tells a
+Source: ``docs/order.md`` section 2: a weakly monotone function propagates bounds only; a strict one also tells a
 change of an argument from a tie of the value.
 """
 

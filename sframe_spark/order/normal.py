@@ -3,7 +3,7 @@
 No constant stands inside an ordering, one representative stands for each group of equal columns, no ordering is a prefix of another, hidden
 columns that link nothing are gone, and everything is sorted.
 
-Source: design brief section 6; ``order/theory.md`` section 1 (families that a purely syntactic form misses, such as constants learnt late).
+Source: design brief section 6; ``docs/order.md`` section 1 (families that a purely syntactic form misses, such as constants learnt late).
 """
 
 from __future__ import annotations

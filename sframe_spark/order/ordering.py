@@ -213,7 +213,7 @@ class OrderingProperties:
     def _counterexample(self, items: Ordering) -> tuple[int, PairState] | None:
         """The first entry that two rows can break, and what is known of those rows.
 
-        Source: ``order/theory.md`` section 2, the tie closure; where functions of several arguments leave choices open, a search.
+        Source: ``docs/order.md`` section 2, the tie closure; where functions of several arguments leave choices open, a search.
         """
         state = self.pair_state()
         for index, item in enumerate(items):
@@ -234,7 +234,7 @@ class OrderingProperties:
 
         Columns that tie with what is before them come where they are found. The directions are those that happen to hold.
 
-        Source: ``order/theory.md`` section 2: take any available column, no search among permutations.
+        Source: ``docs/order.md`` section 2: take any available column, no search among permutations.
 
         Examples
         --------

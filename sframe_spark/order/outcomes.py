@@ -3,7 +3,7 @@
 Every property of a row sequence that is used here speaks about pairs of rows, the earlier one and the later one. In one
 column such a pair has exactly one of six outcomes. A set of outcomes is an ``int``, so that intersection is ``&``.
 
-Source: ``order/theory.md`` section 2 (allowed sets). Ties are split into "both null" and "equal values", because a
+Source: ``docs/order.md`` section 2 (allowed sets). Ties are split into "both null" and "equal values", because a
 function of several arguments is null as soon as one argument is.
 """
 

@@ -2,7 +2,7 @@
 
 Partitioning is physical and decided on the plan that runs, ordering is logical and decided on our graph: here is only the physical side.
 
-Source: ``order/theory.md`` section 4 (observed on Spark 4.3.0 over 7 leaves and 95 operations, with and without adaptive execution), after Flint's
+Source: ``docs/order.md`` section 4 (observed on Spark 4.3.0 over 7 leaves and 95 operations, with and without adaptive execution), after Flint's
 theorem: a chain of preserving nodes above a preserving leaf has the partitions of the leaf.
 """
 

@@ -1,6 +1,6 @@
 """Properties compiled to small integers: classes of columns, and facts that wake up when classes change.
 
-Source: ``order/theory.md`` section 2. Classes come from a union-find whose links carry a sign: a strictly decreasing
+Source: ``docs/order.md`` section 2. Classes come from a union-find whose links carry a sign: a strictly decreasing
 function of a column is in that column's class with the sign turned.
 """
 

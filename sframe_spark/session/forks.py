@@ -1,7 +1,7 @@
 """Forked processes: the Spark of the parent stays the parent's, and locks that a thread of the parent held are free.
 
 A forked process has copies of the parent's sockets. What it says on one of them the parent's JVM takes for words of the parent: answers
-cross. Closing one, as Python does for the threads that are not in the new process, ends the parent's connection. See ``docs/decisions/forks.md``.
+cross. Closing one, as Python does for the threads that are not in the new process, ends the parent's connection. See ``docs/decisions/005-forks.md``.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Whose unfinished work a file or directory is: its name says so, from its first moment to its last, whatever happens to its owner.
 
-See ``docs/decisions/leases.md``.
+See ``docs/decisions/002-leases.md``.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which keys are equal is one rule (docs/decisions/equal-keys.md), whatever brings rows together and wherever it runs."""
+"""Which keys are equal is one rule (docs/decisions/001-equal-keys.md), whatever brings rows together and wherever it runs."""
 
 from __future__ import annotations
 

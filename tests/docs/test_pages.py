@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.docs.layers import diagram
+
 PAGES = Path(__file__).parents[2] / "docs"
 BLOCK = re.compile(r"```(\w+)\n(.*?)```", re.DOTALL)
 ANY_BLOCK = re.compile(r"```.*?```", re.DOTALL)
@@ -48,3 +50,29 @@ def test_a_block_about_files_runs_on_its_own(text: str, printed: str, capsys: py
 def test_lines_are_short(page: Path) -> None:
     text = ANY_BLOCK.sub("", page.read_text(encoding="utf-8"))
     assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
+
+
+def test_the_picture_of_the_layers_is_made_of_the_imports() -> None:
+    drawn = (PAGES / "design.md").read_text(encoding="utf-8")
+    assert diagram() in drawn, "python -m tests.docs.layers prints what belongs into docs/design.md"
+
+
+def test_the_design_is_short() -> None:
+    text = ANY_BLOCK.sub("", (PAGES / "design.md").read_text(encoding="utf-8"))
+    assert len(text.split()) <= 1_500
+
+
+ROOT = PAGES.parent
+LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
+PLACE = re.compile(
+    r"`((?:docs|tests|sframe_spark|benchmarks|examples|operators|engine|planner|explain|storage|session|api|values|order)/[\w./-]+\.(?:py|md|txt|json))`"
+)
+WRITTEN = [path for place in ("docs", "benchmarks", "examples") for path in sorted((ROOT / place).rglob("*.md"))] + sorted(ROOT.glob("*.md"))
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_what_a_page_points_at_is_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert [link for link in LINK.findall(text) if not (page.parent / link).exists()] == []
+    bases = (ROOT, ROOT / "sframe_spark", page.parent)
+    assert [name for name in PLACE.findall(text) if not any((base / name).exists() for base in bases)] == []

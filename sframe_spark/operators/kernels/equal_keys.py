@@ -6,7 +6,7 @@ values. Date-times with an offset from UTC follow one of two rules:
 * *moments* (``==``, sort, and all ordered operations): one instant is one key, whatever its offset;
 * *values* (group-by, unique, join, ``filter_by`` and the aggregates of distinct values, as the reference has them): the offset counts too.
 
-``docs/decisions/equal-keys.md`` lists the operations.
+``docs/decisions/001-equal-keys.md`` lists the operations.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Each function takes and returns :class:`~sframe_spark.order.ordering.OrderingProperties` over any hashable columns. What a function
 does not say is not promised; an operator without a function here yields ``OrderingProperties()``.
 
-Source: ``order/theory.md`` section 3.
+Source: ``docs/order.md`` section 3.
 """
 
 from sframe_spark.order.derive.combining import append, merge_sorted, zip_rows
