@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
+from sframe_spark.operators.aggregates.base import AGGREGATES
+from sframe_spark.operators.functions.base import FUNCTIONS
+from sframe_spark.operators.functions.table import FunctionTable
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import postorder, sizes_of
@@ -32,6 +36,8 @@ class FlatPlan:
         About how many bytes the columns of each place take in a row.
     batch_bytes
         Bytes of rows that kernels should see at a time.
+    tables
+        Functions that operators know by name: with the plan those that plug-ins have added reach a worker.
     """
 
     operators: tuple[Operator, ...]
@@ -39,6 +45,7 @@ class FlatPlan:
     facts: tuple[Facts, ...]
     sizes: tuple[Sizes, ...]
     batch_bytes: int
+    tables: tuple[FunctionTable[Any], ...] = (FUNCTIONS, AGGREGATES)
 
     @classmethod
     def of(cls, root: PlannerNode) -> FlatPlan:

@@ -9,6 +9,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.functions.table import FunctionTable, Parcels
 from sframe_spark.types import ARRAY, ColumnType
 
 if TYPE_CHECKING:
@@ -61,18 +62,8 @@ class AggregateFunction:
         return self.decomposition is not None and ARRAY not in types
 
 
-AGGREGATES: dict[str, AggregateFunction] = {}
+def _receive(parcels: Parcels) -> FunctionTable[AggregateFunction]:
+    return AGGREGATES.received(parcels)
 
 
-def register_aggregate(function: AggregateFunction) -> AggregateFunction:
-    """Add an aggregate function to the table.
-
-    Raises
-    ------
-    ValueError
-        If the name is taken.
-    """
-    if function.name in AGGREGATES:
-        raise ValueError(f"an aggregate function named {function.name!r} is already registered")
-    AGGREGATES[function.name] = function
-    return function
+AGGREGATES: FunctionTable[AggregateFunction] = FunctionTable("aggregate", _receive)

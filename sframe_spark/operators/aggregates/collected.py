@@ -12,8 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
-from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, collect_values, require
+from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, collect_values, define_aggregate, require
 from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_values
 from sframe_spark.types import ARRAY, ENCODED_DICT, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
@@ -168,17 +167,10 @@ def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Co
     return F.array(*values).cast("array<double>")
 
 
-register_aggregate(AggregateFunction("concat", _infer_concat, _concat_column, reduce_concat, True, _finish_concat))
-register_aggregate(AggregateFunction("distinct", _infer_distinct, _distinct_column, reduce_distinct, True, _finish_distinct))
-register_aggregate(AggregateFunction("count_distinct", _infer_int, _count_distinct_column, reduce_count_distinct, finish=_finish_count_distinct))
-register_aggregate(
-    AggregateFunction(
-        "freq_count",
-        _infer_frequencies,
-        collect_rows,
-        reduce_frequencies,
-        order_sensitive=True,
-        finish=ReduceCollected(_infer_frequencies, reduce_frequencies),
-    )
+define_aggregate("concat", _infer_concat, reduce_concat, column=_concat_column, finish=_finish_concat)
+define_aggregate("distinct", _infer_distinct, reduce_distinct, column=_distinct_column, finish=_finish_distinct)
+define_aggregate(
+    "count_distinct", _infer_int, reduce_count_distinct, column=_count_distinct_column, finish=_finish_count_distinct, order_sensitive=False
 )
-register_aggregate(AggregateFunction("quantile", _infer_quantile, _quantile_column, reduce_quantile, finish=_finish_quantile))
+define_aggregate("freq_count", _infer_frequencies, reduce_frequencies)
+define_aggregate("quantile", _infer_quantile, reduce_quantile, column=_quantile_column, finish=_finish_quantile, order_sensitive=False)

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
 from sframe_spark.operators.aggregates.decompositions import of_extremes
-from sframe_spark.operators.aggregates.support import require
+from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
 from sframe_spark.values.decode import decode, decode_scalar
 from sframe_spark.values.temporal import to_microseconds
@@ -67,7 +66,7 @@ def _extreme(name: str, largest: bool, skip_nan: bool) -> None:
             values = numbers
         return decode_scalar(pc.min_max(values)["max" if largest else "min"], types[0])
 
-    register_aggregate(AggregateFunction(name, _infer_first, column, reduce, decomposition=of_extremes(reduce)))
+    define_aggregate(name, _infer_first, reduce, parts=of_extremes(reduce), column=column, order_sensitive=False)
 
 
 def zoned_rank(value: datetime.datetime) -> tuple[int, bool, int]:
@@ -112,7 +111,7 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
                 best, chosen = rank, row
         return None if chosen is None else decode(arrays[1].slice(chosen, 1), types[1])[0]
 
-    register_aggregate(AggregateFunction(name, _infer_second, column, reduce, order_sensitive=not last))
+    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last)
 
 
 def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:
@@ -147,4 +146,4 @@ _value_at("argmin", largest=False)
 _value_at("argmax", largest=True)
 _value_at("argmin_row", largest=False, last=True)
 _value_at("argmax_row", largest=True, last=True)
-register_aggregate(AggregateFunction("select_one", _infer_any, _first_column, _reduce_first, order_sensitive=True))
+define_aggregate("select_one", _infer_any, _reduce_first, column=_first_column)

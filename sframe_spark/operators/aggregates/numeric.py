@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
 from sframe_spark.operators.aggregates.decompositions import (
     Decomposition,
     MomentParts,
@@ -27,7 +27,7 @@ from sframe_spark.operators.aggregates.decompositions import (
     spread_of,
     the_part,
 )
-from sframe_spark.operators.aggregates.support import require
+from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
 from sframe_spark.values.decode import decode
@@ -322,12 +322,16 @@ COUNTS = Decomposition(lambda arrays, rows, types, parameters: rows, counted, th
 MISSING = Decomposition(lifted(reduce_count_missing), counted, the_part)
 SUMS = Decomposition(lifted(reduce_sum), added, the_part)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
-register_aggregate(AggregateFunction("count_missing", _infer_count, _count_missing_column, reduce_count_missing, decomposition=MISSING))
-register_aggregate(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS))
-register_aggregate(AggregateFunction("sum", _infer_sum, _sum_column, reduce_sum, finish=_finish_sum, decomposition=SUMS))
-register_aggregate(AggregateFunction("mean", _infer_mean, _mean_column, reduce_mean, finish=_finish_mean, decomposition=MEANS))
-register_aggregate(AggregateFunction("column_vector_sum", _infer_vector, _sum_column, reduce_column_vector_sum, finish=_finish_column_vector_sum))
-register_aggregate(AggregateFunction("column_vector_mean", _infer_vector, _mean_column, reduce_column_vector_mean, finish=_finish_column_vector_mean))
+define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False)
+AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS))
+define_aggregate("sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False)
+define_aggregate("mean", _infer_mean, reduce_mean, parts=MEANS, column=_mean_column, finish=_finish_mean, order_sensitive=False)
+define_aggregate(
+    "column_vector_sum", _infer_vector, reduce_column_vector_sum, column=_sum_column, finish=_finish_column_vector_sum, order_sensitive=False
+)
+define_aggregate(
+    "column_vector_mean", _infer_vector, reduce_column_vector_mean, column=_mean_column, finish=_finish_column_vector_mean, order_sensitive=False
+)
 for _name, _column, _finish in (
     ("var", _variance_column, variance_of),
     ("std", _deviation_column, deviation_of),
@@ -336,4 +340,4 @@ for _name, _column, _finish in (
 ):
     _spreads = Decomposition(moments, merged_moments, _finish)
     _infer = _infer_column_spread if _name.startswith("column_") else _infer_spread
-    register_aggregate(AggregateFunction(_name, _infer, _column, _spreads.reduce, decomposition=_spreads))
+    define_aggregate(_name, _infer, _spreads.reduce, parts=_spreads, column=_column, order_sensitive=False)

@@ -7,8 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.operators.aggregates.base import AggregateFunction, register_aggregate
-from sframe_spark.operators.aggregates.support import ReduceCollected, collect_rows, require
+from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.operators.kernels.runs import run_starts
 from sframe_spark.types import INT, ColumnType
 
@@ -32,13 +31,4 @@ def reduce_run_count(arrays: Sequence[pa.Array], types: Sequence[ColumnType], pa
     return len(run_starts(arrays, types, len(arrays[0])))
 
 
-register_aggregate(
-    AggregateFunction(
-        "count_runs",
-        infer_run_count,
-        collect_rows,
-        reduce_run_count,
-        order_sensitive=True,
-        finish=ReduceCollected(infer_run_count, reduce_run_count),
-    )
-)
+define_aggregate("count_runs", infer_run_count, reduce_run_count)

@@ -6,12 +6,16 @@ import itertools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import pyarrow as pa
 
-from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.aggregates.base import ReduceColumns
+from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Finish, ReduceColumns
+from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.user_functions.worker import is_ours, sent
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.text import brief
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -29,6 +33,79 @@ def require(name: str, column_type: ColumnType, kinds: Sequence[str]) -> None:
     """
     if column_type.kind not in kinds:
         raise UnsupportedOperationError(f"{name} takes a column of {', '.join(kinds)}, not of {column_type.kind}")
+
+
+def define_aggregate(
+    name: str,
+    infer: Infer,
+    reduce: ReduceColumns | None = None,
+    *,
+    parts: Decomposition | None = None,
+    column: ColumnBuilder | None = None,
+    finish: Finish | None = None,
+    order_sensitive: bool = True,
+) -> AggregateFunction:
+    """Add an aggregate function to the table, from its values at once or from partial results.
+
+    The built-in aggregates and those of plug-ins are defined by it.
+
+    Parameters
+    ----------
+    name
+        Name in the table.
+    infer
+        ``infer(types, parameters)``: type of the result.
+    reduce
+        ``reduce(arrays, types, parameters)``: the value, a Python one, of whole columns in row order. None: that of ``parts``.
+    parts
+        Partial results of runs of rows: whole columns are then aggregated side by side, and running aggregates keep one per group.
+    column, finish
+        A Spark aggregate, and what is done with its column afterwards; see
+        :class:`~sframe_spark.operators.aggregates.base.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
+    order_sensitive
+        The value depends on the order of the rows.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is taken, or there is neither ``reduce`` nor ``parts``.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> function = define_aggregate("doctest_width", lambda types, parameters: INT, lambda arrays, types, parameters: len(arrays[0]))
+    >>> function.reduce([pa.array([1, None])], [INT], ())
+    2
+    """
+    if reduce is None and parts is None:
+        raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts': give the one that you can write")
+    told = f"the aggregate {name!r}"
+    infer = sent(infer, told)
+    if parts is not None:
+        parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), told) for part in attrs.fields(Decomposition)})
+    whole = sent(reduce, told) if reduce is not None else parts.reduce  # type: ignore[union-attr]
+    if not is_ours(infer):
+        whole = CheckedReduce(name, infer, whole)
+    if column is None:
+        column, finish = collect_rows, ReduceCollected(infer, whole)
+    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts))
+
+
+class CheckedReduce:
+    """An aggregate of others that is told where its value is not of the type that it infers."""
+
+    def __init__(self, name: str, infer: Infer, reduce: ReduceColumns) -> None:
+        self.name, self.infer, self.reduce = name, infer, reduce
+
+    def __call__(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+        value = self.reduce(arrays, types, parameters)
+        column_type = self.infer(types, parameters)
+        try:
+            encode_plain([value], column_type)
+        except (TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException):
+            what = f"the aggregate {self.name!r} gave {brief(value, 80)} ({type(value).__name__})"
+            raise SchemaError(f"{what}, which is no value of the {column_type} that it infers: convert it, or infer another type") from None
+        return value
 
 
 def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column) -> Column:

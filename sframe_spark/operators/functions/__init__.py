@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.operators.functions import (
     arithmetic,
+    base,
     clock,
     comparison,
     conversion,
@@ -31,3 +32,5 @@ __all__ = [
     "missing",
     "variants",
 ]
+
+base.FUNCTIONS.close()

@@ -24,7 +24,7 @@ from sframe_spark.operators.functions.support import (
     MonotonyOf,
     are_numbers,
     array_of,
-    define,
+    define_function,
     float_of,
     integers,
     is_finite,
@@ -225,22 +225,22 @@ def _build_reverse_floor_divide(columns: Sequence[Column], types: Sequence[Colum
 
 
 for _name in _SYMBOLS:
-    define(
+    define_function(
         _name,
         _infer_binary(_name),
         _compute_binary(_name),
         _build_binary(_name),
         None if _name in ("modulo", "power") else _monotone_binary(_name),
     )
-define(
+define_function(
     "reverse_floor_divide",  # a literal // a column, which the reference makes an int whatever the types
     _infer_reverse_floor_divide,
     _compute_reverse_floor_divide,
     _build_reverse_floor_divide,
 )
-define("negate", _infer_unary("-"), _compute_unary(pc.negate, np.negative), _build_unary(columns_of.negate))
-define("absolute", _infer_unary("abs"), _compute_unary(pc.abs, np.abs), _build_unary(columns_of.absolute))
-define(
+define_function("negate", _infer_unary("-"), _compute_unary(pc.negate, np.negative), _build_unary(columns_of.negate))
+define_function("absolute", _infer_unary("abs"), _compute_unary(pc.abs, np.abs), _build_unary(columns_of.absolute))
+define_function(
     "positive",
     _infer_unary("+"),
     _compute_unary(lambda values: values, lambda values: values),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import pyarrow as pa
 
+from sframe_spark.operators.functions.table import FunctionTable, Parcels
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
@@ -53,21 +54,11 @@ class ScalarFunction:
     may_fail: bool = False
 
 
-FUNCTIONS: dict[str, ScalarFunction] = {}
+def _receive(parcels: Parcels) -> FunctionTable[ScalarFunction]:
+    return FUNCTIONS.received(parcels)
 
 
-def register_function(function: ScalarFunction) -> ScalarFunction:
-    """Add a scalar function to the table.
-
-    Raises
-    ------
-    ValueError
-        If the name is taken.
-    """
-    if function.name in FUNCTIONS:
-        raise ValueError(f"a scalar function named {function.name!r} is already registered")
-    FUNCTIONS[function.name] = function
-    return function
+FUNCTIONS: FunctionTable[ScalarFunction] = FunctionTable("scalar function", _receive)
 
 
 def evaluate(
@@ -87,5 +78,5 @@ def evaluate(
     >>> evaluate("add", [pa.array([1, None]), pa.scalar(2)], [INT, INT], (), 2)[0].to_pylist()
     [3, None]
     """
-    function = FUNCTIONS[name]
+    function = FUNCTIONS.named(name)
     return function.kernel(arguments, types, parameters, rows), function.infer(types, parameters)

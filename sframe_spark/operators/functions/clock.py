@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.support import array_of, define
+from sframe_spark.operators.functions.support import array_of, define_function
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, ZONED_PHYSICAL, ColumnType
 
 if TYPE_CHECKING:
@@ -53,4 +53,4 @@ def _build_tick(columns: Sequence[Column], types: Sequence[ColumnType], paramete
     return F.struct(instants.alias("instant"), F.lit(offset).cast("int").alias("offset"))
 
 
-define("tick_time", _infer_tick, _compute_tick, _build_tick)
+define_function("tick_time", _infer_tick, _compute_tick, _build_tick)

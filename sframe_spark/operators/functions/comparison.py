@@ -19,7 +19,7 @@ from sframe_spark.operators.functions.support import (
     Compute,
     MonotonyOf,
     array_of,
-    define,
+    define_function,
     float_of,
     is_finite,
     python_values,
@@ -185,10 +185,10 @@ def _monotone_ordering(name: str) -> MonotonyOf:
     return monotone
 
 
-define("equal", _infer_equality, _compute_equal, _build_equality(True))
-define("not_equal", _infer_equality, _compute_not_equal, _build_equality(False))
+define_function("equal", _infer_equality, _compute_equal, _build_equality(True))
+define_function("not_equal", _infer_equality, _compute_not_equal, _build_equality(False))
 for _name in _SYMBOLS:
-    define(
+    define_function(
         _name,
         _infer_ordering(_name),
         _compute_ordering(_name),

@@ -16,7 +16,7 @@ from sframe_spark.operators.functions.support import (
     STRICTLY_INCREASING,
     are_numbers,
     array_of,
-    define,
+    define_function,
     float_of,
     is_finite,
     unsupported,
@@ -95,4 +95,4 @@ def _monotone(types: Sequence[ColumnType], literals: Sequence[Any]) -> str | Non
     return INCREASING if FLOAT in types else STRICTLY_INCREASING
 
 
-define("add_duration", _infer, _compute, _build, _monotone, may_fail=True)
+define_function("add_duration", _infer, _compute, _build, _monotone, may_fail=True)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.support import array_of, define
+from sframe_spark.operators.functions.support import array_of, define_function
 from sframe_spark.types import FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 
@@ -60,4 +60,4 @@ def _mix(words: Any) -> Any:
     return words ^ (words >> np.uint64(31))
 
 
-define("hash", _infer_hash, _compute_hash)
+define_function("hash", _infer_hash, _compute_hash)

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.functions.arrays import map_array
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.support import INCREASING, array_of, define, float_of, unsupported
+from sframe_spark.operators.functions.support import INCREASING, array_of, define_function, float_of, unsupported
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType
 
 if TYPE_CHECKING:
@@ -111,4 +111,4 @@ def _monotone_clip(types: Sequence[ColumnType], literals: Sequence[Any]) -> str 
     return INCREASING if types[0].is_numeric else None
 
 
-define("clip", _infer_clip, _compute_clip, _build_clip, _monotone_clip)
+define_function("clip", _infer_clip, _compute_clip, _build_clip, _monotone_clip)

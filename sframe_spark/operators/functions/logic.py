@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.functions.base import Argument, Infer
-from sframe_spark.operators.functions.support import Compute, array_of, define, to_ints, unsupported
+from sframe_spark.operators.functions.support import Compute, array_of, define_function, to_ints, unsupported
 from sframe_spark.types import (
     DATETIME_KIND,
     DICT_KIND,
@@ -167,9 +167,9 @@ def _build_if_else(columns: Sequence[Column], types: Sequence[ColumnType], param
     return F.when(truth_column(columns[0], types[0]), columns[1]).otherwise(columns[2])
 
 
-define("truth", _infer_truth, _compute_truth, _build_truth)
-define("and_", _infer_connective("&"), _compute_connective(pc.and_kleene), _build_connective(lambda a, b: a & b))
-define("or_", _infer_connective("|"), _compute_connective(pc.or_kleene), _build_connective(lambda a, b: a | b))
-define("xor", _refuse("^"), _compute_nothing)
-define("invert", _refuse("~"), _compute_nothing)
-define("if_else", _infer_if_else, _compute_if_else, _build_if_else)
+define_function("truth", _infer_truth, _compute_truth, _build_truth)
+define_function("and_", _infer_connective("&"), _compute_connective(pc.and_kleene), _build_connective(lambda a, b: a & b))
+define_function("or_", _infer_connective("|"), _compute_connective(pc.or_kleene), _build_connective(lambda a, b: a | b))
+define_function("xor", _refuse("^"), _compute_nothing)
+define_function("invert", _refuse("~"), _compute_nothing)
+define_function("if_else", _infer_if_else, _compute_if_else, _build_if_else)

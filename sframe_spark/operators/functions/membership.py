@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.support import array_of, define, to_ints, unsupported
+from sframe_spark.operators.functions.support import array_of, define_function, to_ints, unsupported
 from sframe_spark.operators.kernels.equal_keys import one_float
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
@@ -156,5 +156,5 @@ def _build_contains(columns: Sequence[Column], types: Sequence[ColumnType], para
     return F.coalesce(columns[0].contains(F.lit(plain(parameters[0]))).cast("bigint"), F.lit(0).cast("bigint"))
 
 
-define("is_in", _infer_is_in, _compute_is_in, _build_is_in)
-define("contains", _infer_contains, _compute_contains, _build_contains)
+define_function("is_in", _infer_is_in, _compute_is_in, _build_is_in)
+define_function("contains", _infer_contains, _compute_contains, _build_contains)

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.functions.base import (
     FUNCTIONS,
     Argument,
@@ -17,8 +17,8 @@ from sframe_spark.operators.functions.base import (
     Infer,
     Kernel,
     ScalarFunction,
-    register_function,
 )
+from sframe_spark.operators.user_functions.worker import sent
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 
@@ -34,10 +34,12 @@ INCREASING = "increasing"
 STRICTLY_INCREASING = "strictly increasing"
 
 
-def define(
+def define_function(
     name: str, infer: Infer, compute: Compute, build: Build | None = None, monotone: MonotonyOf | None = None, may_fail: bool = False
 ) -> ScalarFunction:
-    """Register a function whose parts are written in the most convenient form.
+    """Add a scalar function to the table, from parts in the most convenient form.
+
+    The built-in functions and those of plug-ins are defined by it.
 
     Parameters
     ----------
@@ -52,27 +54,57 @@ def define(
     monotone
         Gets the types and, place by place, the literal arguments, with None in the place of the column.
     may_fail
-        Some values make the function raise.
+        Some values make the function raise: it is not called for rows that a filter leaves out.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If the name is taken.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> def twice(arguments, types, parameters, rows):
+    ...     return pc.multiply(arguments[0], 2)
+    >>> function = define_function("doctest_twice", lambda types, parameters: INT, twice)
+    >>> function.kernel([pa.array([1, None])], [INT], (), 2).to_pylist()
+    [2, None]
     """
-    kernel = _finished(infer, compute)
+    infer, compute = (sent(part, f"the scalar function {name!r}") for part in (infer, compute))
+    kernel = _finished(name, infer, compute)
     column = None
+    _BUILDERS.pop(name, None)
     if build is not None:
         _BUILDERS[name] = build
         column = _with_kernel_fallback(name, build)
-    return register_function(ScalarFunction(name, infer, kernel, column, monotone, may_fail))
+    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail))
 
 
-def _finished(infer: Infer, compute: Compute) -> Kernel:
+def _finished(name: str, infer: Infer, compute: Compute) -> Kernel:
     def kernel(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-        physical = infer(types, parameters).physical
         result = compute(arguments, types, parameters, rows)
         if isinstance(result, pa.Scalar):
             result = scalar_array(result, rows)
         if isinstance(result, pa.ChunkedArray):
             result = result.combine_chunks()
-        return result if result.type.equals(physical) else result.cast(physical)
+        return _as_inferred(name, result, infer(types, parameters), rows)
 
     return kernel
+
+
+def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:
+    """A kernel's result in the physical type that was inferred, one value a row."""
+    if not isinstance(result, pa.Array):
+        raise SchemaError(f"the kernel of the scalar function {name!r} gave a {type(result).__name__}: it gives an Arrow array or scalar")
+    if len(result) != rows:
+        raise LengthMismatchError(f"the kernel of the scalar function {name!r} gave {len(result):,} values for {rows:,} rows: it gives one a row")
+    if result.type.equals(column_type.physical):
+        return result
+    try:
+        return result.cast(column_type.physical)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+        what = f"the kernel of the scalar function {name!r} gave Arrow's {result.type}, which is not the {column_type} that it infers"
+        raise SchemaError(f"{what} ({str(error).splitlines()[0]}): cast it, or infer another type") from error
 
 
 def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
@@ -82,7 +114,7 @@ def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
             return expression
         from sframe_spark.operators.kernels.spark_columns import kernel_column
 
-        function = FUNCTIONS[name]
+        function = FUNCTIONS.named(name)
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
 
     return column

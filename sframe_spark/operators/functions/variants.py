@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.support import array_of, define
+from sframe_spark.operators.functions.support import array_of, define_function
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.variant_text import variant_text
@@ -27,4 +27,4 @@ def _compute_text(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
 
 
 # Two keys may be one text, and a stored text damaged.
-define("variant_text", _infer_text, _compute_text, may_fail=True)
+define_function("variant_text", _infer_text, _compute_text, may_fail=True)

@@ -43,7 +43,7 @@ class Aggregation:
 
     def implementation(self) -> AggregateFunction:
         """The aggregate's table entry."""
-        return AGGREGATES[self.function]
+        return AGGREGATES.named(self.function)
 
     def infer(self, schema: Schema) -> Any:
         """Result type."""

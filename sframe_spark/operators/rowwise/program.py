@@ -174,7 +174,7 @@ class Program:
     @property
     def may_fail(self) -> bool:
         """True when a step raises for some values: a user's function, or a conversion of text."""
-        return self.calls_python or any(FUNCTIONS[step.function].may_fail for step in self.steps if isinstance(step.function, str))
+        return self.calls_python or any(FUNCTIONS.named(step.function).may_fail for step in self.steps if isinstance(step.function, str))
 
     def describe(self) -> str:
         """The program as text: ``v2 := add(v0, v1)`` and so on."""
@@ -202,7 +202,7 @@ def step_parameters(step: Step) -> tuple[Any, ...]:
 
 def resolve(function: Function) -> ScalarFunction | PythonFunction:
     """The implementation behind a step's function."""
-    return function if isinstance(function, PythonFunction) else FUNCTIONS[function]
+    return function if isinstance(function, PythonFunction) else FUNCTIONS.named(function)
 
 
 def constant_array(literal: Literal, rows: int) -> pa.Array:

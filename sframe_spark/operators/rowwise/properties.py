@@ -107,7 +107,7 @@ def origin_of(
 
 def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool] | None:
     """How a step's result follows its only column argument and whether strictly, if it does."""
-    describe = FUNCTIONS[str(step.function)].monotone
+    describe = FUNCTIONS.named(str(step.function)).monotone
     if describe is None or step.parameters:
         return None
     literals = [operand.value if isinstance(operand, Literal) else None for operand in step.operands]

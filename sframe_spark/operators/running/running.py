@@ -17,7 +17,7 @@ from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.operators.running.distinct import DistinctAggregate
 from sframe_spark.operators.running.groups import RowGroups
 from sframe_spark.operators.running.scans import scan_of
-from sframe_spark.operators.running.states import CollectedAggregate, RunningAggregate, ScanAggregate
+from sframe_spark.operators.running.states import CollectedAggregate, PartsAggregate, RunningAggregate, ScanAggregate
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -112,7 +112,10 @@ class Running(SequentialOperator):
             return ScanAggregate(scan, types)
         if aggregation.function == "count_distinct":
             return DistinctAggregate(types[0])
-        reduce = aggregation.implementation().reduce
+        implementation = aggregation.implementation()
+        if implementation.decomposition is not None and implementation.decomposes(types):
+            return PartsAggregate(implementation.decomposition, types, aggregation.parameters, result)
+        reduce = implementation.reduce
         if reduce is None:
             raise UnsupportedOperationError(f"the aggregate {aggregation.function!r} has no running form: it is computed on Spark only")
         return CollectedAggregate(reduce, types, aggregation.parameters, result)

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.aggregates.base import ReduceColumns
+from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.running.groups import Components, RowGroups
 from sframe_spark.operators.running.scans import NOWHERE, Scan
 from sframe_spark.types import ColumnType
@@ -127,6 +128,66 @@ def settled(components: Components, pool: pa.Array | None) -> ScanState:
     nowhere = pointers == NOWHERE
     kept = pool.take(pa.array(np.where(nowhere, 0, pointers), mask=nowhere))
     return ScanState((*components[:-1], np.where(nowhere, NOWHERE, np.arange(len(pointers)))), kept)
+
+
+@attrs.frozen(eq=False)
+class PartsAggregate:
+    """A running aggregate whose state is one partial result per group; None where a group has no row yet.
+
+    Parameters
+    ----------
+    parts
+        The aggregate from partial results.
+    types
+        Types of the argument columns.
+    parameters
+        Static parameters.
+    result
+        Type of the result.
+    """
+
+    parts: Decomposition
+    types: tuple[ColumnType, ...]
+    parameters: tuple[Any, ...]
+    result: ColumnType
+
+    def empty(self, groups: int) -> list[Any]:
+        """Nothing of any group."""
+        return [None] * groups
+
+    def widened(self, state: list[Any], groups: int) -> list[Any]:
+        """The state with groups without rows added up to that many."""
+        return state + self.empty(groups - len(state))
+
+    def advance(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> tuple[pa.Array, list[Any]]:
+        """One value per row, from what is known of the rows before and of the row."""
+        after = list(state)
+        results: list[Any] = [None] * groups.rows
+        for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
+            for row in groups.order[start:stop].tolist():
+                after[slot] = self._with(after[slot], [column.slice(row, 1) for column in columns], 1)
+                results[row] = self.parts.finish(after[slot], self.types, self.parameters)
+        return encode(results, self.result), after
+
+    def summarized(self, state: list[Any], columns: ArgumentColumns, groups: RowGroups, slots: np.ndarray) -> list[Any]:
+        """Each group's rows at once."""
+        after = list(state)
+        for slot, start, stop in zip(slots.tolist(), groups.starts.tolist(), groups.stops.tolist(), strict=True):
+            rows = pa.array(groups.order[start:stop])
+            after[slot] = self._with(after[slot], [column.take(rows) for column in columns], len(rows))
+        return after
+
+    def merged(self, first: list[Any], second: list[Any], slots: np.ndarray) -> list[Any]:
+        """Group by group."""
+        after = list(first)
+        for slot, part in zip(slots.tolist(), second, strict=True):
+            if part is not None:
+                after[slot] = part if after[slot] is None else self.parts.combine(after[slot], part, self.types)
+        return after
+
+    def _with(self, part: Any, columns: ArgumentColumns, rows: int) -> Any:
+        lifted = self.parts.lift(columns, rows, self.types, self.parameters)
+        return lifted if part is None else self.parts.combine(part, lifted, self.types)
 
 
 @attrs.frozen(eq=False)
