@@ -1,11 +1,15 @@
-"""The door for authors of operators and laws: everything that they need, under names that stay.
+"""The door for authors of functions, aggregates, operators and laws: everything that they need, under names that stay.
+
+Most additions are a **scalar function**, from the values of one row to a value, or an **aggregate**, from the values of many rows to one:
+:func:`define_function` and :func:`define_aggregate`, by which the built-in ones are defined too. A scalar function is fused with all that is done
+row by row, an aggregate works in ``groupby``, ``window``, ``running`` and over whole columns.
 
 An operator is one frozen class: what it gives (types, length), what it asks of its input's rows, and how it is
 computed, once as Spark columns (:meth:`Operator.plan_to_operator`) and, if it works row range by row range, once as an
 Arrow kernel. A law is a function from node to node, or to None where it does not apply, named by its equation.
-``examples/plugin_package`` is a package with one of each.
+``docs/extending.md`` leads from an empty file to each of these, and ``examples/plugin_package`` is a package with one of each.
 
-A package announces its modules of operators and its laws in its ``pyproject.toml``; both are loaded when the first plan
+A package announces its modules of functions and operators and its laws in its ``pyproject.toml``; both are loaded when the first plan
 is optimized::
 
     [project.entry-points."sframe_spark.operators"]
@@ -50,8 +54,25 @@ A law about it:
 >>> negated_twice(Negated().make_planner_node(Negated().make_planner_node(x))) is x
 True
 
-Plans leave the process as JSON text, :func:`graph_to_json`, and come back, :func:`graph_from_json`, as long as the parameters of their operators
-are plain values and the classes of their operators are registered:
+A scalar function and an aggregate:
+
+>>> def percent(arguments, types, parameters, rows):
+...     return pc.divide(pc.multiply(arguments[0], 100.0), arguments[1])
+>>> _ = define_function("example_percent", lambda types, parameters: FLOAT, percent)
+>>> list(call("example_percent", SArray([1.0, None]), 4.0))
+[25.0, None]
+>>> def spread(arrays, types, parameters):
+...     bounds = pc.min_max(arrays[0]).as_py()
+...     return None if bounds["max"] is None else bounds["max"] - bounds["min"]
+>>> _ = define_aggregate("example_spread", lambda types, parameters: types[0], spread, order_sensitive=False)
+>>> reduce("example_spread", SArray([3, None, 8]))
+5
+>>> sf = SFrame({"k": [1, 2, 1], "v": [3, 4, 8]})
+>>> sf.groupby("k", {"spread": aggregate("example_spread", "v")}).sort("k")["spread"].to_numpy().tolist()
+[5, 0]
+
+Plans leave the process as JSON text, :func:`graph_to_json`, and come back, :func:`graph_from_json`, as long as the parameters of their
+operators are plain values and the classes of their operators are registered:
 
 >>> list(column_of(graph_from_json(graph_to_json(node_of(SArray([1, 2]) * 10)))))
 [10, 20]
@@ -60,11 +81,29 @@ are plain values and the classes of their operators are registered:
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from sframe_spark import errors
+from sframe_spark.api.aggregate import AggregateRequest, request
+from sframe_spark.api.nodes import equal_length, literal_of, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
+from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
+from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.aggregates.support import define_aggregate
+from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
+from sframe_spark.operators.functions.support import define_function
+from sframe_spark.operators.grouped.groupby import Aggregation, group_by, reduce_columns
 from sframe_spark.operators.laws import STAGES
+from sframe_spark.operators.relational.reverse import reverse
+from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import RowWise, apply_program
+from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.order import derive
+from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
 from sframe_spark.planner.law import Law, Stage, law
@@ -73,37 +112,84 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator, 
 from sframe_spark.planner.registry import planner_node_name_to_type, register, registered_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
+from sframe_spark.planner.traits import Origin
+from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode
 
 __all__ = [
+    "ARRAY",
+    "DATETIME",
+    "FLOAT",
+    "INT",
     "STAGES",
+    "STR",
+    "AggregateFunction",
+    "AggregateRequest",
+    "Aggregation",
     "Chunk",
+    "ColumnType",
     "DecomposableOperator",
+    "Decomposition",
     "Facts",
+    "InvalidArgumentError",
     "KeyColumn",
     "Law",
     "Length",
+    "LengthMismatchError",
+    "Literal",
     "LoweringContext",
     "Need",
     "Operator",
+    "Origin",
     "PlannerNode",
+    "Program",
+    "Register",
     "Relation",
+    "RelationProperties",
     "RowDomain",
+    "RowWise",
+    "SArray",
+    "SFrame",
+    "ScalarFunction",
     "Schema",
+    "SchemaError",
     "SequentialOperator",
     "Stage",
+    "Step",
+    "UnsupportedOperationError",
+    "aggregate",
     "any_parameter",
+    "append",
+    "apply_program",
+    "call",
     "column_names",
     "column_of",
     "concatenate",
+    "decode",
+    "define_aggregate",
+    "define_function",
+    "derive",
+    "dict_of",
+    "encode",
+    "errors",
+    "filter_by_mask",
     "frame_of",
     "graph_from_json",
     "graph_to_json",
+    "group_by",
     "law",
+    "list_of",
     "node_of",
     "planner_node_name_to_type",
     "project",
+    "reduce",
+    "reduce_columns",
     "register",
     "registered_names",
+    "reverse",
+    "slice_rows",
+    "sort_rows",
     "zip_columns",
 ]
 
@@ -121,3 +207,102 @@ def column_of(node: PlannerNode) -> SArray:
 def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
     """A plan as an SFrame with names for its columns."""
     return SFrame(_node=node, _names=names)
+
+
+def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArray:
+    """One value per row, from the values of columns in that row.
+
+    Parameters
+    ----------
+    function
+        Name of a scalar function.
+    arguments
+        Columns of one length, one at least, and values that are the same in every row.
+    parameters
+        Static parameters of the function.
+
+    Raises
+    ------
+    ValueError
+        If no function has the name.
+    RuntimeError
+        If the columns have different lengths.
+    TypeError
+        If there is no column, or the function does not take the arguments' types.
+
+    Examples
+    --------
+    >>> list(call("add", SArray([1, 2]), 10))
+    [11, 12]
+    """
+    FUNCTIONS.named(function)
+    columns = [argument._node for argument in arguments if isinstance(argument, SArray)]
+    if not columns:
+        raise SchemaError(f"{function!r} is called with a column at least: SArray(values) makes one")
+    if not all(equal_length(columns[0], column) for column in columns[1:]):
+        raise LengthMismatchError(f"the columns that {function!r} is called with have different lengths, so their rows cannot be paired")
+    places = iter(range(len(columns)))
+    operands = tuple(Register(next(places)) if isinstance(argument, SArray) else literal_of(argument) for argument in arguments)
+    step = Step(function, operands, tuple(parameters))
+    return column_of(apply_program(zip_columns(*columns), Program(len(columns), (step,), (Register(len(columns)),))))
+
+
+def aggregate(function: str, *columns: str, parameters: Sequence[Any] = (), label: str | None = None) -> AggregateRequest:
+    """Request an aggregate of each group, for ``groupby`` and all that takes what it takes.
+
+    Parameters
+    ----------
+    function
+        Name of an aggregate function.
+    columns
+        Names of its argument columns.
+    parameters
+        Its static parameters.
+    label
+        Name of the output column when the caller gives none; that of the function and its columns by default.
+
+    Raises
+    ------
+    ValueError
+        If no aggregate has the name.
+
+    Examples
+    --------
+    >>> aggregate("sum", "v").label
+    'sum of v'
+    """
+    AGGREGATES.named(function)
+    made = " of ".join([function, ", ".join(map(str, columns))]) if columns else function
+    return request(function, made if label is None else label, *columns, parameters=parameters)
+
+
+def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> Any:
+    """One value of all rows.
+
+    Parameters
+    ----------
+    function
+        Name of an aggregate function.
+    columns
+        Its argument columns, of one length.
+    parameters
+        Its static parameters.
+
+    Raises
+    ------
+    ValueError
+        If no aggregate has the name.
+    RuntimeError
+        If the columns have different lengths.
+
+    Examples
+    --------
+    >>> reduce("argmax", SArray([1, 7, 3]), SArray(["a", "b", "c"]))
+    'b'
+    """
+    AGGREGATES.named(function)
+    nodes = [column._node for column in columns]
+    if not nodes or not all(equal_length(nodes[0], node) for node in nodes[1:]):
+        raise LengthMismatchError(f"{function!r} is given columns of one length, one at least")
+    aggregation = Aggregation(function, tuple(range(len(nodes))), tuple(parameters))
+    return row_tuples(reduce_columns(zip_columns(*nodes), [aggregation]))[0][0]

@@ -45,6 +45,8 @@ class AggregateFunction:
         None: nothing to do.
     order_sensitive
         True when the result depends on the order of rows in the group.
+    arguments
+        Smallest and largest number of argument columns.
     decomposition
         The same from partial results of runs of rows, for columns whose values are single; None: all rows are needed at once.
     """
@@ -56,6 +58,7 @@ class AggregateFunction:
     order_sensitive: bool = False
     finish: Finish | None = None
     decomposition: Decomposition | None = None
+    arguments: tuple[int, int] = (1, 1)
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
         """True when the aggregate of columns of these types follows from partial results."""

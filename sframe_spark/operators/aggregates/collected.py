@@ -167,7 +167,7 @@ def _finish_quantile(column: Column, types: Types, parameters: Parameters) -> Co
     return F.array(*values).cast("array<double>")
 
 
-define_aggregate("concat", _infer_concat, reduce_concat, column=_concat_column, finish=_finish_concat)
+define_aggregate("concat", _infer_concat, reduce_concat, column=_concat_column, finish=_finish_concat, arguments=(1, 2))
 define_aggregate("distinct", _infer_distinct, reduce_distinct, column=_distinct_column, finish=_finish_distinct)
 define_aggregate(
     "count_distinct", _infer_int, reduce_count_distinct, column=_count_distinct_column, finish=_finish_count_distinct, order_sensitive=False

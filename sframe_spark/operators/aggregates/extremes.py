@@ -111,7 +111,7 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
                 best, chosen = rank, row
         return None if chosen is None else decode(arrays[1].slice(chosen, 1), types[1])[0]
 
-    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last)
+    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last, arguments=2)
 
 
 def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:

@@ -323,7 +323,7 @@ MISSING = Decomposition(lifted(reduce_count_missing), counted, the_part)
 SUMS = Decomposition(lifted(reduce_sum), added, the_part)
 MEANS = Decomposition(count_and_sum, added_pairs, mean_of)
 define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISSING, column=_count_missing_column, order_sensitive=False)
-AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS))
+AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1)))
 define_aggregate("sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False)
 define_aggregate("mean", _infer_mean, reduce_mean, parts=MEANS, column=_mean_column, finish=_finish_mean, order_sensitive=False)
 define_aggregate(

@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Finish, ReduceColumns
 from sframe_spark.operators.aggregates.decompositions import Decomposition
-from sframe_spark.operators.user_functions.worker import is_ours, sent
+from sframe_spark.operators.user_functions.sent_function import is_ours, sent
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.text import brief
@@ -44,6 +44,7 @@ def define_aggregate(
     column: ColumnBuilder | None = None,
     finish: Finish | None = None,
     order_sensitive: bool = True,
+    arguments: int | tuple[int, int] = 1,
 ) -> AggregateFunction:
     """Add an aggregate function to the table, from its values at once or from partial results.
 
@@ -64,6 +65,8 @@ def define_aggregate(
         :class:`~sframe_spark.operators.aggregates.base.AggregateFunction`. None: the rows of each group are collected for ``reduce``.
     order_sensitive
         The value depends on the order of the rows.
+    arguments
+        Number of argument columns, or the smallest and the largest.
 
     Raises
     ------
@@ -88,7 +91,8 @@ def define_aggregate(
         whole = CheckedReduce(name, infer, whole)
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)
-    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts))
+    counts = (arguments, arguments) if isinstance(arguments, int) else arguments
+    return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts))
 
 
 class CheckedReduce:

@@ -18,7 +18,7 @@ from sframe_spark.operators.functions.base import (
     Kernel,
     ScalarFunction,
 )
-from sframe_spark.operators.user_functions.worker import sent
+from sframe_spark.operators.user_functions.sent_function import sent
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
-from sframe_spark.errors import ExecutionError, InvalidArgumentError, listed, near_names
+from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError, SFrameError, listed, near_names
 from sframe_spark.operators.user_functions.worker import PackedFunction, load_function, pack_function
 from sframe_spark.planner.installed import load_operators
+from sframe_spark.types import ColumnType
 
 
 class Named(Protocol):
@@ -117,3 +118,22 @@ class FunctionTable(dict[str, Entry]):
 def place_of(code: Callable[..., Any]) -> str:
     """Module and name of a function, by which its next version is known."""
     return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
+
+
+def inferred(told: str, infer: Callable[..., Any], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """The type that a function infers.
+
+    Raises
+    ------
+    SchemaError
+        If it does not take so many arguments, or gives no type.
+    """
+    try:
+        found = infer(types, parameters)
+    except (IndexError, ValueError) as error:
+        if isinstance(error, SFrameError):
+            raise
+        raise SchemaError(f"{told} does not take {len(types)} arguments ({', '.join(map(str, types))}): {error}") from error
+    if not isinstance(found, ColumnType):
+        raise SchemaError(f"{told} infers {found!r:.80}: it gives a column type, such as INT or types[0]")
+    return found

@@ -13,6 +13,7 @@ import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the tab
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
 from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.functions.table import inferred
 from sframe_spark.operators.relational.sort import order_parts
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.order import derive
@@ -46,10 +47,19 @@ class Aggregation:
         return AGGREGATES.named(self.function)
 
     def infer(self, schema: Schema) -> Any:
-        """Result type."""
-        if not self.positions and self.function != "count":
-            raise UnsupportedOperationError(f"the aggregate {self.function} needs a column")
-        return self.implementation().infer([schema[position] for position in self.positions], self.parameters)
+        """Result type.
+
+        Raises
+        ------
+        UnsupportedOperationError
+            If the aggregate takes another number of columns.
+        """
+        implementation = self.implementation()
+        fewest, most = implementation.arguments
+        if not fewest <= len(self.positions) <= most:
+            takes = f"{fewest} to {most} columns" if fewest < most else "1 column" if most == 1 else f"{most} columns"
+            raise UnsupportedOperationError(f"the aggregate {self.function} takes {takes}, not {len(self.positions)}")
+        return inferred(f"the aggregate {self.function!r}", implementation.infer, [schema[p] for p in self.positions], self.parameters)
 
     def describe(self) -> str:
         """As text."""

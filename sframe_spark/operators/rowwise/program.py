@@ -15,6 +15,7 @@ import pyarrow as pa
 import sframe_spark.operators.functions  # noqa: F401 - importing fills the table
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
+from sframe_spark.operators.functions.table import inferred
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
@@ -93,7 +94,11 @@ class Program:
         types = list(schema[: self.width])
         for step in self.steps:
             operands = [operand_type(operand, types) for operand in step.operands]
-            types.append(resolve(step.function).infer(operands, step_parameters(step)))
+            function = step.function
+            if isinstance(function, PythonFunction):
+                types.append(function.result)
+            else:
+                types.append(inferred(f"the scalar function {function!r}", FUNCTIONS.named(function).infer, operands, step.parameters))
         return types
 
     def run(self, chunk: Chunk, schema: Schema) -> Chunk:
@@ -105,7 +110,7 @@ class Program:
             arguments = [operand.to_scalar() if isinstance(operand, Literal) else registers[operand.index] for operand in step.operands]
             operand_types = [operand_type(operand, types) for operand in step.operands]
             function = resolve(step.function)
-            registers.append(function.kernel(arguments, operand_types, step_parameters(step), chunk.rows))
+            registers.append(function.kernel(arguments, operand_types, step.parameters, chunk.rows))
             for register in last_use.get(index, ()):
                 registers[register] = None
         return Chunk(tuple(self._output(operand, registers, chunk.rows) for operand in self.outputs), chunk.rows)
@@ -193,11 +198,6 @@ def remap(operand: Operand, mapping: dict[int, int]) -> Operand:
 def operand_type(operand: Operand, types: Sequence[ColumnType]) -> ColumnType:
     """Type of an operand given the types of the registers."""
     return operand.type if isinstance(operand, Literal) else types[operand.index]
-
-
-def step_parameters(step: Step) -> tuple[Any, ...]:
-    """Static parameters as functions see them."""
-    return step.parameters
 
 
 def resolve(function: Function) -> ScalarFunction | PythonFunction:

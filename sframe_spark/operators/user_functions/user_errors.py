@@ -37,12 +37,21 @@ class Excerpt(str):
 
 def user_error(description: str, value: Any, error: BaseException) -> UserFunctionError:
     """The error a user sees when a function of theirs fails: their own traceback and the value it was given."""
+    return error_like(type(error), *_told(description, error), shown(value))
+
+
+def failure(description: str, error: BaseException) -> UserFunctionError:
+    """The error where a function that takes whole columns fails: its own traceback."""
+    return error_like(type(error), *_told(description, error), Excerpt("whole columns"))
+
+
+def _told(description: str, error: BaseException) -> tuple[str, str]:
     # The class may have attributes of its own in place of any that every error has.
     trace = vars(BaseException)["__traceback__"].__get__(error)
     frames = dropwhile(lambda frame: frame.filename.startswith(OUR_CODE), traceback.extract_tb(trace))
     name, words = type.__dict__["__name__"].__get__(type(error)), words_of(error)
     text = "".join(traceback.format_list(frames)) + _last_lines(error, f"{name}: {words}\n")
-    return error_like(type(error), cut(f"{description} failed with {name}: {words}"), cut(text), shown(value))
+    return cut(f"{description} failed with {name}: {words}"), cut(text)
 
 
 def words_of(error: BaseException) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import pickle
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.errors import CarriedError, UserFunctionError
@@ -44,33 +44,3 @@ def load_function(description: str, content: bytes, directories: Sequence[str], 
         reason = f"{description} cannot be loaded where Spark runs Python: {type(error).__name__}: {error}"
         advice = "Send its module there with spark.sparkContext.addPyFile(path), or define the function in the main script."
         raise CarriedError(transport.packed(UserFunctionError(f"{reason}. {advice}"))) from None
-
-
-class SentFunction:
-    """A function of others, called as it is; to a worker it travels with the places where its modules are.
-
-    Examples
-    --------
-    >>> SentFunction(abs, "the kernel of 'abs'")(-2)
-    2
-    """
-
-    def __init__(self, function: Callable[..., Any], description: str) -> None:
-        self.function, self.description = function, description
-        self.__module__, self.__qualname__ = function.__module__, getattr(function, "__qualname__", type(function).__qualname__)
-
-    def __call__(self, *arguments: Any) -> Any:
-        return self.function(*arguments)
-
-    def __reduce__(self) -> Any:
-        return load_function, pack_function(self.function, self.description)
-
-
-def is_ours(function: Callable[..., Any]) -> bool:
-    """True for a function of this package, which every worker has."""
-    return str(function.__module__).split(".")[0] == __name__.split(".")[0]
-
-
-def sent(function: Callable[..., Any], description: str) -> Callable[..., Any]:
-    """A function that reaches workers."""
-    return function if is_ours(function) else SentFunction(function, description)

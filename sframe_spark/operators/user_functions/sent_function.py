@@ -1,0 +1,49 @@
+"""Functions that authors of plug-ins give, whatever they are parts of: they reach workers, and their failures say whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from sframe_spark.errors import SFrameError
+from sframe_spark.operators.user_functions.user_errors import failure
+from sframe_spark.operators.user_functions.worker import load_function, pack_function
+
+
+class SentFunction:
+    """A function of others, called as it is; to a worker it travels with the places where its modules are.
+
+    Examples
+    --------
+    >>> SentFunction(abs, "the kernel of 'abs'")(-2)
+    2
+    """
+
+    def __init__(self, function: Callable[..., Any], description: str) -> None:
+        self.function, self.description = function, description
+        self.__module__, self.__qualname__ = function.__module__, getattr(function, "__qualname__", type(function).__qualname__)
+
+    def __call__(self, *arguments: Any) -> Any:
+        try:
+            return self.function(*arguments)
+        except SFrameError:
+            raise
+        except Exception as error:
+            raise failure(self.description, error) from error
+
+    def __reduce__(self) -> Any:
+        return _received, (self.description, pack_function(self.function, self.description))
+
+
+def _received(description: str, packed: Any) -> SentFunction:
+    return SentFunction(load_function(*packed), description)
+
+
+def is_ours(function: Callable[..., Any]) -> bool:
+    """True for a function of this package, which every worker has."""
+    return str(function.__module__).split(".")[0] == __name__.split(".")[0]
+
+
+def sent(function: Callable[..., Any], description: str) -> Callable[..., Any]:
+    """A function that reaches workers."""
+    return function if is_ours(function) else SentFunction(function, description)

@@ -1,0 +1,294 @@
+"""Scalar functions and aggregates of plug-ins do what the built-in ones do, wherever they are used and wherever rows are computed."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+import sframe_spark as sfs
+from sframe_spark import SArray, SFrame
+from sframe_spark.errors import (
+    ExecutionError,
+    InvalidArgumentError,
+    LengthMismatchError,
+    MissingArgumentColumnError,
+    SchemaError,
+    UnsupportedOperationError,
+    UserFunctionError,
+)
+from sframe_spark.plugin import (
+    FLOAT,
+    INT,
+    STR,
+    Decomposition,
+    aggregate,
+    call,
+    define_aggregate,
+    define_function,
+    graph_from_json,
+    graph_to_json,
+    node_of,
+    reduce,
+)
+
+VALUES = [float(i % 7 + 1) if i % 5 else None for i in range(60)]
+KEYS = [i % 3 for i in range(60)]
+
+
+def hypotenuse(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
+    return pc.sqrt(pc.add(pc.power(arguments[0], 2.0), pc.power(arguments[1], 2.0)))
+
+
+def column_of_sum(columns: Any, types: Any, parameters: Any) -> Any:
+    return columns[0] + columns[1]
+
+
+def whole_log(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
+    if pc.any(pc.less_equal(arguments[0], 0.0)).as_py():
+        raise ValueError("no logarithm of what is not above zero")
+    return pc.ln(arguments[0])
+
+
+define_function("test_hypotenuse", lambda types, parameters: FLOAT, hypotenuse)
+define_function("test_sum", lambda types, parameters: FLOAT, lambda a, t, p, rows: pc.add(a[0], a[1]), column_of_sum)
+define_function("test_log", lambda types, parameters: FLOAT, whole_log, monotone=lambda types, literals: "strictly increasing", may_fail=True)
+define_function("test_constant", lambda types, parameters: INT, lambda a, t, parameters, rows: pa.scalar(parameters[0]))
+
+
+def parts_of_mean(arrays: Any, rows: int, types: Any, parameters: Any) -> tuple[int, float]:
+    values = arrays[0].drop_null()
+    return len(values), pc.sum(pc.ln(values)).as_py() or 0.0
+
+
+GEOMETRIC = Decomposition(parts_of_mean, lambda a, b, types: (a[0] + b[0], a[1] + b[1]), lambda p, t, q: math.exp(p[1] / p[0]) if p[0] else None)
+define_aggregate("test_geometric_mean", lambda types, parameters: FLOAT, parts=GEOMETRIC, order_sensitive=False)
+define_aggregate("test_joined", lambda types, parameters: STR, lambda arrays, types, parameters: parameters[0].join(map(str, arrays[0].to_pylist())))
+define_aggregate("test_dot", lambda types, parameters: FLOAT, lambda arrays, t, p: pc.sum(pc.multiply(*arrays)).as_py(), arguments=2)
+
+
+def geometric_mean(values: list[float | None]) -> float | None:
+    present = [math.log(value) for value in values if value is not None]
+    return math.exp(math.fsum(present) / len(present)) if present else None
+
+
+def frame() -> SFrame:
+    return SFrame({"k": KEYS, "v": VALUES, "w": [float(i) for i in range(60)]})
+
+
+def of_key(key: int) -> list[float | None]:
+    return [value for value, other in zip(VALUES, KEYS, strict=True) if other == key]
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_a_scalar_function_has_the_values_of_its_kernel() -> None:
+    sf = frame()
+    expected = [None if v is None else math.hypot(v, w) for v, w in zip(VALUES, range(60), strict=True)]
+    assert list(call("test_hypotenuse", sf["v"], sf["w"])) == pytest.approx(expected)
+    assert list(call("test_hypotenuse", sf["w"], 4.0))[:4] == pytest.approx([math.hypot(w, 4.0) for w in range(4)])
+    assert list(call("test_sum", sf["v"], sf["w"]))[:3] == [None, 3.0, 5.0]
+    assert list(call("test_constant", sf["v"], parameters=[7])) == [7] * 60
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_it_is_not_called_for_rows_that_a_filter_leaves_out() -> None:
+    sf = SFrame({"v": [1.0, -1.0, math.e, 0.0] * 20})
+    logs = call("test_log", sf[sf["v"] > 0]["v"])
+    assert list(logs)[:2] == pytest.approx([0.0, 1.0])
+    with pytest.raises(ValueError, match="scalar function 'test_log' failed with ValueError: no logarithm"):
+        list(call("test_log", sf["v"]))
+
+
+def test_it_is_one_program_with_what_is_done_before_and_after() -> None:
+    with sfs.config.using(small_rows=0):
+        column = (call("test_log", SArray([float(i) for i in range(1, 500)]) * 2.0) + 1.0)[10:20]
+        plan = str(column.explain(trace=True)).split("-- optimized plan")[1].split("-- ")[0]
+    # Only the rows of the slice are read.
+    assert [line.split(" := ")[1].split("[")[0] for line in plan.strip().splitlines() if " := " in line] == ["memory_source", "generalized_transform"]
+    assert "rows 10..20" in plan
+    assert all(name in plan for name in ("multiply", "test_log", "add"))
+
+
+def test_what_it_promises_of_order_is_used() -> None:
+    sf = SFrame({"t": [float(i) for i in range(1, 100)]}).sort("t")
+    sf["log"] = call("test_log", sf["t"])
+    assert "sort" not in str(sf.sort("log").explain()).split("physical plan")[-1].replace("sorted", "")
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_an_aggregate_works_wherever_there_are_aggregates() -> None:
+    sf = frame()
+    mean = aggregate("test_geometric_mean", "v")
+    groups = sf.groupby("k", {"g": mean, "n": sfs.aggregate.COUNT}).sort("k")
+    assert list(groups["g"]) == pytest.approx([geometric_mean(of_key(key)) for key in range(3)])
+    assert reduce("test_geometric_mean", sf["v"]) == pytest.approx(geometric_mean(VALUES))
+    assert list(sf.running({"g": mean})["g"]) == pytest.approx([geometric_mean(VALUES[: i + 1]) for i in range(60)])
+    running = list(sf.running({"g": mean}, by="k")["g"])
+    assert running[-3:] == pytest.approx([geometric_mean(of_key(KEYS[i])) for i in range(57, 60)])
+    near = sf.window("w", {"g": mean}, before=2.0, after=1.0)
+    assert list(near["g"]) == pytest.approx([geometric_mean(VALUES[max(i - 2, 0) : i + 2]) for i in range(60)])
+    cycles = sf.groupby_cycles("w", operations={"g": mean})
+    assert list(cycles["g"]) == pytest.approx(VALUES)
+    tens = sf.groupby_intervals("w", 10.0, operations={"g": mean})
+    assert list(tens["g"]) == pytest.approx([geometric_mean(VALUES[i : i + 10]) for i in range(0, 60, 10)])
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_an_aggregate_sees_rows_in_their_order_with_its_parameters() -> None:
+    sf = frame().sort("w", ascending=False)
+    joined = sf.groupby("k", {"all": aggregate("test_joined", "w", parameters=["-"])}).sort("k")
+    assert list(joined["all"]) == ["-".join(str(float(w)) for w in range(57 + key, -1, -3)) for key in range(3)]
+    assert reduce("test_joined", sf["w"].head(3), parameters=["+"]) == "59.0+58.0+57.0"
+    assert list(sf.head(3).running({"r": aggregate("test_joined", "w", parameters=[""])})["r"])[-1] == "59.058.057.0"
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_an_aggregate_of_two_columns() -> None:
+    sf = SFrame({"k": [1, 1, 2], "a": [1.0, 2.0, 3.0], "b": [4.0, 5.0, 6.0]})
+    assert list(sf.groupby("k", {"dot": aggregate("test_dot", "a", "b")}).sort("k")["dot"]) == [14.0, 18.0]
+    assert reduce("test_dot", sf["a"], sf["b"]) == 32.0
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_what_a_plug_in_does_wrong_is_told_where_it_is() -> None:
+    wrong = {
+        "test_wrong_type": (lambda t, p: INT, lambda a, t, p, rows: pa.array(["a"] * rows), "gave Arrow's string, which is not the int"),
+        "test_wrong_rows": (lambda t, p: INT, lambda a, t, p, rows: pa.array([1]), "gave 1 values for 3 rows"),
+        "test_no_arrow": (lambda t, p: INT, lambda a, t, p, rows: [1] * rows, "gave a list"),
+        "test_fails": (lambda t, p: INT, lambda a, t, p, rows: 1 // 0, "failed with ZeroDivisionError"),
+        "test_no_type": (lambda t, p: int, lambda a, t, p, rows: a[0], "infers <class 'int'>"),
+    }
+    for name, (infer, kernel, message) in wrong.items():
+        define_function(name, infer, kernel)
+        with pytest.raises((SchemaError, LengthMismatchError, UserFunctionError), match=f"the .*scalar function '{name}' {message}"):
+            list(call(name, SArray([1, 2, 3])))
+    define_aggregate("test_wrong_value", lambda t, p: INT, lambda a, t, p: "x")
+    define_aggregate("test_failing", lambda t, p: INT, lambda a, t, p: 1 // 0)
+    sf = SFrame({"k": [1, 2, 1], "v": [1, 2, 3]})
+    for name, kind, message in (
+        ("test_wrong_value", SchemaError, r"gave 'x' \(str\), which is no value of the int"),
+        ("test_failing", ZeroDivisionError, "failed with ZeroDivisionError"),
+    ):
+        for compute in (
+            lambda name=name: reduce(name, sf["v"]),
+            lambda name=name: list(sf.groupby("k", {"a": aggregate(name, "v")})["a"]),
+            lambda name=name: list(sf.running({"a": aggregate(name, "v")})["a"]),
+            lambda name=name: list(sf.window("v", {"a": aggregate(name, "v")}, before=1)["a"]),
+        ):
+            with pytest.raises(kind, match=f"the aggregate '{name}' {message}"):
+                compute()
+
+
+def test_wrong_calls_are_told() -> None:
+    x, sf = SArray([1, 2]), SFrame({"v": [1]})
+    with pytest.raises(InvalidArgumentError, match="no scalar function is named 'test_lok': did you mean 'test_log'"):
+        call("test_lok", x)
+    with pytest.raises(LengthMismatchError, match="different lengths"):
+        call("add", x, SArray([1]))
+    with pytest.raises(SchemaError, match="a column at least"):
+        call("add", 1, 2)
+    with pytest.raises(InvalidArgumentError, match="no aggregate is named 'summ': did you mean 'sum'"):
+        aggregate("summ", "v")
+    with pytest.raises(InvalidArgumentError, match="no aggregate is named 'summ'"):
+        reduce("summ", x)
+    with pytest.raises(LengthMismatchError):
+        reduce("test_dot", x, SArray([1.0]))
+    for columns in ([], ["v", "v"]):
+        with pytest.raises(UnsupportedOperationError, match=f"the aggregate sum takes 1 column, not {len(columns)}"):
+            sf.groupby("v", aggregate("sum", *columns))
+    with pytest.raises(MissingArgumentColumnError):
+        sf.groupby("v", aggregate("sum", "w"))
+
+
+def test_names_are_taken_once_and_a_definition_may_be_read_again() -> None:
+    def first(types: Any, parameters: Any) -> Any:
+        return INT
+
+    def second(types: Any, parameters: Any) -> Any:
+        return INT
+
+    for number in (1, 2):
+        define_function("test_again", first, lambda a, t, p, rows, number=number: pa.scalar(number))
+        assert list(call("test_again", SArray([0]))) == [number]
+    with pytest.raises(ValueError, match=r"'test_again' is taken by the scalar function of tests\.test_plugin"):
+        define_function("test_again", second, lambda a, t, p, rows: pa.scalar(3))
+    with pytest.raises(ValueError, match="'add' is taken"):
+        define_function("add", first, lambda a, t, p, rows: pa.scalar(3))
+    with pytest.raises(ValueError, match="'sum' is taken"):
+        define_aggregate("sum", first, lambda a, t, p: 1)
+    with pytest.raises(ValueError, match="named as variables are"):
+        define_function("two words", first, lambda a, t, p, rows: pa.scalar(3))
+    with pytest.raises(ValueError, match="neither 'reduce' nor 'parts'"):
+        define_aggregate("test_nothing", first)
+
+
+@pytest.mark.spark
+def test_one_that_does_not_travel_harms_its_own_plans_only() -> None:
+    lock = threading.Lock()
+
+    def locked(arguments: Any, types: Any, parameters: Any, rows: int) -> Any:
+        with lock:
+            return arguments[0]
+
+    define_function("test_locked", lambda t, p: t[0], locked)
+    column = call("test_locked", SArray([1, 2]))
+    assert list(column) == [1, 2]
+    with sfs.config.using(small_rows=0):
+        assert list(call("test_hypotenuse", SArray([3.0]), 4.0)) == [5.0]
+        with pytest.raises(ExecutionError, match="'test_locked' did not reach Spark's Python workers: it cannot be pickled"):
+            list(call("test_locked", SArray([1, 2]) + 1))
+
+
+def test_plans_as_text_need_the_function_where_they_are_read(tmp_path: Path) -> None:
+    text = graph_to_json(node_of(call("test_hypotenuse", SArray([3.0]), 4.0)))
+    assert graph_from_json(text).operator_type == "generalized_transform"
+    (tmp_path / "plan.json").write_text(text, encoding="utf-8")
+    read = f"from sframe_spark.plugin import graph_from_json; graph_from_json(open({str(tmp_path / 'plan.json')!r}).read())"
+    found = subprocess.run([sys.executable, "-c", read], capture_output=True, text=True, check=False)
+    assert "no scalar function is named 'test_hypotenuse'" in found.stderr.splitlines()[-1]
+
+
+MODULE = """
+import pyarrow.compute as pc
+from sframe_spark.plugin import INT, define_aggregate, define_function
+define_function("test_from_afar", lambda types, parameters: INT, lambda a, t, p, rows: pc.add(a[0], 1))
+define_aggregate("test_width", lambda types, parameters: INT, lambda a, t, p: len(a[0]))
+"""
+SCRIPT = """
+import sys
+sys.path.insert(0, {folder!r})
+import functions_of_mine
+from sframe_spark import SFrame, config
+from sframe_spark.plugin import aggregate, call, reduce
+config.small_rows = 0
+sf = SFrame({{"k": [1, 2, 1], "v": [1, 2, 3]}})
+sf.save({saved!r})
+sf = SFrame({saved!r})
+print(list(call("test_from_afar", sf["v"])), reduce("test_width", sf["v"]))
+print(list(sf.groupby("k", {{"n": aggregate("test_width", "v")}}).sort("k")["n"]))
+print(list(sf.sort("v", ascending=False).running({{"n": aggregate("test_width", "v")}})["n"]))
+"""
+
+
+@pytest.mark.spark
+def test_functions_of_a_module_that_only_the_program_finds(tmp_path: Path) -> None:
+    folder = tmp_path / "code"
+    folder.mkdir()
+    (folder / "functions_of_mine.py").write_text(MODULE, encoding="utf-8")
+    program = tmp_path / "program.py"
+    program.write_text(SCRIPT.format(folder=str(folder), saved=str(tmp_path / "saved")), encoding="utf-8")
+    found = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
+    assert found.stdout.splitlines() == ["[2, 3, 4] 3", "[2, 1]", "[1, 2, 3]"], found.stderr
