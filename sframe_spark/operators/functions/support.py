@@ -82,12 +82,13 @@ def define_function(
 
 def _finished(name: str, infer: Infer, compute: Compute) -> Kernel:
     def kernel(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
+        column_type = infer(types, parameters)
         result = compute(arguments, types, parameters, rows)
         if isinstance(result, pa.Scalar):
             result = scalar_array(result, rows)
         if isinstance(result, pa.ChunkedArray):
             result = result.combine_chunks()
-        return _as_inferred(name, result, infer(types, parameters), rows)
+        return _as_inferred(name, result, column_type, rows)
 
     return kernel
 

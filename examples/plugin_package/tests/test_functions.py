@@ -1,0 +1,49 @@
+"""The scalar function and the aggregate, on the driver and on Spark, held against plain Python."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from sframe_lag import GEOMETRIC_MEAN, fahrenheit
+
+import sframe_spark as sf
+from sframe_spark import SArray, SFrame
+from sframe_spark.errors import SchemaError
+from sframe_spark.plugin import reduce
+
+CELSIUS = [None if i % 5 == 4 else float(i) for i in range(40)]
+SMALL_ROWS = pytest.mark.parametrize("small_rows", [0, 1_000_000])
+
+
+@SMALL_ROWS
+def test_fahrenheit(small_rows: int) -> None:
+    with sf.config.using(small_rows=small_rows):
+        found = list(fahrenheit(SArray(CELSIUS)))
+        expected = [None if value is None else value * 1.8 + 32.0 for value in CELSIUS]
+    assert found == expected
+    assert list(fahrenheit(SArray([-40]))) == [-40.0]
+
+
+def test_a_sort_by_fahrenheit_of_sorted_rows_is_none() -> None:
+    frame = SFrame({"celsius": CELSIUS}).sort("celsius")
+    frame["fahrenheit"] = fahrenheit(frame["celsius"])
+    plan = str(frame.sort("fahrenheit").explain()).split("-- optimized plan")[1]
+    assert "sort[c0 asc" in plan
+    assert "sort[c1" not in plan
+
+
+@SMALL_ROWS
+def test_geometric_mean(small_rows: int) -> None:
+    values = [float(i % 4 + 1) for i in range(40)]
+    with sf.config.using(small_rows=small_rows):
+        frame = SFrame({"k": [i % 2 for i in range(40)], "v": values})
+        found = list(frame.groupby("k", {"mean": GEOMETRIC_MEAN("v")}).sort("k")["mean"])
+        whole = reduce("geometric_mean", frame["v"])
+    assert found == pytest.approx([math.sqrt(1.0 * 3.0), math.sqrt(2.0 * 4.0)])
+    assert whole == pytest.approx((1.0 * 2.0 * 3.0 * 4.0) ** 0.25)
+
+
+def test_texts_are_refused() -> None:
+    with pytest.raises(SchemaError, match="numbers are needed"):
+        fahrenheit(SArray(["warm"]))
