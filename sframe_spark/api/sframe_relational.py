@@ -169,7 +169,9 @@ class Relational(Columns):
 
     def _default_name(self, name: str, request: AggregateRequest) -> str:
         """The name of an aggregate that was given none; sums and means of vectors have names of their own."""
-        is_vector = request.name in ("sum", "mean") and bool(request.columns) and self._node.schema[self._names.index(request.columns[0])].kind == "array"
+        is_vector = (
+            request.name in ("sum", "mean") and bool(request.columns) and self._node.schema[self._names.index(request.columns[0])].kind == "array"
+        )
         return f"Vector {name}" if is_vector else name
 
     def _require(self, name: Any) -> None:

@@ -10,6 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.engine.flat_plan import FlatPlan
+from sframe_spark.engine.inferred_rows import require_inferred
 from sframe_spark.engine.measured import MeasuredCalls
 from sframe_spark.errors import ConversionError, ResultsTooLongError, TooLargeError
 from sframe_spark.operators.lookups.lookup import Lookup
@@ -235,6 +236,10 @@ class PlanRunner:
             if place not in self.readers:
                 self.readers[place] = operator.reader(self.threads)
             return self.readers[place].read(*interval)
+        chunk = self._computed(place, operator, inputs, interval, needed, final)
+        return require_inferred(operator, inputs, chunk, self.plan.facts[place].schema)
+
+    def _computed(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
         facts = self.plan.input_facts(place)
         if isinstance(operator, SequentialOperator):
             chunk, self.states[place] = operator.advance(inputs, facts, self.states[place])

@@ -15,6 +15,7 @@ from sframe_spark.engine import query
 from sframe_spark.engine.budgets import fits_driver, rows_fit
 from sframe_spark.engine.calls import needs_one_batch
 from sframe_spark.engine.datasets import new_dataset, write_chunk, write_chunks, write_query
+from sframe_spark.engine.inferred_rows import require_inferred
 from sframe_spark.engine.looks import require_owned
 from sframe_spark.engine.matches import joined_rows
 from sframe_spark.engine.options import MaterializeOptions
@@ -149,7 +150,8 @@ class Runs:
         if not isinstance(source.operator, MemorySource):
             return NotAsPlanned(node.with_inputs([source]))
         self.log.append(f"driver: {node.operator_type} over {source.length.known_rows} rows")
-        return self.keep(node.operator.kernel([source.operator.read_all()], [below.facts]), node)
+        rows = node.operator.kernel([source.operator.read_all()], [below.facts])
+        return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
 
     def _from_parts(self, node: PlannerNode) -> PlannerNode:
         """Rows that follow from a part that each task makes of its range of the input."""
@@ -160,7 +162,7 @@ class Runs:
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
         works = [partial(part_of_range, task, operator, [below.facts]) for task in tasks]
         part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts])
-        return self.keep(operator.rows_from(part, [below.facts]), node)
+        return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""

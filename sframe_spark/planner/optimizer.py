@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 
 import attrs
 
-from sframe_spark.errors import NonConvergenceError
+from sframe_spark.errors import InvalidArgumentError, NonConvergenceError, PlanInvariantError, listed, near_names
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.infer import with_current_lengths
 from sframe_spark.planner.law import Law, Stage
@@ -93,6 +93,14 @@ class Optimizer:
 
     @sorted_laws.default
     def _sorted_laws(self) -> Sequence[StageLaws]:
+        stages = [stage.name for stage in self.stages]
+        for rule in self.laws:
+            if rule.stage not in stages:
+                raise PlanInvariantError(f"the law {rule.equation!r} is to run in the stage {rule.stage!r}, which is none of {listed(stages)}")
+        if unknown := sorted(self.disabled.difference(rule.equation for rule in self.laws)):
+            near = near_names(unknown[0], [rule.equation for rule in self.laws])
+            meant = f"; did you mean {listed(near)}?" if near else ""
+            raise InvalidArgumentError(f"disabled_laws has {listed(unknown)}, which no law is named{meant} explain(trace=True) shows the names")
         enabled = [rule for rule in self.laws if rule.equation not in self.disabled]
         return tuple(StageLaws.of(stage, enabled) for stage in self.stages)
 

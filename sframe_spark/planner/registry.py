@@ -17,17 +17,42 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     Raises
     ------
     PlanInvariantError
-        If the class has no name or the name is taken by another class.
+        If the class has no name, the name is taken by another class, the class is no frozen value, or it has a kernel and does not say so.
     """
     name = operator_class.name
     if not name:
         raise PlanInvariantError(f"{operator_class.__qualname__} needs a class attribute 'name' to be registered")
+    _require_value(operator_class)
+    _require_flag(operator_class)
     holder = _OPERATORS.get(name)
     # A module that is read again defines its classes anew, under the same name and in the same place.
     if holder is not None and (holder.__module__, holder.__qualname__) != (operator_class.__module__, operator_class.__qualname__):
         raise PlanInvariantError(f"the operator name {name!r} is taken by {holder.__module__}.{holder.__qualname__}")
     _OPERATORS[name] = operator_class
     return operator_class
+
+
+def _require_value(operator_class: type[Operator]) -> None:
+    """Refuse a class that attrs has not made: nodes are compared, hashed and written by the fields that it knows."""
+    if "__attrs_attrs__" not in vars(operator_class):
+        raise PlanInvariantError(
+            f"the operator class {operator_class.__qualname__} is no frozen value: decorate it with @attrs.frozen, between @register and the class"
+        )
+
+
+def _require_flag(operator_class: type[Operator]) -> None:
+    """Refuse a kernel that nobody would call, and a promise of one that is not there."""
+    has_own = operator_class.kernel is not Operator.kernel
+    may_have = operator_class.has_kernel is not False or operator_class.has_whole_kernel is not Operator.has_whole_kernel
+    if has_own and not may_have:
+        raise PlanInvariantError(
+            f"the operator class {operator_class.__qualname__} has a kernel() that nobody would call: say has_kernel = True where it works on any "
+            "run of rows, or has_whole_kernel = True where it needs all rows"
+        )
+    if operator_class.has_kernel is True and not any(
+        getattr(operator_class, name, None) is not getattr(Operator, name, None) for name in ("kernel", "run_interval", "read", "advance", "pieces")
+    ):
+        raise PlanInvariantError(f"the operator class {operator_class.__qualname__} says has_kernel = True and defines no kernel()")
 
 
 def planner_node_name_to_type(name: str) -> type[Operator]:

@@ -23,6 +23,7 @@ from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
@@ -102,8 +103,8 @@ class MapCycles(RunOperator):
     name: ClassVar[str] = "map_cycles"
     function: CycleFunction = attrs.field(metadata={"portable": False})
     types: Schema = attrs.field()
-    keys: tuple[int, ...] = attrs.field()
-    within: tuple[int, ...] = ()
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    within: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The input's types, then those of the new columns."""

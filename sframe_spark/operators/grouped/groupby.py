@@ -22,6 +22,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
+from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
 from sframe_spark.planner.traits import Origin
@@ -39,7 +40,7 @@ class Aggregation:
     """One aggregate over some columns of the input."""
 
     function: str
-    positions: tuple[int, ...] = ()
+    positions: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
     parameters: tuple[Any, ...] = ()
 
     def implementation(self) -> AggregateFunction:
@@ -91,7 +92,7 @@ class GroupBy(Operator):
     name: ClassVar[str] = "group_by"
     deterministic: ClassVar[bool] = True
     gathers: ClassVar[bool] = True
-    keys: tuple[int, ...]
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
     aggregations: tuple[Aggregation, ...] = ()
 
     @property

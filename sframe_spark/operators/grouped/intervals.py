@@ -24,6 +24,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import above_zero, column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
@@ -47,9 +48,9 @@ class Grid:
         Which end names it.
     """
 
-    every: int | float | None
-    closed: str = "left"
-    label: str = "left"
+    every: int | float | None = attrs.field(validator=above_zero)
+    closed: str = attrs.field(default="left", validator=one_of("left", "right"))
+    label: str = attrs.field(default="left", validator=one_of("left", "right"))
 
     def describe(self) -> str:
         """As text."""
@@ -76,7 +77,7 @@ class AssignIntervals(Operator):
     name: ClassVar[str] = "assign_intervals"
     deterministic: ClassVar[bool] = True
     has_kernel: ClassVar[bool] = True
-    position: int
+    position: int = attrs.field(validator=column_positions)
     grid: Grid
     clock: Chunk | None = attrs.field(default=None, metadata={"portable": False}, eq=id)
     clock_type: ColumnType | None = None

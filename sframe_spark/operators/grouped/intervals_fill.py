@@ -23,6 +23,7 @@ from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.parameters import above_zero
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
@@ -66,7 +67,7 @@ class FillIntervals(SequentialOperator):
 
     name: ClassVar[str] = "fill_intervals"
     keeps_domain: ClassVar[bool] = False
-    every: int | float
+    every: int | float = attrs.field(validator=above_zero)
     keys: int = 0
     forward: bool = False
 

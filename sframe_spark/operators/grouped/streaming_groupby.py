@@ -30,6 +30,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
@@ -54,9 +55,9 @@ class StreamingGroupBy(RunOperator):
     """
 
     name: ClassVar[str] = "streaming_group_by"
-    keys: tuple[int, ...]
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
     aggregations: tuple[Aggregation, ...] = ()
-    within: tuple[int, ...] = ()
+    within: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     @property
     def grouped(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
@@ -48,9 +49,9 @@ class Join(Operator):
     name: ClassVar[str] = "join"
     arity: ClassVar[int | None] = 2
     deterministic: ClassVar[bool] = True
-    left_keys: tuple[int, ...]
-    right_keys: tuple[int, ...]
-    how: str
+    left_keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    right_keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    how: str = attrs.field(validator=one_of("inner", "left", "right", "outer"))
 
     @property
     def forgets_one_partition(self) -> bool:

@@ -18,6 +18,7 @@ from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
@@ -52,9 +53,9 @@ class SortedJoin(Operator):
     has_kernel: ClassVar[bool] = True
     expands: ClassVar[bool] = True
     counts_matches: ClassVar[bool] = True
-    left_key: int
-    right_key: int
-    how: str
+    left_key: int = attrs.field(validator=column_positions)
+    right_key: int = attrs.field(validator=column_positions)
+    how: str = attrs.field(validator=one_of("inner", "left"))
 
     def as_join(self) -> Join:
         """The join that this is."""

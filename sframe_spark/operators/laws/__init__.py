@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache
 
+from sframe_spark.errors import PlanInvariantError, listed, near_names
 from sframe_spark.operators.laws import (
     appends,
     backwards,
@@ -27,6 +29,7 @@ from sframe_spark.operators.laws import (
 from sframe_spark.planner.installed import load_operators, plugin_laws
 from sframe_spark.planner.law import Law, Stage
 from sframe_spark.planner.optimizer import Optimizer
+from sframe_spark.planner.registry import registered_names
 
 STAGES: tuple[Stage, ...] = (
     Stage("share", "equal subplans become one node first, so that later laws can recognise what is equal by identity"),
@@ -71,4 +74,25 @@ def builtin_laws() -> list[Law]:
 def builtin_optimizer(disabled: frozenset[str] = frozenset(), check: bool = True) -> Optimizer:
     """The optimizer over the built-in laws and those of installed plugins."""
     load_operators()
-    return Optimizer(STAGES, (*builtin_laws(), *plugin_laws()), disabled, check)
+    laws = (*builtin_laws(), *plugin_laws())
+    require_sound_laws(laws)
+    return Optimizer(STAGES, laws, disabled, check)
+
+
+def require_sound_laws(laws: Sequence[Law]) -> None:
+    """Refuse laws of one name, and laws about operators that do not exist: they would never fire.
+
+    Raises
+    ------
+    PlanInvariantError
+        If there is one.
+    """
+    known, seen = registered_names(), set()
+    for rule in laws:
+        if unknown := sorted(rule.operators.difference(known)):
+            near = near_names(unknown[0], known)
+            meant = f": did you mean {listed(near)}?" if near else ": import the module that registers it"
+            raise PlanInvariantError(f"the law {rule.equation!r} is about the operator {unknown[0]!r}, which nobody has registered{meant}")
+        if rule.equation in seen:
+            raise PlanInvariantError(f"two laws are named {rule.equation!r}: a law's equation is its name")
+        seen.add(rule.equation)

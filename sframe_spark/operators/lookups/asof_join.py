@@ -22,6 +22,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import at_least, column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
@@ -67,13 +68,13 @@ class AsofJoin(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     keeps_domain: ClassVar[bool] = True
-    on: int
-    by: tuple[int, ...]
-    values: tuple[int, ...]
-    direction: str = "backward"
-    tolerance: int | float | None = None
+    on: int = attrs.field(validator=column_positions)
+    by: tuple[int, ...] = attrs.field(validator=column_positions)
+    values: tuple[int, ...] = attrs.field(validator=column_positions)
+    direction: str = attrs.field(default="backward", validator=one_of("backward", "forward", "nearest"))
+    tolerance: int | float | None = attrs.field(default=None, validator=at_least(0))
     allow_exact: bool = True
-    kept: tuple[int, ...] = ()
+    kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Columns kept, then values of the second input."""

@@ -24,6 +24,7 @@ from sframe_spark.planner.chunk import Chunk, stacked
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
@@ -84,12 +85,12 @@ class KeyWindow(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     keeps_domain: ClassVar[bool] = True
-    on: int
-    by: tuple[int, ...]
+    on: int = attrs.field(validator=column_positions)
+    by: tuple[int, ...] = attrs.field(validator=column_positions)
     before: int | float
     after: int | float
     aggregations: tuple[Aggregation, ...]
-    kept: tuple[int, ...] = ()
+    kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Columns kept."""

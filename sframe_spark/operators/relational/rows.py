@@ -19,6 +19,7 @@ from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema, sum_of_bounds
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import RowsTaken
@@ -158,9 +159,9 @@ class SliceRows(Operator):
     takes_wider: ClassVar[bool] = True
     chooses_rows: ClassVar[bool] = True
     streams: ClassVar[bool] = True
-    start: int
-    stop: int | None
-    step: int = 1
+    start: int = attrs.field(validator=at_least(0))
+    stop: int | None = attrs.field(validator=at_least(0))
+    step: int = attrs.field(default=1, validator=at_least(1))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The input's types."""

@@ -17,6 +17,7 @@ from sframe_spark.operators.kernels.runs import RunOperator, plain_numbers, run_
 from sframe_spark.operators.relational.sort import Reordering, Sort, describe_order
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ColumnType
@@ -41,7 +42,7 @@ class SuffixSort(Reordering, RunOperator):
 
     name: ClassVar[str] = "suffix_sort"
     reorders: ClassVar[bool] = True
-    held: int
+    held: int = attrs.field(validator=at_least(0))
 
     @property
     def prefix(self) -> tuple[int, ...]:

@@ -14,6 +14,7 @@ from sframe_spark.operators.relational.suffix_sort import sort_parts
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation, sort_expression
 
@@ -27,7 +28,7 @@ class TopRows(Reordering, DecomposableOperator):
     """The first ``rows`` rows in the order of some columns (ties in input order): a sort and a head in one."""
 
     name: ClassVar[str] = "top_rows"
-    rows: int
+    rows: int = attrs.field(validator=at_least(0))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most ``rows``."""

@@ -14,6 +14,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, RowDomain, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
@@ -33,7 +34,7 @@ class Project(Operator):
     takes_wider: ClassVar[bool] = True
     arranges_columns: ClassVar[bool] = True
     spark_inlines: ClassVar[bool] = True
-    positions: tuple[int, ...]
+    positions: tuple[int, ...] = attrs.field(validator=column_positions)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the picked columns."""

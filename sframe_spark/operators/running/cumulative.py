@@ -16,6 +16,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.parameters import one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ColumnType
@@ -63,7 +64,7 @@ class Cumulative(SequentialOperator):
     """Row by row, an aggregate of all rows so far. Missing values are left out; before the first value the result is missing."""
 
     name: ClassVar[str] = "cumulative"
-    kind: str
+    kind: str = attrs.field(validator=one_of("sum", "mean", "min", "max", "std", "var"))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Sum, min and max keep the type, the others give floats (array columns: sums and means of vectors; date-times: min and max).

@@ -16,6 +16,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import at_least, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT
@@ -49,10 +50,10 @@ class Rolling(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     keeps_domain: ClassVar[bool] = True
-    kind: str
+    kind: str = attrs.field(validator=one_of("sum", "mean", "min", "max", "count", "stdv", "var"))
     before: int
     after: int
-    minimum: int | None = None
+    minimum: int | None = attrs.field(default=None, validator=at_least(0))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """Sum, min and max keep the type, count gives ints, the others floats (array columns: sums and means of vectors).

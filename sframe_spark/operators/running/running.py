@@ -24,6 +24,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator, SequentialOperator
+from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME, FLOAT, INT
@@ -65,7 +66,7 @@ class Running(SequentialOperator):
     """
 
     name: ClassVar[str] = "running"
-    keys: tuple[int, ...]
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
     aggregations: tuple[Aggregation, ...]
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

@@ -21,6 +21,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
+from sframe_spark.planner.parameters import above_zero, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, FLOAT, FLOAT_KIND, ColumnType
@@ -82,10 +83,10 @@ class ExponentialSmoothing(SequentialOperator):
     """
 
     name: ClassVar[str] = "exponential_smoothing"
-    value: int
-    time: int | None
-    keys: tuple[int, ...]
-    half_life: float
+    value: int = attrs.field(validator=column_positions)
+    time: int | None = attrs.field(validator=column_positions)
+    keys: tuple[int, ...] = attrs.field(validator=column_positions)
+    half_life: float = attrs.field(validator=above_zero)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """A float.

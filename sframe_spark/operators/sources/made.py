@@ -18,6 +18,7 @@ from sframe_spark.operators.sources.source import Source, check_range
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
@@ -32,7 +33,7 @@ class RangeSource(Source):
     name: ClassVar[str] = "range_source"
     is_in_memory: ClassVar[bool] = True
     start: int
-    rows: int
+    rows: int = attrs.field(validator=at_least(0))
     step: int = 1
 
     def as_read(self) -> RangeSource:
@@ -76,7 +77,7 @@ class ConstantSource(Source):
     name: ClassVar[str] = "constant_source"
     is_in_memory: ClassVar[bool] = True
     literal: Literal
-    rows: int
+    rows: int = attrs.field(validator=at_least(0))
 
     def as_read(self) -> ConstantSource:
         """Refuses a negative number of rows."""

@@ -17,6 +17,7 @@ from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
@@ -41,7 +42,7 @@ class SegmentParts(Source):
 
     name: ClassVar[str] = "segment_parts"
     manifest: Manifest = attrs.field(eq=lambda manifest: manifest.identity)
-    positions: tuple[int, ...] = attrs.field()
+    positions: tuple[int, ...] = attrs.field(validator=column_positions)
     ranges: tuple[RowRange, ...] = attrs.field()
     handle: Any = attrs.field(default=None, eq=False, metadata={"portable": False})
 

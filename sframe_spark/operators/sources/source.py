@@ -19,6 +19,7 @@ from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
@@ -109,9 +110,9 @@ class MemorySource(Source):
     is_in_memory: ClassVar[bool] = True
     data: Chunk = attrs.field(metadata={"portable": False}, eq=id)
     types: Schema = attrs.field()
-    positions: tuple[int, ...] = attrs.field()
-    start: int = attrs.field()
-    stop: int = attrs.field()
+    positions: tuple[int, ...] = attrs.field(validator=column_positions)
+    start: int = attrs.field(validator=at_least(0))
+    stop: int = attrs.field(validator=at_least(0))
     order: RecordedOrder = attrs.field(default=NO_RECORDED_ORDER, eq=False, metadata={"portable": False})
 
     @classmethod
@@ -197,9 +198,9 @@ class SegmentSource(Source):
 
     name: ClassVar[str] = "segment_source"
     manifest: Manifest = attrs.field(eq=lambda manifest: manifest.identity)
-    positions: tuple[int, ...] = attrs.field()
-    start: int = attrs.field()
-    stop: int = attrs.field()
+    positions: tuple[int, ...] = attrs.field(validator=column_positions)
+    start: int = attrs.field(validator=at_least(0))
+    stop: int = attrs.field(validator=at_least(0))
     handle: Any = attrs.field(default=None, eq=False, metadata={"portable": False})
 
     @classmethod
