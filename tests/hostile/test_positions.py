@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 from sframe_spark.engine.materialize import read_all
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.serialize import graph_from_json, graph_to_json
 from sframe_spark.testing.contract_base import Example
@@ -36,7 +36,10 @@ def changed(value: Any, far: int) -> Iterator[Any]:
     """An attrs value with one whole number in it out of range, for each of them."""
     for field in attrs.fields(type(value)):
         if field.init and field.metadata.get("portable", True):
-            yield from (attrs.evolve(value, **{field.alias: other}) for other in with_far_positions(getattr(value, field.name), far))
+            for other in with_far_positions(getattr(value, field.name), far):
+                # Many are refused where they are made, by reading too.
+                with contextlib.suppress(InvalidArgumentError):
+                    yield attrs.evolve(value, **{field.alias: other})
 
 
 def portable(example: Example) -> bool:

@@ -40,7 +40,7 @@ def test_a_taken_name_is_refused() -> None:
 
 
 def test_a_class_of_the_same_name_in_another_module_is_refused(own_registry: None) -> None:
-    twin = type("Project", (Operator,), {"name": "project", "__module__": "another_package.operators"})
+    twin = attrs.frozen(type("Project", (Operator,), {"name": "project", "__module__": "another_package.operators"}))
     with pytest.raises(PlanInvariantError, match="is taken by"):
         register(twin)
     assert planner_node_name_to_type("project") is Project
