@@ -1,0 +1,180 @@
+"""Search for laws that are missing: pairs of operators whose rows a cheaper plan of the engine's own operators gives.
+
+All plans of at most two *moves* (an operator with some parameters) over a table are computed on several tables: with ties, missing values, no rows,
+one row. Plans that give the same rows, in the same order and of the same types, on all of them are taken for equal. Of each class of equal plans
+the optimizer should make one plan, or plans that cost the same; :func:`search` reports those for which it does not, with the cheapest one beside.
+
+What is found is a hint, not a proof: a law needs a reason why it holds for all tables. ``python -m sframe_spark.testing.law_search`` prints all.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import SFrameError
+from sframe_spark.operators.grouped.groupby import Aggregation, group_by, reduce_columns
+from sframe_spark.operators.joins.join import join
+from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.operators.relational.reverse import reverse
+from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
+from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.operators.rowwise.row_number import row_number
+from sframe_spark.operators.running.cumulative import cumulative
+from sframe_spark.operators.running.running import running
+from sframe_spark.operators.running.shift import shift_rows
+from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.oracle import Oracle
+from sframe_spark.types import FLOAT, INT, STR
+
+# A key with ties, a float and a text.
+SCHEMA = (INT, FLOAT, STR)
+
+
+@attrs.frozen(eq=False)
+class Move:
+    """One operator at work: a name that says what it does, and what makes a node of it over a node of the columns of the tables."""
+
+    name: str
+    build: Callable[[PlannerNode], PlannerNode]
+
+
+@attrs.frozen(eq=False)
+class Finding:
+    """A plan that costs more than another one with the same rows."""
+
+    plan: str
+    cost: float
+    cheaper: str
+    cheaper_cost: float
+
+    def __str__(self) -> str:
+        return f"{self.plan}  costs {self.cost:.0f}, {self.cheaper} {self.cheaper_cost:.0f}"
+
+
+def tables() -> list[PlannerNode]:
+    """Tables that tell plans apart: keys with ties and missing values, one row, no row, rows in order, equal rows."""
+    keys = [3, 1, None, 2, 1, 3, 7, None, 5, 2, 2, 9]
+    values = [0.5, 2.0, 1.5, None, 2.0, -1.0, 4.0, 1.5, 0.0, 3.0, 3.0, 2.5]
+    texts = ["a", "b", None, "c", "b", "d", "e", "a", "f", "c", "c", "g"]
+    columns = [(keys, values, texts), (keys[:1], values[:1], texts[:1]), ([], [], []), (sorted(k or 0 for k in keys), values[::-1], texts)]
+    columns.append(([4] * 12, [1.0] * 12, ["z"] * 12))
+    return [memory_source([pa.array(c, t.physical) for c, t in zip(table, SCHEMA, strict=True)], SCHEMA) for table in columns]
+
+
+def mask(node: PlannerNode, function: str, column: int, literal: Literal) -> PlannerNode:
+    """A comparison of a column with a constant."""
+    return apply_function(function, project(node, [column]), literal)
+
+
+def added(node: PlannerNode) -> PlannerNode:
+    """The first column with one added to it."""
+    return apply_program(node, Program(3, (Step("add", (Register(0), Literal(1, INT))),), (Register(3), Register(1), Register(2))))
+
+
+MOVES = (
+    *(Move(f"slice {a}:{b}", lambda x, a=a, b=b: slice_rows(x, a, b)) for a, b in ((0, 0), (0, 4), (2, 6), (3, None))),
+    Move("slice ::3", lambda x: slice_rows(x, 0, None, 3)),
+    Move("reverse", reverse),
+    *(Move(f"sort {by}", lambda x, by=by: sort_rows(x, by)) for by in ([(0, True)], [(0, False)], [(1, True)], [(0, True), (1, True)])),
+    *(Move(f"filter c0 {f} 2", lambda x, f=f: filter_by_mask(x, mask(x, f, 0, Literal(2, INT)))) for f in ("equal", "greater", "less")),
+    Move("filter c2 == 'c'", lambda x: filter_by_mask(x, mask(x, "equal", 2, Literal("c", STR)))),
+    Move("filter none", lambda x: filter_by_mask(x, mask(x, "less", 0, Literal(-(2**63), INT)))),
+    Move("filter present", lambda x: filter_by_mask(x, apply_function("is_not_missing", project(x, [0])))),
+    Move("add 1", added),
+    Move("fill c0", lambda x: zip_columns(apply_function("fill_missing", project(x, [0]), parameters=(0,)), project(x, [1, 2]))),
+    Move("append self", lambda x: append(x, x)),
+    Move("append none", lambda x: append(x, slice_rows(x, 0, 0))),
+    Move("shift 1", lambda x: zip_columns(shift_rows(project(x, [0]), 1), project(x, [1, 2]))),
+    Move("shift -1", lambda x: zip_columns(shift_rows(project(x, [0]), -1), project(x, [1, 2]))),
+    Move("distinct", lambda x: group_by(x, [0, 1, 2], [])),
+    Move("first of each c0", lambda x: project(group_by(x, [0], [Aggregation("select_one", (1,)), Aggregation("select_one", (2,))]), [0, 1, 2])),
+    Move("join own keys", lambda x: project(join(x, group_by(x, [0], []), [0], [0], "inner"), [0, 1, 2])),
+    Move("join none", lambda x: project(join(x, slice_rows(x, 0, 0), [0], [0], "inner"), [0, 1, 2])),
+    Move("left join none", lambda x: project(join(x, slice_rows(x, 0, 0), [0], [0], "left"), [0, 1, 2])),
+    Move("number", lambda x: zip_columns(row_number(x), project(x, [1, 2]))),
+    Move("running sum", lambda x: zip_columns(cumulative(project(x, [0]), "sum"), project(x, [1, 2]))),
+    Move("running max", lambda x: zip_columns(cumulative(project(x, [0]), "max"), project(x, [1, 2]))),
+    Move("sum so far by c0", lambda x: zip_columns(project(x, [0]), running(x, [0], [Aggregation("sum", (1,))]), project(x, [2]))),
+)
+# What may end a plan and has other columns.
+LAST_MOVES = (
+    Move("count", lambda x: reduce_columns(x, [Aggregation("count")])),
+    Move("sum c0", lambda x: reduce_columns(x, [Aggregation("sum", (0,))])),
+    Move("max c0", lambda x: reduce_columns(x, [Aggregation("max", (0,))])),
+    Move("first c0", lambda x: reduce_columns(x, [Aggregation("select_one", (0,))])),
+    Move("distinct c0", lambda x: group_by(x, [0], [])),
+    Move("count by c0", lambda x: group_by(x, [0], [Aggregation("count")])),
+    Move("sum by c0", lambda x: group_by(x, [0], [Aggregation("sum", (1,))])),
+)
+
+
+def plans(first: Sequence[Move], last: Sequence[Move]) -> Iterator[tuple[Move, ...]]:
+    """All plans of at most two moves."""
+    yield ()
+    yield from ((move,) for move in (*first, *last))
+    yield from ((one, other) for one in first for other in (*first, *last))
+
+
+def named(moves: Iterable[Move]) -> str:
+    """A plan as text, in the order in which its moves are made."""
+    return " | ".join(move.name for move in moves) or "nothing"
+
+
+def built(moves: Iterable[Move], source: PlannerNode) -> PlannerNode:
+    """A plan over a table."""
+    for move in moves:
+        source = move.build(source)
+    return source
+
+
+def cost(root: PlannerNode) -> float:
+    """What a plan costs, about: rows that each operator reads, some ten times as dear as others."""
+    total = 0.0
+    for node in postorder([root]):
+        rows = sum(child.length.at_most or 0 for child in node.inputs) if node.inputs else node.length.at_most or 0
+        width = len(node.schema)
+        operator = node.operator
+        if operator.gathers or not (operator.has_kernel or operator.streams):
+            total += 5 + 4 * rows * max(1.0, math.log2(rows or 1))
+        else:
+            total += 1 + rows * (0.2 if not node.inputs else 1.0) * (1 + 0.1 * width) + operator.spark_steps(width) * rows
+    return total
+
+
+def search(first: Sequence[Move] = MOVES, last: Sequence[Move] = LAST_MOVES) -> list[Finding]:
+    """Plans of at most two moves that cost more, after all laws, than an equal one, dearest first.
+
+    Examples
+    --------
+    >>> search([Move("reverse", reverse), Move("slice", lambda x: slice_rows(x, 1, 3))], [])
+    []
+    """
+    sources = tables()
+    optimizer, oracle = builtin_optimizer(), Oracle()
+    classes: dict[object, list[tuple[float, str]]] = {}
+    for moves in plans(first, last):
+        try:
+            roots = [built(moves, source) for source in sources]
+        except SFrameError:
+            continue
+        key = (roots[0].schema, tuple(repr(oracle.rows(root)) for root in roots))
+        classes.setdefault(key, []).append((cost(optimizer.optimize(roots[0])), named(moves)))
+    findings = []
+    for equal in classes.values():
+        least, cheapest = min(equal)
+        findings += [Finding(plan, found, cheapest, least) for found, plan in equal if found > 1.2 * least + 2]
+    return sorted(findings, key=lambda finding: (-finding.cost, finding.plan))
+
+
+if __name__ == "__main__":
+    sys.stdout.write("".join(f"{finding}\n" for finding in search()))
