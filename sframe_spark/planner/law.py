@@ -28,7 +28,8 @@ class Law:
     whole_graph
         The law is given the root and rewrites the graph in one pass, once per stage.
     alone
-        The law computes the node's first input anew in another form, so it applies only where no other node reads that input.
+        The law computes the node's first input anew in another form, so it applies only where no other node reads that input; 2: nor the first
+        input of that.
     """
 
     equation: str
@@ -36,7 +37,7 @@ class Law:
     operators: frozenset[str]
     rewrite: Rewrite
     whole_graph: bool = False
-    alone: bool = False
+    alone: int = False
 
     def __call__(self, node: PlannerNode) -> PlannerNode | None:
         """Apply the law at a node."""
@@ -62,7 +63,7 @@ class Stage:
     back_to: str | None = None
 
 
-def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph: bool = False, alone: bool = False) -> Callable[[Rewrite], Law]:
+def law(equation: str, *, stage: str, on: str | Sequence[str] = (), whole_graph: bool = False, alone: int = False) -> Callable[[Rewrite], Law]:
     """Decorator that turns a function from node to node-or-None into a :class:`Law`.
 
     Parameters

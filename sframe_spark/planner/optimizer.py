@@ -245,7 +245,7 @@ class _StageRun:
             result = rule(node)
             if result is None or result is node:
                 continue
-            if rule.alone and id(node.inputs[0]) in self.shared:
+            if rule.alone and self._others_read(node, rule.alone):
                 self.held_back = True
                 continue
             self._record(rule, node, result)
@@ -253,6 +253,16 @@ class _StageRun:
             self.forward[id(node)] = result
             return result
         return None
+
+    def _others_read(self, node: PlannerNode, levels: int) -> bool:
+        """True when one of the first inputs below a node, down to a level, has other readers."""
+        for _ in range(levels):
+            if not node.inputs:
+                return False
+            node = node.inputs[0]
+            if id(node) in self.shared:
+                return True
+        return False
 
     def _record(self, rule: Law, before: PlannerNode, after: PlannerNode) -> None:
         self.kept.extend((before, after))

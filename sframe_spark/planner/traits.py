@@ -103,6 +103,11 @@ class Traits:
         """Columns of the input by whose values there is one row for each group; None of operators that do not group."""
         return None
 
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """Inputs whose rows may be filtered instead of the output's, by columns that the output shows of them (see :meth:`column_origins`)."""
+        return (0,) if self.reorders else ()
+
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """For each output column the input columns that it shows, none where it is computed; columns at the end may be left out."""
         if not self.chooses_rows:

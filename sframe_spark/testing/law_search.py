@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import partial
 
 import attrs
 import pyarrow as pa
@@ -63,17 +64,17 @@ class Finding:
 
 def tables() -> list[PlannerNode]:
     """Tables that tell plans apart: keys with ties and missing values, one row, no row, rows in order, equal rows."""
-    keys = [3, 1, None, 2, 1, 3, 7, None, 5, 2, 2, 9]
-    values = [0.5, 2.0, 1.5, None, 2.0, -1.0, 4.0, 1.5, 0.0, 3.0, 3.0, 2.5]
-    texts = ["a", "b", None, "c", "b", "d", "e", "a", "f", "c", "c", "g"]
+    keys = [2, 3, 1, None, 2, 1, 3, 7, None, 5, 2, 2, 9, 1]
+    values = [3.5, 0.5, 2.0, 1.5, None, 2.0, -1.0, 4.0, 1.5, 0.0, 3.0, 3.0, 2.5, None]
+    texts = ["c", "a", "b", None, "c", "b", "d", "e", "a", "f", "c", "c", "g", "c"]
     columns = [(keys, values, texts), (keys[:1], values[:1], texts[:1]), ([], [], []), (sorted(k or 0 for k in keys), values[::-1], texts)]
-    columns.append(([4] * 12, [1.0] * 12, ["z"] * 12))
+    columns.append(([4] * 14, [1.0] * 14, ["z"] * 14))
     return [memory_source([pa.array(c, t.physical) for c, t in zip(table, SCHEMA, strict=True)], SCHEMA) for table in columns]
 
 
-def mask(node: PlannerNode, function: str, column: int, literal: Literal) -> PlannerNode:
-    """A comparison of a column with a constant."""
-    return apply_function(function, project(node, [column]), literal)
+def compared(node: PlannerNode, function: str, literal: Literal, column: int = 0) -> PlannerNode:
+    """The rows for which a comparison of a column with a constant holds."""
+    return filter_by_mask(node, apply_function(function, project(node, [column]), literal))
 
 
 def added(node: PlannerNode) -> PlannerNode:
@@ -81,14 +82,14 @@ def added(node: PlannerNode) -> PlannerNode:
     return apply_program(node, Program(3, (Step("add", (Register(0), Literal(1, INT))),), (Register(3), Register(1), Register(2))))
 
 
-MOVES = (
-    *(Move(f"slice {a}:{b}", lambda x, a=a, b=b: slice_rows(x, a, b)) for a, b in ((0, 0), (0, 4), (2, 6), (3, None))),
+MOVES: tuple[Move, ...] = (
+    *(Move(f"slice {a}:{b}", partial(slice_rows, start=a, stop=b)) for a, b in ((0, 0), (0, 4), (2, 6), (3, None))),
     Move("slice ::3", lambda x: slice_rows(x, 0, None, 3)),
     Move("reverse", reverse),
-    *(Move(f"sort {by}", lambda x, by=by: sort_rows(x, by)) for by in ([(0, True)], [(0, False)], [(1, True)], [(0, True), (1, True)])),
-    *(Move(f"filter c0 {f} 2", lambda x, f=f: filter_by_mask(x, mask(x, f, 0, Literal(2, INT)))) for f in ("equal", "greater", "less")),
-    Move("filter c2 == 'c'", lambda x: filter_by_mask(x, mask(x, "equal", 2, Literal("c", STR)))),
-    Move("filter none", lambda x: filter_by_mask(x, mask(x, "less", 0, Literal(-(2**63), INT)))),
+    *(Move(f"sort {by}", partial(sort_rows, by=by)) for by in ([(0, True)], [(0, False)], [(1, True)], [(0, True), (1, True)])),
+    *(Move(f"filter c0 {name} 2", partial(compared, function=name, literal=Literal(2, INT))) for name in ("equal", "greater", "less")),
+    Move("filter c2 == 'c'", partial(compared, function="equal", literal=Literal("c", STR), column=2)),
+    Move("filter none", partial(compared, function="less", literal=Literal(-(2**63), INT))),
     Move("filter present", lambda x: filter_by_mask(x, apply_function("is_not_missing", project(x, [0])))),
     Move("add 1", added),
     Move("fill c0", lambda x: zip_columns(apply_function("fill_missing", project(x, [0]), parameters=(0,)), project(x, [1, 2]))),
@@ -137,17 +138,26 @@ def built(moves: Iterable[Move], source: PlannerNode) -> PlannerNode:
     return source
 
 
+def rows_of(node: PlannerNode, inputs: Sequence[float]) -> float:
+    """About how many rows a node has, given those of its inputs: a filter keeps half of them."""
+    operator, known = node.operator, node.length.at_most
+    made = sum(inputs) if operator.unites_rows else max(inputs, default=math.inf)
+    made = made / 2 if operator.filters else made
+    return made if known is None else min(made, known)
+
+
 def cost(root: PlannerNode) -> float:
     """What a plan costs, about: rows that each operator reads, some ten times as dear as others."""
     total = 0.0
+    rows: dict[int, float] = {}
     for node in postorder([root]):
-        rows = sum(child.length.at_most or 0 for child in node.inputs) if node.inputs else node.length.at_most or 0
-        width = len(node.schema)
-        operator = node.operator
-        if operator.gathers or not (operator.has_kernel or operator.streams):
-            total += 5 + 4 * rows * max(1.0, math.log2(rows or 1))
+        operator, inputs = node.operator, [rows[id(child)] for child in node.inputs]
+        made = rows[id(node)] = rows_of(node, inputs)
+        read = sum(inputs) if inputs else made
+        if operator.gathers or not (operator.has_kernel or operator.streams or operator.makes_one_row):
+            total += 5 + 4 * read * max(1.0, math.log2(read or 1))
         else:
-            total += 1 + rows * (0.2 if not node.inputs else 1.0) * (1 + 0.1 * width) + operator.spark_steps(width) * rows
+            total += 1 + read * (0.2 if not inputs else 1.0) * (1 + 0.1 * len(node.schema)) + operator.spark_steps(len(node.schema)) * read
     return total
 
 

@@ -31,6 +31,7 @@ from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.running.cumulative import Cumulative
 from sframe_spark.operators.running.rolling import Rolling
 from sframe_spark.operators.running.running import Running
+from sframe_spark.operators.running.shift import Shift
 from sframe_spark.operators.sources.made import ConstantSource
 from sframe_spark.operators.sources.segment_parts import SegmentParts
 from sframe_spark.operators.sources.source import SegmentSource
@@ -239,6 +240,15 @@ def _cumulative(described: OperatorText, declared: Declared) -> Operator:
     return Cumulative(described.text)
 
 
+def _shift(described: OperatorText, declared: Declared) -> Operator:
+    match = re.fullmatch(r"(-?\d+) rows(?:, fill (.*))?", described.text)
+    if match is None:
+        raise InvalidArgumentError("a shift is written 'n rows' with an optional ', fill value'")
+    fill = None if match[2] is None else _operand(ast.parse(match[2], mode="eval").body)
+    assert fill is None or isinstance(fill, Literal)
+    return Shift(int(match[1]), fill)
+
+
 def _rolling(described: OperatorText, declared: Declared) -> Operator:
     match = re.fullmatch(r"(\w+), rows (-?\d+)\.\.(-?\d+)(?:, at least (\d+))?", described.text)
     if match is None:
@@ -374,6 +384,7 @@ NOTATIONS: dict[str, Callable[[OperatorText, Declared], Operator]] = {
     "reduce": _reduce,
     "cumulative": _cumulative,
     "rolling": _rolling,
+    "shift": _shift,
     "segment_source": _segment_source,
     "segment_parts": _segment_parts,
     "memory_source": _memory_source,

@@ -105,6 +105,11 @@ class GroupBy(Operator):
         """The keys."""
         return self.keys
 
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """The rows of a group are all there, or none."""
+        return (0,)
+
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """The keys."""
         return [[(0, position)] for position in self.keys]

@@ -58,6 +58,11 @@ class Join(Operator):
         """True of a full outer join."""
         return self.how == "outer"
 
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """Inputs of which no row is there without a match."""
+        return {"inner": (0, 1), "left": (0,), "right": (1,)}.get(self.how, ())
+
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Columns of the left input, then those of the right that are no keys."""
         left = [[(0, position)] for position in range(inputs[0].width)]
@@ -96,8 +101,10 @@ class Join(Operator):
         return left + tuple(right[position] for position in self.right_values(len(right)))
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
-        """Unknown; bounded by the product."""
+        """Unknown; bounded by the product, and nothing where no row is kept without a match that nobody has."""
         left, right = inputs[0].length.at_most, inputs[1].length.at_most
+        if {"inner": 0 in (left, right), "left": left == 0, "right": right == 0}.get(self.how, left == right == 0):
+            return Length.exactly(0)
         if left is None or right is None:
             return Length.unknown()
         return Length.unknown(at_most=left * right + left + right)

@@ -61,6 +61,11 @@ class SortedJoin(Operator):
         """The join that this is."""
         return Join((self.left_key,), (self.right_key,), self.how)
 
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """Those of the join."""
+        return self.as_join().filtered_slots
+
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Those of the join."""
         return self.as_join().column_origins(inputs)

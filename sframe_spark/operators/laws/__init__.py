@@ -18,9 +18,13 @@ from sframe_spark.operators.laws import (
     fusion,
     joins,
     narrowing,
+    nothing,
     promises,
     pruning,
+    pushed_filters,
     recorded,
+    reductions,
+    scans,
     sharing,
     slices,
     sorts,
@@ -62,6 +66,10 @@ MODULES = (
     certain,
     few_rows,
     joins,
+    nothing,
+    pushed_filters,
+    reductions,
+    scans,
 )
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from sframe_spark.operators.laws.fusion import computed
 from sframe_spark.operators.relational.rows import FilterRows
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
-from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register
-from sframe_spark.order.relation import RelationProperties
+from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
+from sframe_spark.order.relation import RelationProperties, ValueBounds
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -57,3 +59,37 @@ def known_flags(program: Program, schema: Schema, rows: RelationProperties) -> d
 def is_never_missing(column: int, schema: Schema, rows: RelationProperties) -> bool:
     """True when a column has no missing value; in floats NaN counts as one, of which bounds tell."""
     return column in rows.bounds if schema[column].kind == FLOAT_KIND else rows.order.is_not_null(column)
+
+
+def never_true(program: Program, schema: Schema, rows: RelationProperties) -> bool:
+    """True when a program's last output, a mask, is 0 or missing in every row: by tests for missing values, or bounds of ints and floats."""
+    mask = program.outputs[-1]
+    flags = known_flags(program, schema, rows)
+    never: set[int] = set()
+    for place, step in enumerate(program.steps):
+        own = program.width + place
+        registers = [operand.index for operand in step.operands if isinstance(operand, Register)]
+        both = step.function == "and_" and not never.isdisjoint(registers)
+        either = step.function == "or_" and len(registers) == len(step.operands) and never.issuperset(registers)
+        if both or either or flags.get(own) == 0 or is_out_of_bounds(step, rows.bounds):
+            never.add(own)
+    return mask.value == 0 if isinstance(mask, Literal) else mask.index in never
+
+
+def is_out_of_bounds(step: Step, bounds: Mapping[int, ValueBounds]) -> bool:
+    """True when a comparison of a column with a number holds for no value within the column's bounds."""
+    if len(step.operands) != 2 or step.function not in ("less", "less_equal", "greater", "greater_equal", "equal"):
+        return False
+    column, literal = step.operands
+    if not isinstance(column, Register) or not isinstance(literal, Literal) or column.index not in bounds:
+        return False
+    (low, high), value = bounds[column.index], literal.value
+    if not all(type(item) in (int, float) and item == item for item in (low, high, value)):
+        return False
+    return {
+        "less": low >= value,
+        "less_equal": low > value,
+        "greater": high <= value,
+        "greater_equal": high < value,
+        "equal": value < low or value > high,
+    }[str(step.function)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sframe_spark.operators.grouped.groupby import GroupBy
+from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.laws.streaming import one_value_per_group
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project
@@ -22,3 +23,15 @@ def group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
         return None
     columns = [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)]
     return sort_rows(project(child, columns), [(place, True) for place in range(len(operator.keys))])
+
+
+@law("streaming_group_by(x, k, select_one) = project(x, k and c) where no two rows are equal in k", stage="pushdown", on="streaming_group_by")
+def streaming_group_by_of_distinct(node: PlannerNode) -> PlannerNode | None:
+    """Groups of one row, in the order of the rows, are the rows."""
+    assert isinstance(node.operator, StreamingGroupBy)
+    operator, child = node.operator, node.inputs[0]
+    if not operator.keys or operator.within or any(aggregation.function != "select_one" for aggregation in operator.aggregations):
+        return None
+    if not properties_of(child).order.has_key(operator.keys):
+        return None
+    return project(child, [*operator.keys, *(aggregation.positions[0] for aggregation in operator.aggregations)])

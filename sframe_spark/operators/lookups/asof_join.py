@@ -76,6 +76,11 @@ class AsofJoin(Operator):
     allow_exact: bool = True
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """Each row of the first input is searched for by itself."""
+        return (0,)
+
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Columns kept, then values of the second input."""
         return [*([(0, position)] for position in self.kept), *([(1, position)] for position in self.values)]

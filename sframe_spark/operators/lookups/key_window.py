@@ -92,6 +92,11 @@ class KeyWindow(Operator):
     aggregations: tuple[Aggregation, ...]
     kept: tuple[int, ...] = attrs.field(default=(), validator=column_positions)
 
+    @property
+    def filtered_slots(self) -> Sequence[int]:
+        """Each row of the first input is searched for by itself."""
+        return (0,)
+
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
         """Columns kept."""
         return [[(0, position)] for position in self.kept]
