@@ -42,7 +42,9 @@ def _require_value(operator_class: type[Operator]) -> None:
 
 def _require_flag(operator_class: type[Operator]) -> None:
     """Refuse a kernel that nobody would call, and a promise of one that is not there."""
-    has_own = operator_class.kernel is not Operator.kernel
+    # A class may leave out the kernel that it inherits.
+    level = {name: next(place for place, base in enumerate(operator_class.__mro__) if name in vars(base)) for name in ("kernel", "has_kernel")}
+    has_own = operator_class.kernel is not Operator.kernel and level["kernel"] <= level["has_kernel"]
     may_have = operator_class.has_kernel is not False or operator_class.has_whole_kernel is not Operator.has_whole_kernel
     if has_own and not may_have:
         raise PlanInvariantError(

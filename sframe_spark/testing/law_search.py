@@ -50,7 +50,7 @@ class Move:
 
 
 @attrs.frozen(eq=False)
-class Finding:
+class CostlyPlan:
     """A plan that costs more than another one with the same rows."""
 
     plan: str
@@ -161,7 +161,7 @@ def cost(root: PlannerNode) -> float:
     return total
 
 
-def search(first: Sequence[Move] = MOVES, last: Sequence[Move] = LAST_MOVES) -> list[Finding]:
+def search(first: Sequence[Move] = MOVES, last: Sequence[Move] = LAST_MOVES) -> list[CostlyPlan]:
     """Plans of at most two moves that cost more, after all laws, than an equal one, dearest first.
 
     Examples
@@ -182,7 +182,7 @@ def search(first: Sequence[Move] = MOVES, last: Sequence[Move] = LAST_MOVES) -> 
     findings = []
     for equal in classes.values():
         least, cheapest = min(equal)
-        findings += [Finding(plan, found, cheapest, least) for found, plan in equal if found > 1.2 * least + 2]
+        findings += [CostlyPlan(plan, found, cheapest, least) for found, plan in equal if found > 1.2 * least + 2]
     return sorted(findings, key=lambda finding: (-finding.cost, finding.plan))
 
 

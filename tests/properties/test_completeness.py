@@ -28,14 +28,15 @@ SELDOM = (
     "project(x, all) = x",
     "reduce(x, count) = length of x",
     "zip(x) = x",
+    "reduce(filter_rows(f(x), c is there), aggregates of c) = reduce(f(x), aggregates of c)",
     "group_by(sort(x, k), k) = streaming_group_by(sort(x, k), k) where groups hold values in order",
-    "slice(filter_rows(f(sort(x, by))), 0, n) = top_rows(filter_rows(f(x)), by, n)",
 )
 
 # Words of equations that are no steps, or not only.
 STANDS_FOR = {
     "filter_rows": ("filter", "transform"),
     "f": ("lambda_transform", "zip", "reduce"),
+    "g": ("sort", "group_by", "join"),
     "rowwise": ("generalized_transform",),
     "running": ("cumulative",),
 }

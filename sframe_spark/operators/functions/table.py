@@ -67,6 +67,10 @@ class FunctionTable(dict[str, Entry]):
         """Take the entries so far for those that every process has."""
         self._built_in = frozenset(self)
 
+    def added(self) -> list[Entry]:
+        """Entries that are not built in."""
+        return [entry for name, entry in self.items() if name not in self._built_in]
+
     def named(self, name: str) -> Entry:
         """The entry of a name; those of installed packages are loaded first.
 
@@ -106,7 +110,7 @@ class FunctionTable(dict[str, Entry]):
         return self
 
     def __reduce__(self) -> Any:
-        return self._receive, ({name: self._packed(entry) for name, entry in self.items() if name not in self._built_in},)
+        return self._receive, ({entry.name: self._packed(entry) for entry in self.added()},)
 
     def _packed(self, entry: Entry) -> PackedFunction | str:
         try:

@@ -7,7 +7,7 @@ import attrs
 from sframe_spark.operators.laws.fusion import computed
 from sframe_spark.operators.relational.rows import FilterRows, append
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
-from sframe_spark.operators.rowwise.program import Program, Register
+from sframe_spark.operators.rowwise.program import Program, Register, identity_program
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
@@ -39,14 +39,13 @@ class MaskedRows:
     mask: Program
 
     @classmethod
-    def of(cls, node: PlannerNode) -> MaskedRows | None:
-        """Those of a filter whose mask is computed by functions that fail for no value; None of others."""
+    def of(cls, node: PlannerNode) -> MaskedRows:
+        """Those of a filter."""
         child = node.inputs[0]
-        if not isinstance(child.operator, GeneralizedTransform):
-            return None
-        program = child.operator.computation
+        is_computed = isinstance(child.operator, GeneralizedTransform)
+        program = child.operator.computation if is_computed else identity_program(child.facts.width, range(child.facts.width))  # type: ignore[attr-defined]
         values, mask = program.pruned(range(len(program.outputs) - 1)), program.pruned([len(program.outputs) - 1])
-        return None if mask.may_fail else cls(child.inputs[0], values, mask)
+        return cls(child.inputs[0] if is_computed else child, values, mask)
 
     def filtered(self, rows: PlannerNode, places: dict[int, int]) -> PlannerNode:
         """Rows for which the mask is true, where it reads its column ``i`` at ``places[i]``."""
@@ -60,10 +59,11 @@ class MaskedRows:
 def filter_below(node: PlannerNode) -> PlannerNode | None:
     """Rows that nobody will see are not sorted, grouped or joined."""
     parts = MaskedRows.of(node)
-    if parts is None or not parts.rows.operator.filtered_slots:
-        return None
     above = parts.rows
     operator, read = above.operator, parts.mask.used_inputs()
+    # Of rows in another order a mask is computed for the same ones; below other operators it might fail for one that is not there above.
+    if not operator.filtered_slots or parts.mask.calls_python or (parts.mask.may_fail and not operator.reorders):
+        return None
     origins = operator.column_origins([child.facts for child in above.inputs])
     if not read or read[-1] >= len(origins):
         return None

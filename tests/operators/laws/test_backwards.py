@@ -19,7 +19,8 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.grouped.groupby import Aggregation, group_by
 from sframe_spark.operators.laws import STAGES
 from sframe_spark.operators.laws.backwards import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
-from sframe_spark.operators.laws.ends import head_of_filtered_sort, last_rows_of_sort
+from sframe_spark.operators.laws.ends import last_rows_of_sort
+from sframe_spark.operators.laws.pushed_filters import filter_below
 from sframe_spark.operators.relational.assumed_order import AssumeOrder
 from sframe_spark.operators.relational.reverse import reverse
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
@@ -153,7 +154,7 @@ def test_the_first_rows_of_a_sort_that_pass_a_filter(rows: list[Row], by: By, cu
     trace = Trace()
     with config.using(small_rows=0):
         plan = optimize(node, trace=trace)
-    assume(head_of_filtered_sort.equation in trace.counts())
+    assume(filter_below.equation in trace.counts())
     wanted = [row for row in sorted_rows(rows, by) if row[1] is not None][first : first + count]
     assert_same(values(Executor(MaterializeOptions()).execute(optimize(plan))), wanted)
 
