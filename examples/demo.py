@@ -142,6 +142,8 @@ def show_plan(ratings: SFrame, output: Path) -> None:
         print(f"with the laws:    {spark_work(query.to_spark())}")
         print(f"as it was asked:  {spark_work(lower(query._node).sorted())}")
         check("exchanges", spark_work(query.to_spark()).split(", ")[1], "1 exchanges")
+        title("what ran, section by section")
+        print(str(query.explain(analyze=True)).split("-- physical plan: ")[1].replace(f"{saved}", "ratings"))
         picture = output / "plan.svg"
         picture.write_text(query.explain().svg("The five worst movies (of 3 stars and more)"))
     print(f"picture of the plan: {picture}")

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from sframe_spark.planner import registry
+from tests.docs import reference
 from tests.docs.layers import diagram
 
 PAGES = Path(__file__).parents[2] / "docs"
@@ -46,6 +48,18 @@ def test_a_block_about_files_runs_on_its_own(text: str, printed: str, capsys: py
     assert printed.strip() in capsys.readouterr().out
 
 
+IMPORTED = re.compile(r"^\s*(?:from|import) (\S+)", re.MULTILINE)
+
+
+@pytest.mark.parametrize(("text", "printed"), blocks_of("extending.md"))
+def test_an_extension_is_one_short_file(text: str, printed: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
+    assert len(text.splitlines()) < 60
+    assert {name for name in IMPORTED.findall(text) if name.split(".")[0] == "sframe_spark"} == {"sframe_spark.plugin"}
+    exec(compile(text, "extending.md", "exec"), {"__name__": "extending"})
+    assert printed.strip() in capsys.readouterr().out
+
+
 @pytest.mark.parametrize("page", [PAGES.parent / "README.md", *sorted(PAGES.rglob("*.md"))], ids=lambda path: path.stem)
 def test_lines_are_short(page: Path) -> None:
     text = ANY_BLOCK.sub("", page.read_text(encoding="utf-8"))
@@ -55,6 +69,11 @@ def test_lines_are_short(page: Path) -> None:
 def test_the_picture_of_the_layers_is_made_of_the_imports() -> None:
     drawn = (PAGES / "design.md").read_text(encoding="utf-8")
     assert diagram() in drawn, "python -m tests.docs.layers prints what belongs into docs/design.md"
+
+
+@pytest.mark.parametrize("name", reference.PAGES)
+def test_pages_made_of_the_code_are_as_the_code_is(name: str) -> None:
+    assert (PAGES / name).read_text(encoding="utf-8") == reference.PAGES[name](), "python -m tests.docs.reference writes them anew"
 
 
 def test_the_design_is_short() -> None:

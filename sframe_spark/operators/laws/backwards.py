@@ -16,10 +16,9 @@ from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.sources.made import range_source
 from sframe_spark.order.relation import requirement
-from sframe_spark.planner.graph import postorder, runs_as_kernels
+from sframe_spark.planner.graph import runs_as_kernels
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.properties_of import properties_of
 
 
@@ -88,20 +87,6 @@ def slice_below_reverse(node: PlannerNode) -> PlannerNode | None:
     start = min(node.operator.start, rows)
     stop = rows if node.operator.stop is None else max(start, min(node.operator.stop, rows))
     return reverse(slice_rows(child.inputs[0], rows - stop, rows - start))
-
-
-@law("f(reverse(x)) = f(x) where nobody observes the order", stage="order", on=Reverse.name, whole_graph=True)
-def unobserved_reverse(root: PlannerNode) -> PlannerNode | None:
-    """Rows whose order reaches no result are not read backwards."""
-    observed = observed_nodes(root)
-    unseen = {id(node) for node in postorder([root]) if isinstance(node.operator, Reverse) and id(node) not in observed}
-    if not unseen:
-        return None
-    values: dict[int, PlannerNode] = {}
-    for node in postorder([root]):
-        inputs = [values[id(child)] for child in node.inputs]
-        values[id(node)] = inputs[0] if id(node) in unseen else node.with_inputs(inputs)
-    return values[id(root)]
 
 
 def is_reversed(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> bool:

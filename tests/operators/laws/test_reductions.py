@@ -27,7 +27,7 @@ def aggregates(node: PlannerNode) -> list[Any]:
     return [column[0].as_py() for column in read_all(node).columns]
 
 
-@given(st.lists(st.one_of(st.none(), st.integers(-5, 5)), max_size=12), st.integers(0, 3))
+@given(st.lists(st.one_of(st.none(), st.integers(-5, 5)), min_size=1, max_size=12), st.integers(0, 3))
 def test_dropping_missing_values_changes_no_aggregate(values: list[int | None], added: int) -> None:
     column = apply_function("add", memory_source([pa.array(values, pa.int64())], [INT]), Literal(added, INT))
     there = filter_by_mask(column, apply_function("is_not_missing", column))

@@ -1,0 +1,125 @@
+"""``docs/laws.md`` and ``docs/operators.md``, made of the code and of golden plans; run it to write both."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import sframe_spark.operators
+from sframe_spark.operators.laws import STAGES, builtin_laws
+from sframe_spark.planner.law import Law
+from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
+from sframe_spark.testing.examples import EXAMPLES
+from sframe_spark.testing.laws import LawCase, read_case_files
+
+ROOT = Path(__file__).parents[2]
+FLAGS = (
+    *("row_wise", "is_program", "arranges_columns", "chooses_rows", "filters", "reorders", "unites_rows", "streams", "gathers", "makes_one_row"),
+    *("expands", "counts_rows", "counts_matches", "keeps_dense", "keeps_domain", "takes_wider", "spark_inlines"),
+)
+NO_EDIT = "Made by `python -m tests.docs.reference`: change the code, not this page."
+
+
+def sentence(thing: Any) -> str:
+    """The first line of a docstring."""
+    return (inspect.getdoc(thing) or "").splitlines()[0]
+
+
+def wrapped(text: str) -> str:
+    """A paragraph in lines of a page."""
+    return textwrap.fill(text, 118, break_long_words=False, break_on_hyphens=False)
+
+
+def laws_page() -> str:
+    """All laws by stage: equation, docstring, and the shortest golden pair where it fires."""
+    cases = [case for group in read_case_files(ROOT / "tests" / "golden" / "laws").values() for case in group]
+    introduction = (
+        "The optimizer runs these stages in order, each until none of its laws applies. How a law is read, written and tested: "
+        "[extending](extending.md#a-law)."
+    )
+    parts = ["# Laws", NO_EDIT, wrapped(introduction)]
+    for stage in STAGES:
+        rules = sorted((rule for rule in builtin_laws() if rule.stage == stage.name), key=lambda rule: rule.equation)
+        parts += [f"## {stage.name}", wrapped(f"{stage.reason[0].upper()}{stage.reason[1:]}.")]
+        parts += [part for rule in rules for part in law_parts(rule, [case for case in cases if case.equation == rule.equation])]
+    return "\n\n".join(parts) + "\n"
+
+
+def law_parts(rule: Law, cases: list[LawCase]) -> Iterator[str]:
+    """A law's paragraphs."""
+    yield f"### `{rule.equation}`"
+    yield wrapped(sentence(rule.rewrite))
+    pairs = [case for case in cases if case.wanted is not None]
+    if pairs:
+        shown = min(pairs, key=lambda case: len(case.given) + len(case.wanted or ""))
+        yield f"For example, {shown.title}:\n\n```\n{shown.given}\n=>\n{shown.wanted}\n```"
+
+
+def operators_page() -> str:
+    """All operators by room: what they do, what they say about themselves, what they ask of their inputs, the order of their rows."""
+    rooms: dict[str, list[type[Operator]]] = {}
+    for name in registered_names():
+        kind = planner_node_name_to_type(name)
+        if kind.__module__.startswith("sframe_spark.operators."):
+            rooms.setdefault(kind.__module__.split(".")[2], []).append(kind)
+    introduction = (
+        "What each operator says about itself, by which the engine and the laws know it. *Needs* is what it asks of the rows of its inputs; the "
+        "words are those of `Need` and `Traits` in `planner/`. How one is written: [extending](extending.md#an-operator-with-state)."
+    )
+    parts = ["# Operators", NO_EDIT, wrapped(introduction)]
+    for room, kinds in sorted(rooms.items()):
+        parts.append(f"## {room}")
+        parts += [part for kind in kinds for part in operator_parts(kind)]
+    return "\n\n".join(parts) + "\n"
+
+
+def operator_parts(kind: type[Operator]) -> Iterator[str]:
+    """An operator's paragraphs."""
+    yield f"### `{kind.name}`"
+    yield wrapped(sentence(kind))
+    flags = [f"`{flag}`" for flag in FLAGS if getattr(kind, flag) is True]
+    lines = [f"says {', '.join(flags)}"] if flags else []
+    lines.append(f"computed by {computed_by(kind)}")
+    if needs := needs_of(kind):
+        lines.append(f"needs {needs}")
+    if kind.infer_properties is not Operator.infer_properties:
+        lines.append(f"order of its rows: {sentence(kind.infer_properties)}")
+    yield "\n".join(textwrap.fill(f"* {line}", 118, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False) for line in lines)
+
+
+def computed_by(kind: type[Operator]) -> str:
+    """Where its rows are made."""
+    if kind.is_source:
+        return "reading rows by number"
+    ways = []
+    if kind.has_kernel is not False:
+        ways.append("a kernel over any run of rows")
+    if kind.has_whole_kernel is not Operator.has_whole_kernel:
+        ways.append("a kernel over all rows")
+    if hasattr(kind, "part_of"):
+        ways.append("parts of runs of rows")
+    return ", ".join([*ways, "Spark"] if kind.plan_to_operator is not Operator.plan_to_operator else ways)
+
+
+def needs_of(kind: type[Operator]) -> str:
+    """What it asks of the rows of each input, from an example that needs no Spark."""
+    for example in EXAMPLES:
+        if example.operator == kind.name and not example.needs_spark:
+            node = example.node()
+            needs: list[Need] = [node.operator.requires(slot) for slot in range(len(node.inputs))]
+            return " and ".join(f"`{need.name}`" for need in (needs if len(set(needs)) > 1 else needs[:1]))
+    return ""
+
+
+PAGES = {"laws.md": laws_page, "operators.md": operators_page}
+
+if __name__ == "__main__":
+    assert sframe_spark.operators
+    for name, page in PAGES.items():
+        (ROOT / "docs" / name).write_text(page(), encoding="utf-8")
+        sys.stdout.write(f"docs/{name}\n")
