@@ -1,0 +1,111 @@
+"""What an operator does not say about itself is found, and what it says, or cannot say, is not reported."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import attrs
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.planner import registry
+from sframe_spark.plugin import INT, STR, Chunk, Need, Operator, register
+from sframe_spark.testing.contract import Example
+from sframe_spark.testing.examples import EXAMPLES
+from sframe_spark.testing.opportunities import unused_opportunities
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
+    yield
+
+
+@attrs.frozen
+class Silent(Operator):
+    """Adds one to the first column, and says nothing about itself."""
+
+    name: ClassVar[str] = "silent"
+    has_kernel: ClassVar[bool] = True
+
+    def infer_type(self, inputs: Any) -> Any:
+        return (INT,)
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Any) -> Chunk:
+        return Chunk.of([pc.add(inputs[0].columns[0], 1)])
+
+
+@attrs.frozen
+class Odd(Silent):
+    """The rows whose first value is odd: filtered by that value before or after."""
+
+    name: ClassVar[str] = "odd"
+
+    def infer_type(self, inputs: Any) -> Any:
+        return inputs[0].schema
+
+    def column_origins(self, inputs: Any) -> Any:
+        return [[(0, 0)], [(0, 1)]]
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Any) -> Chunk:
+        mask = pc.equal(pc.bit_wise_and(inputs[0].columns[0], 1), 1)
+        return Chunk.of([column.filter(mask) for column in inputs[0].columns])
+
+
+@attrs.frozen
+class Told(Silent):
+    """The same as the first, with all that there is to say."""
+
+    name: ClassVar[str] = "told"
+    row_wise: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
+
+    def requires(self, slot: int) -> Need:
+        return Need.INHERITED
+
+    def input_columns(self, outputs: Any, inputs: Any) -> Any:
+        return [[0]]
+
+
+def examples_of(kind: type[Operator]) -> list[Example]:
+    register(kind)
+    source = memory_source([pa.array([3, 1, 4, 5, 9, 2]), pa.array(list("abcdef"))], (INT, STR))
+    return [Example(kind.name, "some rows", lambda: kind().make_planner_node(source))]
+
+
+def test_an_operator_that_says_nothing() -> None:
+    assert unused_opportunities(examples_of(Silent)) == [
+        "silent: row_wise: each row is made of one row of each input",
+        "silent: keeps_dense: there are as many rows as before",
+        "silent: infer_length: there are no more rows than before",
+        "silent: requires(0): INHERITED will do",
+        "silent: input_columns: column 1 of input 0 is not read",
+    ]
+
+
+def test_an_operator_that_leaves_rows_out() -> None:
+    assert unused_opportunities(examples_of(Odd)) == [
+        "odd: infer_length: there are no more rows than before",
+        "odd: requires(0): INHERITED will do",
+        "odd: filtered_slots: input 0 may be filtered first",
+    ]
+
+
+def test_an_operator_that_says_all() -> None:
+    assert unused_opportunities(examples_of(Told)) == []
+
+
+# By the example alone: a flat map's function reads what it reads, and a choice between equal values reads no mask.
+KNOWN = (
+    "fill_intervals: filtered_slots: input 0 may be filtered first",
+    "flat_map: input_columns: column 1 of input 0 is not read",
+    "row_number: input_columns: column 0 of input 0 is not read",
+    "ternary_transform: input_columns: column 0 of input 0 is not read",
+)
+
+
+def test_the_operators_of_this_package_say_what_they_can() -> None:
+    assert unused_opportunities(EXAMPLES) == list(KNOWN)
