@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import array
+import bisect
 import html
+import itertools
 import unicodedata
 from collections.abc import Sequence
 from typing import Any
@@ -42,7 +44,7 @@ def cell_text(value: Any, width: int = CELL_WIDTH) -> str:
     """One value in a table cell; lists show texts without quotes."""
     text = list_text(value) if isinstance(value, (list, array.array)) else str(value)
     text = visible(text)
-    return text if len(text) <= width else text[: width - 4] + LEFT_OUT
+    return text if columns_taken(text) <= width else first_places(text, width - 4) + LEFT_OUT
 
 
 def list_text(value: Any) -> str:
@@ -57,14 +59,33 @@ def list_text(value: Any) -> str:
 
 
 def columns_taken(text: str) -> int:
-    """Places that a text takes in a terminal, where East Asian characters take two.
+    """Places that a text takes in a terminal, where East Asian characters take two, and marks above others none.
 
     Examples
     --------
-    >>> columns_taken("ab"), columns_taken("日本")
-    (2, 4)
+    >>> columns_taken("ab"), columns_taken("日本"), columns_taken("e\u0301")
+    (2, 4, 1)
     """
-    return sum(2 if unicodedata.east_asian_width(character) in "WF" else 1 for character in text)
+    return len(text) if text.isascii() else sum(map(places_of, text))
+
+
+def places_of(character: str) -> int:
+    """Places that a character takes."""
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(character) in "WF" else 1
+
+
+def first_places(text: str, width: int) -> str:
+    """As many of the first characters as take no more places.
+
+    Examples
+    --------
+    >>> first_places("abc", 2), first_places("日本", 3)
+    ('ab', '日')
+    """
+    taken = list(itertools.accumulate(map(places_of, text)))
+    return text[: bisect.bisect_right(taken, width)]
 
 
 def centred(text: str, width: int) -> str:
@@ -86,7 +107,7 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: 
 
 def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int, cell_width: int = CELL_WIDTH) -> list[list[int]]:
     """Groups of columns that fit into the width (the frame at both ends left aside) one below the other."""
-    sizes = [max(len(cell_text(value, cell_width)) for value in (names[i], *(row[i] for row in rows))) + 3 for i in range(len(names))]
+    sizes = [max(columns_taken(cell_text(value, cell_width)) for value in (names[i], *(row[i] for row in rows))) + 3 for i in range(len(names))]
     groups: list[list[int]] = [[]]
     used = 0
     for position, size in enumerate(sizes):
