@@ -19,6 +19,7 @@ Argument = Any
 Infer = Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]
 Kernel = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], pa.Array]
 ColumnBuilder = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column"]
+ColumnExpression = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
 
 
 @attrs.frozen(eq=False)
@@ -44,6 +45,8 @@ class ScalarFunction:
         and the result is missing exactly where the argument is.
     may_fail
         True when some values make the function raise, so that it must not be called for rows that a filter leaves out.
+    expression
+        Like ``column``, but None for types of which only the kernel computes it.
     """
 
     name: str
@@ -52,6 +55,7 @@ class ScalarFunction:
     column: ColumnBuilder | None = None
     monotone: Callable[[Sequence[ColumnType], Sequence[Any]], str | None] | None = None
     may_fail: bool = False
+    expression: ColumnExpression | None = None
 
 
 def _receive(parcels: Parcels) -> FunctionTable[ScalarFunction]:

@@ -14,6 +14,7 @@ from sframe_spark.operators.functions.base import (
     FUNCTIONS,
     Argument,
     ColumnBuilder,
+    ColumnExpression,
     Infer,
     Kernel,
     ScalarFunction,
@@ -26,16 +27,14 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 Compute = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], Any]
-Build = Callable[[Sequence["Column"], Sequence[ColumnType], tuple[Any, ...]], "Column | None"]
 MonotonyOf = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 
-_BUILDERS: dict[str, Build] = {}
 INCREASING = "increasing"
 STRICTLY_INCREASING = "strictly increasing"
 
 
 def define_function(
-    name: str, infer: Infer, compute: Compute, build: Build | None = None, monotone: MonotonyOf | None = None, may_fail: bool = False
+    name: str, infer: Infer, compute: Compute, build: ColumnExpression | None = None, monotone: MonotonyOf | None = None, may_fail: bool = False
 ) -> ScalarFunction:
     """Add a scalar function to the table, from parts in the most convenient form.
 
@@ -73,11 +72,9 @@ def define_function(
     infer, compute = (sent(part, f"the scalar function {name!r}") for part in (infer, compute))
     kernel = _finished(name, infer, compute)
     column = None
-    _BUILDERS.pop(name, None)
     if build is not None:
-        _BUILDERS[name] = build
         column = _with_kernel_fallback(name, build)
-    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail))
+    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build))
 
 
 def _finished(name: str, infer: Infer, compute: Compute) -> Kernel:
@@ -108,7 +105,7 @@ def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> 
         raise SchemaError(f"{what} ({str(error).splitlines()[0]}): cast it, or infer another type") from error
 
 
-def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
+def _with_kernel_fallback(name: str, build: ColumnExpression) -> ColumnBuilder:
     def column(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         expression = build(columns, types, parameters)
         if expression is not None:
@@ -123,7 +120,7 @@ def _with_kernel_fallback(name: str, build: Build) -> ColumnBuilder:
 
 def spark_expression(name: str, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()) -> Column | None:
     """Return the function as a Spark expression, or None if for these types only the kernel in a UDF computes it."""
-    build = _BUILDERS.get(name)
+    build = FUNCTIONS.named(name).expression
     return None if build is None else build(columns, types, parameters)
 
 
