@@ -18,6 +18,7 @@ from sframe_spark.api.sframe_files import Files
 from sframe_spark.api.sframe_intervals import Intervals
 from sframe_spark.api.sframe_known_order import Orders
 from sframe_spark.api.sframe_origins import Origins
+from sframe_spark.api.sframe_reshaping import Reshaping
 from sframe_spark.api.sframe_running import RunningColumns
 from sframe_spark.api.sframe_searches import Ordered
 from sframe_spark.engine.materialize import is_materialized, materialize
@@ -38,7 +39,7 @@ from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
 
 
-class SFrame(Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, Files):
+class SFrame(Reshaping, Intervals, RunningColumns, Ordered, Orders, Conversions, Origins, Files):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters

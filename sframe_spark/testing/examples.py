@@ -19,6 +19,7 @@ from sframe_spark.operators.lookups.asof_join import AsofJoin
 from sframe_spark.operators.lookups.key_window import KeyWindow
 from sframe_spark.operators.lookups.merge_sorted import MergeSorted
 from sframe_spark.operators.relational.assumed_order import AssumeOrder
+from sframe_spark.operators.relational.explode import Explode
 from sframe_spark.operators.relational.flat_map import FlatMap
 from sframe_spark.operators.relational.reverse import Reverse
 from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
@@ -44,7 +45,7 @@ from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.pool import halved, missing_cells, row_twice
 from sframe_spark.testing.tables import segments_source, table_source
-from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
 NAN = float("nan")
 
@@ -57,6 +58,9 @@ COLUMNS: dict[str, tuple[ColumnType, Sequence[Any]]] = {
     "whole": (INT, [-6, -4, -4, 0, 1, 1, 1, 2, 3, 3, 5, 9, 9]),
     "labels": (INT, [-6, -6, 0, 3, 3, 9, 9, 9, 18, 21, 27, 27, 30]),
     "runs": (STR, ["a", "a", None, None, "b", "b", "b", "a", "a", "b", "", "", ""]),
+    "lists": (list_of(INT), [[1, 2], [], None, [None, 3], [4], [], [5, 5], [6], None, [7], [], [8, 9, 10], [11]]),
+    "dicts": (dict_of(STR, FLOAT), [{"a": 1.5}, {}, None, {"b": None, "a": 2.0}, *[{"c": 0.5}] * 8, {"z": -1.0}]),
+    "mixed": (ENCODED_LIST, [[1], None, [], [2, None], *[[3, 4, 5]] * 8, [6]]),
     "mask": (INT, [1, 0, 1, None, 2, 0, -1, 1, 0, 0, 1, None, 1]),
 }
 
@@ -147,6 +151,10 @@ ROWS = (
     example("beyond the end", SliceRows(20, 30), ["int"]),
     example("rows in order one after the other", Append(), ["sorted", "text"], ["labels", "runs"]),
     example("three tables", Append(), ["int", "text"], ["mask", "text"], ["int", "text"]),
+    example("items of lists, and of rows without", Explode(1, (INT,)), ["text", "lists", "float"]),
+    example("items only", Explode(0, (INT,), False), ["lists", "sorted"]),
+    example("keys and values", Explode(1, (STR, FLOAT)), ["int", "dicts"]),
+    example("items of values that describe themselves", Explode(0, (INT,)), ["mixed", "text"]),
     example("no, one or two rows for a row", FlatMap(PythonFunction(row_twice, STR, ("a", "b")), (STR, INT)), ["int", "text"]),
 )
 

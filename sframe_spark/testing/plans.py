@@ -40,6 +40,7 @@ DRIVER_STEPS: dict[str, Callable[[Growth], PlannerNode | None]] = {
     "rolling": steps.roll_along,
     "reduce": steps.reduce_all,
     "flat_map": steps.flat_map_rows,
+    "explode": steps.explode_some,
     "shift": ordered_steps.shift_some,
     "running": ordered_steps.run_by_key,
     "exponential_smoothing": ordered_steps.smooth_along,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from sframe_spark.operators.grouped import groupby
 from sframe_spark.operators.grouped.groupby import Aggregation
 from sframe_spark.operators.joins import join
-from sframe_spark.operators.relational import flat_map, reverse, rows, sort
+from sframe_spark.operators.relational import explode, flat_map, reverse, rows, sort
 from sframe_spark.operators.relational.assumed_order import AssumeOrder
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise import columns, elementwise, row_number
@@ -181,6 +181,17 @@ def flat_map_rows(growth: Growth) -> PlannerNode | None:
         return None
     names = [f"n{position}" for position in range(node.facts.width)]
     return growth.add(flat_map.flat_map(node, growth.choose.choice(FLAT_POOL), names, [STR, INT]))
+
+
+def explode_some(growth: Growth) -> PlannerNode | None:
+    """The items of a column."""
+    column = growth.any_column(("list", "array", "dict"), lambda node, position: explode.natural_types(node.schema[position]) is not None)
+    if column is None:
+        return None
+    node, position = column
+    types = explode.natural_types(node.schema[position])
+    assert types is not None
+    return growth.add(explode.explode(node, position, types, growth.choose.random() < 0.7))
 
 
 def sort_keys(growth: Growth, node: PlannerNode) -> list[int]:

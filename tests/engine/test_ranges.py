@@ -26,7 +26,7 @@ def test_ranges_after_a_state_that_is_too_large_know_nothing() -> None:
 @pytest.mark.spark
 @pytest.mark.parametrize("kind", ["sum", "max", "mean"])
 def test_every_range_is_a_task(spark: Any, kind: str) -> None:
-    column = tc.SArray([None, None, *range(40)])
+    column = tc.SArray([None, None, *range(40, 0, -1)])
     running = getattr(column, f"cumulative_{kind}")()
     executor = Executor(MaterializeOptions(segments=7))
     with tc.config.using(small_rows=0):

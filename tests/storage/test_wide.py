@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import sys
-import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, load_sframe
+from tests.work import calls_of
 
 
 class Asked(str):
@@ -51,24 +50,6 @@ def frame_of(width: int, place: Path) -> SFrame:
     (place / "lists.csv").write_text(f"[{names.replace(',', ',[')}\n{','.join(['[1'] * width)}\n")
     (place / "nested.csv").write_text(f"{names}\n{','.join(['[1'] * width)}{']' * width}x\n")
     return frame
-
-
-def calls_of(step: Callable[[], Any]) -> int:
-    """How many functions, of Python and of C, a step calls in all threads that it starts."""
-    count = 0
-
-    def note(frame: Any, event: str, argument: Any) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    threading.setprofile(note)
-    sys.setprofile(note)
-    try:
-        step()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)
-    return count
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -258,6 +258,17 @@ def _flat_map(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return [tuple(item) for result in results for item in result]
 
 
+def _explode(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    found: list[Row] = []
+    for row in inputs[0].rows:
+        value, others = row[operator.position], (*row[: operator.position], *row[operator.position + 1 :])
+        items: list[Any] = [] if value is None else [*value.items()] if isinstance(value, dict) else [(item,) for item in value]
+        if not items and operator.keeps_empty:
+            items = [(None,) * len(operator.types)]
+        found += [(*others, *item) for item in items]
+    return found
+
+
 MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     **SOURCES,
     **LOOKUPS,
@@ -288,6 +299,7 @@ MEANINGS: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "cumulative": _cumulative,
     "rolling": _rolling,
     "flat_map": _flat_map,
+    "explode": _explode,
     "shift": _shift,
     "running": _rows_so_far,
     "exponential_smoothing": _smoothed,
