@@ -7,7 +7,7 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of
 
 
 @attrs.frozen
@@ -44,6 +44,11 @@ def length(value: str | None) -> int | None:
     return None if value is None else len(value)
 
 
+def parts(value: str | None) -> list[str | None] | None:
+    """The first two characters of a text, and a missing one after two."""
+    return None if value is None else [*value[:2], *([None] if value[1:] else [])]
+
+
 def missing_cells(row: dict[str, Any]) -> int:
     """How many cells of a row are missing."""
     return sum(value is None for value in row.values())
@@ -62,6 +67,7 @@ POOL = (
     PoolFunction(shown, STR, "int"),
     PoolFunction(shown, STR, "str"),
     PoolFunction(length, INT, "str"),
+    PoolFunction(parts, list_of(STR), "str"),
     PoolFunction(missing_cells, INT),
     PoolFunction(widest, STR),
 )

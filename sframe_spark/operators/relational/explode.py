@@ -90,10 +90,8 @@ class Explode(Operator):
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Rows stand in place of theirs: what was in order is, and no key is one."""
-        others = self.others(facts[0].width)
-        order = derive.repeat_each(inputs[0].order, range(facts[0].width)).project({old: new for new, old in enumerate(others)})
-        bounds = {new: inputs[0].bounds[old] for new, old in enumerate(others) if old in inputs[0].bounds}
-        return RelationProperties(order, bounds=bounds)
+        order = derive.repeat_each(inputs[0].order, range(facts[0].width))
+        return RelationProperties(order, bounds=inputs[0].bounds).project([*self.others(facts[0].width), *[None] * len(self.types)])
 
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """The column, and those read of the others."""
