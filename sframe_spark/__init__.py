@@ -3,7 +3,7 @@
 from sframe_spark import aggregate
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame, load_sframe
-from sframe_spark.api.sframe_intervals import uniform_clock
+from sframe_spark.api.sframe.intervals import uniform_clock
 from sframe_spark.api.sql import sql
 from sframe_spark.config import config
 

@@ -94,7 +94,8 @@ from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.aggregates.support import define_aggregate
 from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
 from sframe_spark.operators.functions.support import define_function
-from sframe_spark.operators.grouped.groupby import Aggregation, group_by, reduce_columns
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
 from sframe_spark.operators.laws import STAGES
 from sframe_spark.operators.relational.reverse import reverse
 from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows

@@ -7,6 +7,8 @@ import builtins
 from collections.abc import Iterator
 from pathlib import Path
 
+import networkx
+
 import sframe_spark
 import sframe_spark.errors
 
@@ -47,6 +49,8 @@ ROOMS = (
     "user_calls",
     "laws",
 )
+# Of the API; modules that are in none are at the bottom.
+API_ROOMS = (("interchange", "files"), ("sarray",), ("sframe",), ("sql",))
 # The planner's package data and nothing else may be shared sideways.
 SIDEWAYS_FORBIDDEN = {("planner", "storage"), ("planner", "session")}
 
@@ -89,6 +93,41 @@ def test_imports_among_operators_go_down_the_rooms() -> None:
         others = {parts[2] for parts in (module.split(".") for module in imports_of(path)) if parts[1] == "operators" and len(parts) > 2}
         wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(others) if rank[other] > rank.get(own, len(ROOMS))]
     assert wrong == []
+
+
+def test_imports_within_the_api_go_down_the_rooms() -> None:
+    folder, wrong = ROOT / "api", []
+    rank = {name: number for number, names in enumerate(API_ROOMS) for name in names}
+    for path in sorted(folder.rglob("*.py")):
+        own = path.relative_to(folder).parts[0].removesuffix(".py")
+        others = {parts[2] for parts in (module.split(".") for module in imported_at_run_time(path)) if parts[1] == "api" and len(parts) > 2}
+        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(others) if rank.get(other, 0) > rank.get(own, 0)]
+    assert wrong == []
+
+
+def imported_at_run_time(path: Path) -> set[str]:
+    """Modules of ours that a file imports, inside functions too, but not for its annotations alone."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
+            node.body = []
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
+            found.update({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
+    return found
+
+
+def test_no_imports_go_in_a_circle() -> None:
+    """Not even by imports within functions; annotations may name what is above."""
+    files = {".".join(path.relative_to(ROOT.parent).with_suffix("").parts).removesuffix(".__init__"): path for path in ROOT.rglob("*.py")}
+    graph = networkx.DiGraph((name, other) for name, path in files.items() for other in imported_at_run_time(path) if other in files)
+    packages = {name for name, path in files.items() if path.name == "__init__.py"}
+    # A package names what is in it.
+    graph.remove_edges_from(
+        [(name, other) for name, other in graph.edges if name in packages or (other in packages and name.startswith(f"{other}."))]
+    )
+    assert [sorted(part) for part in networkx.strongly_connected_components(graph) if len(part) > 1] == []
 
 
 def test_every_exception_class_is_in_errors() -> None:

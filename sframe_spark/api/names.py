@@ -1,8 +1,12 @@
-"""Names of columns that have none of their own."""
+"""Names of columns: which are refused, and which are made up."""
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
+
+from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
+from sframe_spark.visible import is_unicode
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -23,3 +27,45 @@ def unique_names(names: Sequence[str]) -> list[str]:
         numbers[name] = number
         taken[chosen] = None
     return list(taken)
+
+
+def automatic_name(names: Sequence[str]) -> str:
+    """The name of a further column for which none is given.
+
+    Examples
+    --------
+    >>> automatic_name(["a", "b"]), automatic_name(["a", "X3"])
+    ('X3', 'X3.1')
+    """
+    first = f"X{len(names) + 1}"
+    name, number = first, 0
+    while name in names:
+        number += 1
+        name = f"{first}.{number}"
+    return name
+
+
+def require_distinct(names: Sequence[str]) -> None:
+    """Refuse names of which two are the same: one of the columns could not be asked for.
+
+    Raises
+    ------
+    TakenNameError
+        If there are such.
+    """
+    if len(set(names)) < len(names):
+        repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+        raise TakenNameError(f"several columns are named {listed(repeated)}: rename them first")
+
+
+def require_unicode(names: Sequence[str]) -> None:
+    """Refuse names of columns that no file or library can hold: Python's texts may have half of a character.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are such.
+    """
+    broken = [name for name in names if not is_unicode(name)]
+    if broken:
+        raise InvalidArgumentError(f"the names of columns {listed(broken)} are not Unicode text, they have half of a character: rename them first")

@@ -13,7 +13,8 @@ from sframe_spark.engine.materialize import compute, count_rows, in_pieces, iter
 from sframe_spark.engine.peeks import peek
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
-from sframe_spark.operators.grouped.groupby import Aggregation, reduce_columns
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function

@@ -8,7 +8,7 @@ import string
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.to_spark import to_spark_within
+from sframe_spark.api.interchange.views import make_view, require_name
 from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.session import is_remote
@@ -55,8 +55,6 @@ def sql(query: str, /, **frames: Any) -> SFrame:
     >>> trades = sframe_spark.SFrame({"user": ["ann", "bob", "ann"], "lots": [5, 3, 4]})
     >>> sframe_spark.sql("SELECT user, sum(lots) AS n FROM trades GROUP BY user ORDER BY n", trades=trades)  # doctest: +SKIP
     """
-    from sframe_spark.api.sframe import SFrame
-
     require_query(query)
     require_distinct_names(frames)
     user = user_session()
@@ -76,17 +74,6 @@ def sql(query: str, /, **frames: Any) -> SFrame:
         return result
 
 
-def register_view(name: str, frame: SFrame) -> None:
-    """Make a frame a temporary view of the user's active session."""
-    require_name(name)
-    make_view(name, frame, user_session())
-
-
-def make_view(name: str, frame: SFrame, session: SparkSession) -> None:
-    """Make a frame a temporary view of a session, instead of one that is there."""
-    to_spark_within(frame._node, frame._names, session).createOrReplaceTempView(f"`{name}`")
-
-
 def _made(name: str, given: Any) -> SFrame:
     """A frame of what was given under a name.
 
@@ -95,8 +82,6 @@ def _made(name: str, given: Any) -> SFrame:
     SchemaError
         If none can be made of it.
     """
-    from sframe_spark.api.sframe import SFrame
-
     if given is None:
         raise SchemaError(f"{name!r} is a frame, or something that a frame is made of, got None")
     return SFrame(given)
@@ -157,18 +142,6 @@ def require_no_change(query: str, session: SparkSession) -> None:
     except AnalysisException:
         # Of a query, which tells about itself better without the parentheses.
         return
-
-
-def require_name(name: Any) -> None:
-    """Let names of views pass.
-
-    Raises
-    ------
-    InvalidArgumentError
-        If it is not one word of letters, digits and underscores.
-    """
-    if not isinstance(name, str) or not re.fullmatch(r"[^\W\d]\w{0,127}", name):
-        raise InvalidArgumentError(f"the name of a view is at most 128 letters, digits and underscores, a letter first, got {name!r:.200}")
 
 
 def require_distinct_names(frames: Mapping[str, Any]) -> None:

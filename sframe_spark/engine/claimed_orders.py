@@ -14,7 +14,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.column_origins import origins_of
 from sframe_spark.engine.dispatch import run_tasks
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.query import translated_errors
+from sframe_spark.engine.spark_actions import translated_errors
 from sframe_spark.engine.watched_files import require_unchanged_files
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder

@@ -13,8 +13,9 @@ from sframe_spark.engine.frames import frames_in
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.looks import optimize
 from sframe_spark.engine.private_rows import is_row_by_row
-from sframe_spark.engine.query import counted, from_spark_table, lower, run_spark
+from sframe_spark.engine.query import counted, from_spark_table, lower
 from sframe_spark.engine.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.spark_actions import run_spark
 from sframe_spark.operators.kernels.spark_columns import microseconds_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import calls_users

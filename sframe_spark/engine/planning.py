@@ -24,7 +24,7 @@ from sframe_spark.engine.placement import (
 )
 from sframe_spark.engine.sections import THE_RESULT, Mode, Section, SectionResult, sections_in
 from sframe_spark.engine.shortcuts import may_look_at_first_rows
-from sframe_spark.operators.relational import suffix_sort
+from sframe_spark.operators.relational import sort
 from sframe_spark.operators.sources.segment_parts import lacks_key
 from sframe_spark.planner.graph import consumers, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
@@ -214,7 +214,7 @@ def takes_few_of_join(taken: RowsTaken, below: PlannerNode, stop: int) -> bool:
 def can_be_sorted_in_memory(node: PlannerNode) -> bool:
     """True for a source of few rows."""
     most = node.length.at_most
-    return node.operator.is_source and is_small(node) and most is not None and most <= suffix_sort.MOST_TIES
+    return node.operator.is_source and is_small(node) and most is not None and most <= sort.MOST_TIES
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:

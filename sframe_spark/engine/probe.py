@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.engine.counts import SHARED_DIRECTORY
 from sframe_spark.engine.executor_answers import Answer, answering, reading, this_host, versions
+from sframe_spark.engine.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.planner.graph import postorder
@@ -135,8 +136,6 @@ def _exchange(place: str, above: str) -> None:
 
 def answers(file: str, directory: str | None) -> list[Answer]:
     """What Spark's executors find: as many tasks as run at a time, each of which lasts until the others have started."""
-    from sframe_spark.engine.query import run_spark
-
     # Credentials, for one, that the user has just set.
     follow_user()
     session = get_session()
@@ -155,8 +154,6 @@ def answers(file: str, directory: str | None) -> list[Answer]:
 
 def _copy_by_query(file: str, copied: str, above: str) -> None:
     """Let Spark itself read and write: its file systems are others than those of Python."""
-    from sframe_spark.engine.query import run_spark
-
     reader = get_session().read.options(**AS_NAMED).schema("token string")
     try:
         with interrupts_deferred():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Hashable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 import attrs
@@ -13,13 +12,11 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.counts import observed_rows, require_known_rows
-from sframe_spark.engine.messages import in_one_line
 from sframe_spark.engine.page_checks import require_sound_pages
 from sframe_spark.engine.probe import require_readable
-from sframe_spark.errors import ExecutionError, SFrameError, StorageError
+from sframe_spark.engine.spark_actions import run_spark, translated_errors
 from sframe_spark.operators.kernels.spark_columns import fit
 from sframe_spark.operators.sources.spark_source import SparkSource
-from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.graph import fold, postorder, sizes_of
@@ -29,12 +26,9 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.active import keeping_active
-from sframe_spark.session.cancel import run_cancellable
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.user import in_session
-from sframe_spark.storage.failures import damage_told_by, full_disk, tells_of_full_disk
 from sframe_spark.storage.paths import spark_path
-from sframe_spark.storage.temporary import temporary_root
 from sframe_spark.storage.writer import ROWS_PER_GROUP
 from sframe_spark.visible import visible
 
@@ -210,31 +204,3 @@ def _shown(names: Sequence[str]) -> str:
     first = [visible(repr(name[:LONGEST_NAME_SHOWN])) for name in names[:MOST_COLUMNS_SHOWN]]
     more = f" and {len(names) - MOST_COLUMNS_SHOWN} more" if len(names) > MOST_COLUMNS_SHOWN else ""
     return f"the columns {', '.join(first)}{more}" if first else "no columns"
-
-
-def run_spark(action: Callable[[], Value], description: str, location: str | None = None) -> Value:
-    """Run a Spark action, which may write to a location, so that Ctrl-C cancels it and its errors are ours."""
-    with translated_errors(description, location):
-        return run_cancellable(action, description)
-
-
-@contextmanager
-def translated_errors(description: str, location: str | None = None) -> Iterator[None]:
-    """Raise errors of users' functions as they were raised in the worker, and Spark's own as one readable line."""
-    try:
-        yield
-    except SFrameError:
-        raise
-    except Exception as error:
-        if not type(error).__module__.startswith(("pyspark", "py4j")):
-            raise
-        text = str(error)
-        carried = error_transport().unpacked(text)
-        if carried is not None:
-            raise carried from None
-        damage = damage_told_by(text)
-        if damage is not None:
-            raise StorageError(damage) from None
-        if tells_of_full_disk(text):
-            raise StorageError(f"Spark failed while {description}: {full_disk(location or temporary_root())}") from None
-        raise ExecutionError(f"Spark failed while {description}: {in_one_line(text)}") from None

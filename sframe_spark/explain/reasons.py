@@ -21,8 +21,7 @@ from sframe_spark.operators.laws.streaming import MOST_ROWS_TO_ROAM, one_value_p
 from sframe_spark.operators.lookups.asof_join import AsofJoin
 from sframe_spark.operators.lookups.key_window import KeyWindow
 from sframe_spark.operators.lookups.merge_sorted import MergeSorted
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.graph import postorder, runs_as_kernels

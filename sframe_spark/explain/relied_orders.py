@@ -10,8 +10,7 @@ from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.laws.sorts import sort_of_sorted, top_of_sorted
 from sframe_spark.operators.lookups.asof_join import AsofJoin
 from sframe_spark.operators.lookups.key_window import KeyWindow
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

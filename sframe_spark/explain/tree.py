@@ -10,7 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.journal import Outcome
 from sframe_spark.engine.sections import Section, SectionResult
 from sframe_spark.explain.column_names import ColumnNames
-from sframe_spark.operators.relational.suffix_sort import MOST_TIES
+from sframe_spark.operators.relational.sort import MOST_TIES
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_text import columns_text, registers_of

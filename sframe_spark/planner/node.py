@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import is_
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.facts import Facts, Length, Schema
-from sframe_spark.planner.operator import Operator
+
+if TYPE_CHECKING:
+    from sframe_spark.planner.operator import Operator
 
 
 class PlannerNode:

@@ -12,11 +12,11 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length, RowDomain, Schema
+from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import Sizes, copied_sizes
 from sframe_spark.planner.traits import Traits
 
 if TYPE_CHECKING:
-    from sframe_spark.planner.node import PlannerNode
     from sframe_spark.planner.relation import LoweringContext, Relation
 
 # More rows than there are.
@@ -85,8 +85,6 @@ class Operator(Traits):
 
     def make_planner_node(self, *inputs: PlannerNode) -> PlannerNode:
         """A node of this operator over ``inputs``; types and length are inferred, ill-typed input is refused."""
-        from sframe_spark.planner.node import PlannerNode
-
         return PlannerNode(self, inputs)
 
     def as_read(self) -> Operator:

@@ -7,8 +7,9 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles
-from sframe_spark.operators.grouped.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
 from sframe_spark.operators.grouped.intervals import AssignIntervals, Grid
 from sframe_spark.operators.grouped.intervals_fill import FillIntervals
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
@@ -23,8 +24,7 @@ from sframe_spark.operators.relational.explode import Explode
 from sframe_spark.operators.relational.flat_map import FlatMap
 from sframe_spark.operators.relational.reverse import Reverse
 from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import Project, Zip
 from sframe_spark.operators.rowwise.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform

@@ -18,7 +18,8 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.operators.grouped.groupby import Aggregation, group_by, reduce_columns
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.relational.reverse import reverse

@@ -11,7 +11,8 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.functions.base import FUNCTIONS
-from sframe_spark.operators.grouped.groupby import Aggregation, GroupBy, Reduce
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import Join
@@ -21,8 +22,7 @@ from sframe_spark.operators.relational.assumed_order import AssumeOrder
 from sframe_spark.operators.relational.flat_map import FlatMap
 from sframe_spark.operators.relational.reverse import Reverse
 from sframe_spark.operators.relational.rows import Append, Filter, FilterRows, SliceRows
-from sframe_spark.operators.relational.sort import Sort
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.sort import Sort, SuffixSort
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import Project, Zip
 from sframe_spark.operators.rowwise.elementwise import BinaryTransform, GeneralizedTransform, LambdaTransform, TernaryTransform, Transform

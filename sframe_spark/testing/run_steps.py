@@ -6,8 +6,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.cycles import CycleFunction, MapCycles
-from sframe_spark.operators.grouped.groupby import Aggregation
 from sframe_spark.operators.grouped.intervals import SIDES, AssignIntervals, Grid
 from sframe_spark.operators.grouped.intervals_fill import FillIntervals
 from sframe_spark.operators.grouped.streaming_groupby import streaming_group_by

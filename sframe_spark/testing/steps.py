@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.operators.grouped import groupby
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.joins import join
 from sframe_spark.operators.relational import explode, flat_map, reverse, rows, sort
 from sframe_spark.operators.relational.assumed_order import AssumeOrder

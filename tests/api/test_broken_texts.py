@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, sql
-from sframe_spark.api.to_spark import to_spark_within
+from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 
 HALF = "a\ud800"

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.api import from_spark
+from sframe_spark.api.interchange import from_spark
 from sframe_spark.config import config
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError, SFrameError
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.api import json_reader, json_values
+from sframe_spark.api.files import json_reader, json_values
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, StorageError
 

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
-from sframe_spark.api.to_spark import to_spark_within
+from sframe_spark.api.interchange.to_spark import to_spark_within
 from sframe_spark.session import get_session
 from sframe_spark.session.build import WORKER_PYTHON
 from sframe_spark.session.session import get_base

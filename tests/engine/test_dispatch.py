@@ -10,7 +10,7 @@ import pytest
 
 from sframe_spark.engine import dispatch
 from sframe_spark.engine.dispatch import from_job, from_query, run_tasks
-from sframe_spark.engine.query import translated_errors
+from sframe_spark.engine.spark_actions import translated_errors
 from sframe_spark.errors import ConversionError, ExecutionError, StorageError
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.session import default_parallelism, get_session

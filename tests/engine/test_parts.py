@@ -13,7 +13,8 @@ from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import UserFunctionError
 from sframe_spark.explain.executed_plans import recorded_plans
-from sframe_spark.operators.grouped.groupby import Aggregation, reduce_columns
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.values.decode import decode
 from tests.examples import part
 

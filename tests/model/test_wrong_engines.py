@@ -9,7 +9,9 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api import indexing, nodes, sarray_reductions, sframe_columns
+from sframe_spark.api import indexing, nodes
+from sframe_spark.api.sarray import reductions
+from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
 from sframe_spark.engine.materialize import materialize, optimize
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
@@ -58,7 +60,7 @@ def counts_bounds(patch: pytest.MonkeyPatch) -> None:
         return right(node) if node.length.at_most is None else node.length.at_most
 
     right = nodes.row_count
-    patch.setattr(sarray_reductions, "row_count", row_count)
+    patch.setattr(reductions, "row_count", row_count)
 
 
 def forgets_steps(patch: pytest.MonkeyPatch) -> None:
@@ -78,7 +80,7 @@ def changes_copies(patch: pytest.MonkeyPatch) -> None:
         found._names = self._names
         return found
 
-    patch.setattr(sframe_columns.Columns, "_with", with_)
+    patch.setattr(columns.Columns, "_with", with_)
     patch.setattr(SFrame, "copy", copy)
 
 

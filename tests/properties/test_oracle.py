@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.operators.grouped import groupby
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.joins import join
 from sframe_spark.operators.relational import rows, sort
 from sframe_spark.operators.relational.top_rows import TopRows

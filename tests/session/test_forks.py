@@ -263,7 +263,7 @@ thread.join()
 
 
 @pytest.mark.attack
-@pytest.mark.parametrize("module", ["sframe_spark.api.csv.writer", "json.tool"])
+@pytest.mark.parametrize("module", ["sframe_spark.api.files.csv.writer", "json.tool"])
 def test_a_child_forked_while_a_thread_imports(module: str) -> None:
     """The child had the import's lock, and no thread that would free it."""
     run(f"""

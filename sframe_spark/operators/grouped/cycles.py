@@ -10,7 +10,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, numbered_runs, streaming_group_by
 from sframe_spark.operators.kernels.runs import RunOperator, group_within, run_numbers, run_starts
 from sframe_spark.operators.relational.sort import sort_rows

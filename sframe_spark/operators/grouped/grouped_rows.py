@@ -9,9 +9,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.runs_aggregates import partial_aggregate
-from sframe_spark.operators.relational.suffix_sort import sort_parts
+from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import FLOAT, INT, STR, ColumnType

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
 from sframe_spark.operators.functions.datetimes import wall_microseconds
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.runs import plain_numbers

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError, InvalidArgumentError
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.intervals import AssignIntervals, group_assigned
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, numbered_runs
 from sframe_spark.operators.kernels.equal_keys import comparable

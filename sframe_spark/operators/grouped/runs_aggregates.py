@@ -19,7 +19,7 @@ from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
 
 if TYPE_CHECKING:
-    from sframe_spark.operators.grouped.groupby import Aggregation
+    from sframe_spark.operators.grouped.aggregation import Aggregation
 
 Arrays = list[pa.Array]
 

@@ -9,8 +9,7 @@ from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.laws.streaming import SEARCHED, can_be_searched, in_runs, one_value_per_group
 from sframe_spark.operators.relational.rows import slice_rows
-from sframe_spark.operators.relational.sort import Sort, sort_rows
-from sframe_spark.operators.relational.suffix_sort import MOST_TIES, SuffixSort
+from sframe_spark.operators.relational.sort import MOST_TIES, Sort, SuffixSort, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.planner.graph import runs_as_kernels, sizes_of
 from sframe_spark.planner.law import law

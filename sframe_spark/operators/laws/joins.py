@@ -7,7 +7,7 @@ from sframe_spark.operators.joins.hash_join import HashJoin
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.laws.few_rows import are_few
 from sframe_spark.operators.laws.streaming import can_be_searched, is_in_search_order
-from sframe_spark.operators.relational.suffix_sort import MOST_TIES
+from sframe_spark.operators.relational.sort import MOST_TIES
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode

@@ -7,7 +7,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.operators.grouped.groupby import Aggregation, Reduce
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import Reduce
 from sframe_spark.operators.laws.pruning import is_read_by_number
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.properties import INT_LIMITS

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.grouped.groupby import Aggregation, GroupBy
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.grouped.runs_aggregates import partial_aggregate
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.join import Join

@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.grouped.groupby import Aggregation, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.lookups.key_search import BlockIndex, key_run
 from sframe_spark.operators.lookups.key_window_spark import window_relation
 from sframe_spark.operators.lookups.keys import GroupCodes, Numbers, Positions, check_distances, check_keys, key_numbers

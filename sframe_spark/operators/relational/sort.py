@@ -1,4 +1,4 @@
-"""Sort and top-k: a new row order. Lowered to a key, so a sort that nobody observes costs nothing."""
+"""Sort: a new row order, of all rows or of those that tie. Lowered to a key, so a sort that nobody observes costs nothing."""
 
 from __future__ import annotations
 
@@ -6,19 +6,30 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
+import numpy as np
+import pyarrow as pa
 
+from sframe_spark.errors import RunTooLongError
+from sframe_spark.operators.kernels.runs import RunOperator, run_numbers, run_starts
+from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties, requirement
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
+from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.types import DATETIME_KIND, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+# Rows that tie are sorted in memory, and those at the edge of a range of rows pass through the driver.
+MOST_TIES = 262_144
+MOST_TIED_BYTES = 256 << 20
 
 SORTABLE = ("int", "float", "str", "datetime")
 
@@ -72,8 +83,6 @@ class Sort(Reordering):
 
     def in_memory(self) -> Operator:
         """The sort of ties, of which all rows are some."""
-        from sframe_spark.operators.relational.suffix_sort import SuffixSort
-
         return SuffixSort(self.by, 0)
 
     def requires(self, slot: int) -> Need:
@@ -91,6 +100,65 @@ class Sort(Reordering):
     def describe(self) -> str:
         """Columns and directions."""
         return describe_order(self.by)
+
+
+@register
+@attrs.frozen
+class SuffixSort(Reordering, RunOperator):
+    """All rows in the order of some columns, by the leading ones of which they are in order already; stable.
+
+    Parameters
+    ----------
+    by
+        Pairs of column position and whether it ascends.
+    held
+        How many of them, from the first, the input is in the order of; with none, all rows are sorted in memory.
+    """
+
+    name: ClassVar[str] = "suffix_sort"
+    reorders: ClassVar[bool] = True
+    held: int = attrs.field(validator=at_least(0))
+
+    @property
+    def prefix(self) -> tuple[int, ...]:
+        """Columns that are in order."""
+        return tuple(position for position, _ in self.by[: self.held])
+
+    def otherwise(self) -> Sort:
+        """All rows sorted by Spark, where too many of them tie."""
+        return Sort(self.by)
+
+    def lift(self, chunk: Chunk, schema: Schema) -> Chunk:
+        """The rows themselves."""
+        return chunk
+
+    def collapse(self, table: Chunk, schema: Schema) -> tuple[Chunk, np.ndarray]:
+        """The rows themselves, and the number of each one's run of ties.
+
+        Raises
+        ------
+        RunTooLongError
+            If too many rows tie to be sorted in memory; the executor then has Spark sort all rows.
+        """
+        starts = run_starts([table.columns[p] for p in self.prefix], [schema[p] for p in self.prefix], table.rows)
+        lengths = np.diff([*starts.tolist(), table.rows])
+        if len(lengths) and (lengths.max() > MOST_TIES or lengths.max() * (table.size / table.rows) > MOST_TIED_BYTES):
+            raise RunTooLongError(f"{lengths.max()} rows are equal in {describe_order(self.by[: self.held])}: too many to be sorted in memory")
+        return table, run_numbers(starts, table.rows)
+
+    def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
+        """The rows of each run in order."""
+        parts = [part for position, up in self.by[self.held :] for part in sort_parts(table.columns[position], schema[position], up)]
+        order = pa.array(np.lexsort([*reversed(parts), runs]))
+        return Chunk(tuple(column.take(order) for column in table.columns), table.rows)
+
+    def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
+        """Spark's sort by all columns."""
+        return Sort(self.by).plan_to_operator(inputs, context)
+
+    def describe(self) -> str:
+        """Order, and how much of it is there."""
+        return f"{describe_order(self.by)}; {self.held} held"
 
 
 def sorted_properties(rows: RelationProperties, by: Sequence[tuple[int, bool]]) -> RelationProperties:

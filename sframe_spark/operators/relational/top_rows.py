@@ -9,8 +9,8 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.operators.relational.sort import Reordering, Sort, describe_order, key_columns
-from sframe_spark.operators.relational.suffix_sort import sort_parts
 from sframe_spark.planner.chunk import Chunk, joined
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.planner.operator import DecomposableOperator

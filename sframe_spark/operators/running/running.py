@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.support import ReduceCollected
-from sframe_spark.operators.grouped.groupby import Aggregation, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.operators.running.distinct import DistinctAggregate

@@ -15,6 +15,7 @@ from sframe_spark.operators.rowwise.program import Literal, constant_array
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 from sframe_spark.operators.sources.source import Source, check_range
+from sframe_spark.operators.sources.statistics import range_statistics
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -22,6 +23,7 @@ from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
+from sframe_spark.storage.manifest import ColumnStatistics
 from sframe_spark.types import INT, ColumnType
 
 
@@ -56,6 +58,10 @@ class RangeSource(Source):
         stop = min(stop, self.rows)
         numbers = self.start + self.step * np.arange(start, max(start, stop), dtype=np.int64)
         return Chunk.of([pa.array(numbers)])
+
+    def statistics(self) -> Sequence[ColumnStatistics]:
+        """Order and bounds follow from the numbers."""
+        return (range_statistics(self),)
 
     def rows_between(self, start: int, stop: int) -> RangeSource:
         """A shorter range."""
@@ -95,6 +101,10 @@ class ConstantSource(Source):
     def read(self, start: int, stop: int) -> Chunk:
         """The value, repeated."""
         return Chunk.of([constant_array(self.literal, max(0, min(stop, self.rows) - start))])
+
+    def statistics(self) -> Sequence[ColumnStatistics]:
+        """One value is in every order."""
+        return (ColumnStatistics(ascending=True, descending=True, constant=True),)
 
     def rows_between(self, start: int, stop: int) -> ConstantSource:
         """Fewer rows."""

@@ -14,6 +14,7 @@ from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, Storag
 from sframe_spark.locations import normalised
 from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
+from sframe_spark.operators.sources.statistics import memory_statistics, segment_statistics, source_properties
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk, column_names, combine
 from sframe_spark.planner.facts import Facts, Length, Schema
@@ -23,7 +24,7 @@ from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
-from sframe_spark.storage.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder
+from sframe_spark.storage.manifest import NO_RECORDED_ORDER, ColumnStatistics, Manifest, RecordedOrder
 from sframe_spark.types import ColumnType
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
@@ -84,9 +85,21 @@ class Source(Operator):
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """What was recorded when the rows were written, or what a look at rows in memory tells."""
-        from sframe_spark.operators.sources.statistics import source_properties
-
         return source_properties(self)
+
+    def statistics(self) -> Sequence[ColumnStatistics]:
+        """Facts about each column, in row order; none where nothing is known of any."""
+        return ()
+
+    @property
+    def shown(self) -> Sequence[int]:
+        """Of which columns of what is stored or held its own are; none where that is not told."""
+        return ()
+
+    @property
+    def recorded(self) -> RecordedOrder:
+        """The order recorded of what is stored or held, in terms of all its columns."""
+        return NO_RECORDED_ORDER
 
     def batch_end(self, start: int, stop: int) -> int:
         """Where to end a batch of rows: at ``stop``, or at the last place before it from which reading begins afresh."""
@@ -131,6 +144,20 @@ class MemorySource(Source):
     def read(self, start: int, stop: int) -> Chunk:
         """A slice of the arrays, not copied."""
         return self.data.select(self.positions).slice(self.start + start, self.start + stop)
+
+    def statistics(self) -> Sequence[ColumnStatistics]:
+        """A look at the rows tells, once."""
+        return memory_statistics(self)
+
+    @property
+    def shown(self) -> Sequence[int]:
+        """The selected columns."""
+        return self.positions
+
+    @property
+    def recorded(self) -> RecordedOrder:
+        """What was known of the rows when they were taken, and proved since."""
+        return self.order
 
     def rows_between(self, start: int, stop: int) -> MemorySource:
         """The same arrays with another range."""
@@ -243,6 +270,20 @@ class SegmentSource(Source):
             if len(column) != last - first:
                 raise PlanInvariantError(f"reading rows {first}..{last} of {self.manifest.directory} gave {len(column)}")
         return Chunk(tuple(map(combine, columns)), last - first)
+
+    def statistics(self) -> Sequence[ColumnStatistics]:
+        """What was recorded when the rows were written."""
+        return segment_statistics(self)
+
+    @property
+    def shown(self) -> Sequence[int]:
+        """The selected columns."""
+        return self.positions
+
+    @property
+    def recorded(self) -> RecordedOrder:
+        """What the manifest tells."""
+        return self.manifest.order
 
     def batch_end(self, start: int, stop: int) -> int:
         """At the end of a row group, as the rest of it would be decoded again."""

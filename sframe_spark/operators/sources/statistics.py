@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
-from sframe_spark.operators.sources.made import ConstantSource, RangeSource
 from sframe_spark.operators.sources.segment_scan import segments_in_range
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.items import Ordering
 from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.storage.manifest import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
 from sframe_spark.storage.statistics import column_statistics, merge, of_some_rows
+
+if TYPE_CHECKING:
+    from sframe_spark.operators.sources.made import RangeSource
+    from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source
 
 # Facts about rows in memory are found by looking at them, which pays for so many at a time: 10 ns a float or text, 1 ns an int.
 MOST_CELLS_LOOKED_AT = 20_000_000
@@ -30,17 +33,7 @@ def source_statistics(source: Source) -> Statistics:
 
     Segments recorded them when they were written; tables in memory are looked at once.
     """
-    match source:
-        case SegmentSource():
-            return segment_statistics(source)
-        case MemorySource():
-            return memory_statistics(source)
-        case RangeSource():
-            return (range_statistics(source),)
-        case ConstantSource():
-            return (ColumnStatistics(ascending=True, descending=True, constant=True),)
-        case _:
-            return (UNKNOWN_STATISTICS,) * len(source.infer_type(()))
+    return tuple(source.statistics()) or (UNKNOWN_STATISTICS,) * len(source.infer_type(()))
 
 
 def segment_statistics(source: SegmentSource) -> Statistics:
@@ -139,20 +132,16 @@ def source_properties(source: Source) -> RelationProperties:
 
 def equal_columns(source: Source) -> list[list[int]]:
     """Places at which a source shows one and the same column."""
-    if not isinstance(source, (MemorySource, SegmentSource)):
-        return []
     places: dict[int, list[int]] = {}
-    for place, position in enumerate(source.positions):
+    for place, position in enumerate(source.shown):
         places.setdefault(position, []).append(place)
     return [group for group in places.values() if len(group) > 1]
 
 
 def shown_order(source: Source) -> RecordedOrder:
     """The recorded order in terms of the columns that a source shows; an ordering ends where a column is not shown."""
-    if not isinstance(source, (MemorySource, SegmentSource)):
-        return NO_RECORDED_ORDER
-    recorded = source.manifest.order if isinstance(source, SegmentSource) else source.order
-    places = {position: place for place, position in enumerate(source.positions)}
+    recorded = source.recorded
+    places = {position: place for place, position in enumerate(source.shown)}
     orderings = []
     for items in recorded.orderings:
         shown = tuple((places[column], up) for column, up in itertools.takewhile(lambda item: item[0] in places, items))

@@ -11,10 +11,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.api.csv import fields as csv_fields
-from sframe_spark.api.csv import lines as csv_lines
-from sframe_spark.api.csv.lines import CsvText
-from sframe_spark.api.csv.options import CsvOptions
+from sframe_spark.api.files.csv import fields as csv_fields
+from sframe_spark.api.files.csv import lines as csv_lines
+from sframe_spark.api.files.csv.lines import CsvText
+from sframe_spark.api.files.csv.options import CsvOptions
 from sframe_spark.errors import InvalidArgumentError
 from tests.api.csv.csv_by_hand import rows_by_hand
 from tests.examples import examples

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.csv import lines as csv_lines
-from sframe_spark.api.csv import reader as csv_reader
+from sframe_spark.api.files.csv import lines as csv_lines
+from sframe_spark.api.files.csv import reader as csv_reader
 from sframe_spark.errors import StorageError
 
 # The text far behind makes all of the file be read once more for its types.

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.api.csv.columns import ColumnWriter, float_texts, lines_of, special_texts
-from sframe_spark.api.csv.format import CsvFormat
+from sframe_spark.api.files.csv.columns import ColumnWriter, float_texts, lines_of, special_texts
+from sframe_spark.api.files.csv.format import CsvFormat
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import DATETIME, FLOAT, INT, STR
 from tests.examples import examples

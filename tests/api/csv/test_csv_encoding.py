@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from pyarrow import orc
 
 from sframe_spark import SFrame
-from sframe_spark.api.csv import encoding as csv_encoding
-from sframe_spark.api.csv import lines as csv_lines
+from sframe_spark.api.files.csv import encoding as csv_encoding
+from sframe_spark.api.files.csv import lines as csv_lines
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
 
 TEXT = 'name,note\nÅsa,"två\nrader"\nJosé,ok\n'

@@ -16,10 +16,10 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame
-from sframe_spark.api.csv import lines as csv_lines
-from sframe_spark.api.csv import reader as csv_reader
-from sframe_spark.api.csv.options import CsvValues
-from sframe_spark.api.csv.types import CsvForm, narrowest, wider
+from sframe_spark.api.files.csv import lines as csv_lines
+from sframe_spark.api.files.csv import reader as csv_reader
+from sframe_spark.api.files.csv.options import CsvValues
+from sframe_spark.api.files.csv.types import CsvForm, narrowest, wider
 from sframe_spark.config import config
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
@@ -127,7 +127,7 @@ def test_a_large_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
         PEAK
         + f"""
 from sframe_spark import SFrame
-from sframe_spark.api.csv import lines as csv_lines
+from sframe_spark.api.files.csv import lines as csv_lines
 from sframe_spark.config import config
 csv_lines.BLOCK_BYTES = 2**20
 SFrame.read_csv({path!r}, nrows=10)

@@ -12,10 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SFrame
-from sframe_spark.api.csv import lines as csv_lines
-from sframe_spark.api.csv import reader as csv_reader
-from sframe_spark.api.csv.options import CsvValues
-from sframe_spark.api.csv.types import narrowest, wider
+from sframe_spark.api.files.csv import lines as csv_lines
+from sframe_spark.api.files.csv import reader as csv_reader
+from sframe_spark.api.files.csv.options import CsvValues
+from sframe_spark.api.files.csv.types import narrowest, wider
 from tests.examples import examples
 
 # What is nearly a value of each type, with those that parse but that a small file does not take for one.

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api.csv.writer import nested_text
+from sframe_spark.api.files.csv.writer import nested_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UserFunctionError
 from tests.examples import examples
 

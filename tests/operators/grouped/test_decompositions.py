@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.aggregates.decompositions import wrapped
-from sframe_spark.operators.grouped.groupby import Aggregation, Reduce
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import Reduce
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length
 from sframe_spark.types import ARRAY, DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType

@@ -20,7 +20,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.ranges import joined_ranges, states_between
 from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.tasks import RangeTask, summarize_range
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.operators.kernels import runs
 from sframe_spark.operators.kernels.runs import run_starts

@@ -16,7 +16,8 @@ from sframe_spark import config
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.operators.grouped.groupby import Aggregation, group_by
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.laws import STAGES
 from sframe_spark.operators.laws.backwards import group_by_of_neighbours, sort_of_partly_reversed, sort_of_reversed, top_of_reversed
 from sframe_spark.operators.laws.ends import last_rows_of_sort

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from sframe_spark.config import config
 from sframe_spark.engine.looks import optimize
 from sframe_spark.engine.materialize import read_all
-from sframe_spark.operators.grouped.groupby import Aggregation, reduce_columns
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.operators.laws.reductions import SKIPPING, aggregates_skip_missing
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from sframe_spark.engine.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.aggregates.base import AGGREGATES
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups import key_window as key_window_module
 from sframe_spark.operators.lookups import lookup as lookup_module
 from sframe_spark.operators.lookups.key_window import KeyWindow

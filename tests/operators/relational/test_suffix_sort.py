@@ -14,9 +14,8 @@ import sframe_spark as tc
 from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.materialize import optimize, read_all
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.operators.relational import suffix_sort
-from sframe_spark.operators.relational.sort import sort_rows
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational import sort
+from sframe_spark.operators.relational.sort import SuffixSort, sort_rows
 from sframe_spark.testing.oracle import Oracle, rows_equal
 from sframe_spark.testing.oracle.sources import rows_of
 from sframe_spark.testing.tables import table_source
@@ -55,7 +54,7 @@ def test_a_frame_in_order_sorts_its_ties_without_spark() -> None:
 
 @pytest.mark.spark
 def test_too_many_ties_are_sorted_by_spark(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(suffix_sort, "MOST_TIES", 3)
+    monkeypatch.setattr(sort, "MOST_TIES", 3)
     sf = tc.SFrame({"t": [1] * 4 + [2, 2], "v": [4, 3, 2, 1, 6, 5]})
     executor = Executor(MaterializeOptions())
     source = executor.execute(optimize(sf.sort(["t", "v"])._node))

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.relational.suffix_sort import SuffixSort
+from sframe_spark.operators.relational.sort import SuffixSort
 from sframe_spark.operators.relational.top_rows import MOST_ROWS_SENT, TopRows, first_places
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length

@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config
 from sframe_spark.engine.materialize import compute, optimize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.operators.grouped.groupby import Aggregation
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.scans import scan_of
 from sframe_spark.planner.node import PlannerNode

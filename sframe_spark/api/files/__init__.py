@@ -1,0 +1,1 @@
+"""Files: saved frames, CSV, JSON, Parquet, ORC."""

@@ -1,0 +1,205 @@
+"""CSV text by Arrow, as far as its quotes, brackets and escapes leave no doubt that Arrow reads it as :mod:`csv_fields` does."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.csv as pcsv
+
+from sframe_spark.api.files.csv import fields as csv_fields
+from sframe_spark.api.files.csv.fields import ESCAPES, SPACE
+from sframe_spark.api.files.csv.options import CsvOptions
+
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
+
+
+@attrs.frozen(eq=False)
+class Quotes:
+    """The parts of a text in quotes, if all quotes in it are there to open and close such parts.
+
+    Parameters
+    ----------
+    opening, closing
+        Places of the quotes; a doubled quote closes one part and opens another.
+    end
+        Where a part starts that is not closed; the length of the text if all are.
+    """
+
+    opening: np.ndarray
+    closing: np.ndarray
+    end: int
+
+
+def sure_end(text: bytes, width: int, options: CsvOptions, is_last: bool) -> int:
+    """Where the last line ends up to which Arrow reads a text as we do; 0 where that is not sure of the first.
+
+    Parameters
+    ----------
+    text
+        Bytes from the start of a line on.
+    width
+        Number of columns.
+    options
+        The dialect.
+    is_last
+        Whether nothing follows the text.
+
+    Examples
+    --------
+    >>> sure_end(b'1,2\\n3,"4\\n5', 2, CsvOptions(), is_last=False), sure_end(b'1,5" pipe\\n2,', 2, CsvOptions(), is_last=False)
+    (4, 0)
+    """
+    if len(options.delimiter.encode()) != 1 or options.delimiter == " " or options.comment_char or not options.usual_lines:
+        return 0
+    quote = options.quote_char.encode()
+    has_quotes = bool(quote) and quote in text
+    if has_quotes and (len(quote) > 1 or width == 1 or not options.double_quote or len(options.escape_char.encode()) > 1):
+        return 0
+    quotes = _quotes(text, quote, options.escape_char.encode()) if has_quotes else Quotes(np.zeros(0, int), np.zeros(0, int), len(text))
+    end = _last_line_end(text, quotes, is_last)
+    characters = np.frombuffer(text, np.uint8)[:end]
+    ends = np.frombuffer(options.delimiter.encode() + b"\r\n", np.uint8)
+    if any(_starts_field(characters, ends, np.flatnonzero(characters == bracket)).any() for bracket in b"[{" if bracket in text):
+        return 0
+    return 0 if has_quotes and _has_doubtful_quotes(characters, ends, quotes, options) else end
+
+
+def _quotes(text: bytes, quote: bytes, escape: bytes) -> Quotes:
+    if not escape or escape not in text:
+        places = np.flatnonzero(np.frombuffer(text, np.uint8) == quote[0])
+        return Quotes(places[: len(places) // 2 * 2 : 2], places[1::2], int(places[-1]) if len(places) % 2 else len(text))
+    opening: list[int] = []
+    closing: list[int] = []
+    for match in _parts(quote, escape).finditer(text):
+        if match.end() - match.start() == 1:
+            # Not closed: whoever looked on would look from every later quote to the end of the text.
+            return Quotes(np.array(opening, int), np.array(closing, int), match.start())
+        opening.append(match.start())
+        closing.append(match.end() - 1)
+    return Quotes(np.array(opening, int), np.array(closing, int), len(text))
+
+
+def _parts(quote: bytes, escape: bytes) -> re.Pattern[bytes]:
+    """A part in quotes, or a quote that is not closed."""
+    q, e = re.escape(quote), re.escape(escape)
+    return re.compile(q + b"[^" + q + e + b"]*+(?:" + e + b".[^" + q + e + b"]*+)*+" + q + b"|" + q, re.DOTALL)
+
+
+def _last_line_end(text: bytes, quotes: Quotes, is_last: bool) -> int:
+    """Where the last line ends that is complete; 0: nowhere."""
+    limit = quotes.end
+    if is_last and limit == len(text):
+        return limit
+    terminator = b"\n"
+    if b"\n" not in text and b"\r" in text:
+        # What follows may start with the other half of this line's end.
+        terminator, limit = b"\r", min(limit, len(text) - 1)
+    while (found := text.rfind(terminator, 0, limit)) >= 0:
+        part = int(np.searchsorted(quotes.opening, found)) - 1
+        if part < 0 or quotes.closing[part] < found:
+            return found + 1
+        limit = int(quotes.opening[part])
+    return 0
+
+
+def _starts_field(characters: np.ndarray, ends: np.ndarray, places: np.ndarray) -> np.ndarray:
+    """For each place, whether a field starts there, white space left aside."""
+    before = places - 1
+    spaces = np.setdiff1d(SPACE_BYTES, ends)
+    active = np.arange(len(before))
+    while len(active):
+        active = active[(before[active] >= 0) & np.isin(characters[before[active]], spaces)]
+        before[active] -= 1
+    return (before < 0) | np.isin(characters[before], ends)
+
+
+def _has_doubtful_quotes(characters: np.ndarray, ends: np.ndarray, quotes: Quotes, options: CsvOptions) -> bool:
+    """True when a quote is amid a field, a field in quotes is very long, or white space is beside a quote at either end of a field."""
+    size = len(characters)
+    number = int(np.searchsorted(quotes.opening, size))
+    if not number:
+        return False
+    opening, closing = quotes.opening[:number], quotes.closing[:number]
+    starts = _starts_field(characters, ends, opening)
+    stops = _starts_field(characters[::-1], ends, size - 1 - closing)
+    doubled = opening[1:] == closing[:-1] + 1
+    if not (starts | np.concatenate([[False], doubled])).all() or not (stops | np.concatenate([doubled, [False]])).all():
+        return True
+    first, last = np.flatnonzero(np.concatenate([[True], ~doubled])), np.flatnonzero(np.concatenate([~doubled, [True]]))
+    if (closing[last] - opening[first] >= csv_fields.LONGEST_RECORD_BYTES - 1).any():
+        return True
+    return _has_space_at_ends(characters, opening[starts], closing[stops], options)
+
+
+def _has_space_at_ends(characters: np.ndarray, opening: np.ndarray, closing: np.ndarray, options: CsvOptions) -> bool:
+    """True when white space, written as it is or escaped, is on either side of a quote that opens or closes a field: Arrow is told to trim it."""
+    places = np.concatenate([opening - 1, opening + 1, closing - 1, closing + 1])
+    if np.isin(characters[places[(places >= 0) & (places < len(characters))]], SPACE_BYTES).any():
+        return True
+    escape = options.escape_char.encode()
+    if not escape:
+        return False
+    places = np.concatenate([opening + 1, closing - 2])
+    escaped = characters[np.minimum(places[characters[places] == escape[0]] + 1, len(characters) - 1)]
+    return bool(np.isin(escaped, np.append(SPACE_BYTES, ord("t"))).any())
+
+
+def without_escapes(text: bytes, options: CsvOptions) -> bytes:
+    """A text with the characters themselves where they are escaped inside quotes, quotes doubled."""
+    escape, quote = options.escape_char.encode(), options.quote_char.encode()
+    if not escape or not quote or escape not in text or quote not in text:
+        return text
+    letters = {ord(letter): character.encode() for letter, character in ESCAPES.items()}
+    escaped = re.compile(re.escape(escape) + b"(.)", re.DOTALL)
+
+    def character(match: re.Match[bytes]) -> bytes:
+        return quote * 2 if match.group(1) == quote else letters.get(match.group(1)[0], match.group(1))
+
+    pieces, end = [], 0
+    for match in _parts(quote, escape).finditer(text):
+        part = match.group()
+        pieces += [text[end : match.start()], escaped.sub(character, part) if escape in part else part]
+        end = match.end()
+    return b"".join([*pieces, text[end:]])
+
+
+def read_by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions) -> tuple[tuple[pa.Array, ...], list[str]]:
+    """The wanted columns of a text without escapes that Arrow reads as we do, and the lines that have another number of fields.
+
+    Raises
+    ------
+    pa.ArrowInvalid
+        If the bytes are no text.
+    """
+    if block.startswith(BYTE_ORDER_MARK):
+        # Arrow leaves one out wherever its text comes from.
+        block = BYTE_ORDER_MARK + block
+    bad: list[str] = []
+    blank = SPACE.replace(options.delimiter, "")
+
+    def keep(row: pcsv.InvalidRow) -> str:
+        if row.text.strip(blank):
+            bad.append(row.text)
+        return "skip"
+
+    quoted = bool(options.quote_char) and options.quote_char.encode() in block
+    names = [str(place) for place in range(width)]
+    kept = [names[place] for place in wanted]
+    table = pcsv.read_csv(
+        pa.BufferReader(block),
+        pcsv.ReadOptions(column_names=names, block_size=len(block) + 1),
+        pcsv.ParseOptions(
+            delimiter=options.delimiter, quote_char=options.quote_char if quoted else False, newlines_in_values=quoted, invalid_row_handler=keep
+        ),
+        pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, include_columns=kept),
+    )
+    columns = tuple(pc.utf8_trim(column, characters=SPACE).combine_chunks() for column in table.columns)
+    if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
+        columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
+    return columns, bad

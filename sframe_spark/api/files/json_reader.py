@@ -1,0 +1,240 @@
+"""JSON files as frames: a column for each name that an object has, typed by all its values, so that none is changed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.api.files.csv.encoding import text_encoding
+from sframe_spark.api.files.json_values import JsonValues, values_of
+from sframe_spark.api.files.json_writer import RECORDS, require_orient
+from sframe_spark.config import config
+from sframe_spark.engine.datasets import write_runs
+from sframe_spark.errors import JsonError, SFrameError
+from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.file_state import FileState, unchanged
+from sframe_spark.storage.partitions import partition_columns, repeated
+from sframe_spark.storage.places import DataFiles, resolve
+from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.json_text import json_text
+from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT, plain_number
+from sframe_spark.values.text import MOST_LEVELS, too_deep
+from sframe_spark.visible import is_unicode, visible
+
+IN_MEMORY_ROWS = 100_000
+# Values take so many times their text in memory.
+BYTES_OF_CHARACTER = 8
+COLUMN_NAME = "X1"
+# Of 64 bits, but none that a float holds.
+LARGE_INT = "large int"
+_NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"int", "float"}): FLOAT}
+_ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"str"}): STR}
+
+
+def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNode, list[str]]:
+    """Rows of JSON files as a source, and the names of its columns, in the order of their names.
+
+    Raises
+    ------
+    JsonError
+        If a file is not JSON of that form.
+    InvalidArgumentError
+        If the form or the encoding is unknown.
+    """
+    require_orient(orient)
+    named = text_encoding(encoding)
+    files = resolve(url, str)
+    with files.named_in_errors():
+        return _Reader(files, orient == RECORDS, named).read()
+
+
+@attrs.define
+class _Column:
+    """What is known of the values of a column.
+
+    Parameters
+    ----------
+    kinds
+        Their kinds, missing ones apart.
+    inner
+        Kinds of what lists and objects hold.
+    """
+
+    kinds: set[str] = attrs.Factory(set)
+    inner: set[str] = attrs.Factory(set)
+
+    def learn(self, value: Any) -> None:
+        """Look at one more value."""
+        kind = _kind(value)
+        self.kinds.add(kind)
+        if kind in ("list", "dict"):
+            self.inner.update(_kind(item) for item in (value if kind == "list" else value.values()) if item is not None)
+
+    @property
+    def type(self) -> ColumnType:
+        """The type that holds all of them as they are; text, where they are of several kinds."""
+        kinds, element = _of_ints(self.kinds), _ELEMENTS.get(_of_ints(self.inner))
+        if not kinds:
+            return FLOAT
+        if kinds == {"list"}:
+            return ENCODED_LIST if element is None else list_of(element)
+        if kinds == {"dict"}:
+            return ENCODED_DICT if element is None else dict_of(STR, element)
+        return _NUMBERS.get(kinds, STR)
+
+
+def _kind(value: Any) -> str:
+    if isinstance(value, int):
+        if not SMALLEST_INT <= value <= LARGEST_INT:
+            return "long int"
+        return "int" if int(float(value)) == value else LARGE_INT
+    return type(value).__name__
+
+
+def _of_ints(kinds: set[str]) -> frozenset[str]:
+    """Kinds of values: large ints are ints, except beside floats, which do not hold them."""
+    return frozenset(kinds if "float" in kinds else {"int" if kind == LARGE_INT else kind for kind in kinds})
+
+
+@attrs.define
+class _Reader:
+    """Reads the files: into memory if there are few rows, else once to learn the types and once more into segments."""
+
+    files: DataFiles
+    is_array: bool
+    encoding: str
+    columns: dict[str, _Column] = attrs.Factory(dict)
+    has_objects: bool | None = None
+    states: dict[str, FileState] = attrs.Factory(dict)
+
+    def read(self) -> tuple[PlannerNode, list[str]]:
+        """A source of all rows, and its names."""
+        kept: list[JsonValues] | None = []
+        rows = size = 0
+        for found in self._all():
+            self._learn(found)
+            rows, size = rows + len(found.values), size + found.size
+            if kept is not None and rows <= IN_MEMORY_ROWS and size * BYTES_OF_CHARACTER <= config.memory_budget:
+                kept.append(found)
+            else:
+                kept = None
+        if not rows:
+            return memory_source([], [], 0), []
+        if not self.columns:
+            raise JsonError(f"{visible(self.files.files[0].origin)} has {rows} rows, but no object has a member: a frame of rows has columns")
+        names, types = sorted(self.columns), [self.columns[name].type for name in sorted(self.columns)]
+        partitions = partition_columns(self.files.files)
+        places = [place for place, name in enumerate(names) if name not in {column.name for column in partitions}]
+        names, types = [names[place] for place in places], [types[place] for place in places]
+        numbers = {file.path: number for number, file in enumerate(self.files.files)}
+
+        def arrays(found: JsonValues) -> list[pa.Array]:
+            number, count = numbers[found.path], len(found.values)
+            own = [self._encoded(found, name, kind) for name, kind in zip(names, types, strict=True)]
+            return [*own, *(repeated(column.values[number], column.type, count) for column in partitions)]
+
+        whole = (*types, *(column.type for column in partitions))
+        all_names = [*_named(names), *(column.name for column in partitions)]
+        if kept is None:
+            return write_runs(map(arrays, self._all()), whole), all_names
+        runs = list(map(arrays, kept))
+        joined = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(whole)]
+        return memory_source(joined, list(whole), rows), all_names
+
+    def _all(self) -> Iterator[JsonValues]:
+        for path in self.files.paths:
+            self._require_unchanged(path)
+            yield from values_of(path, self.is_array, self.encoding)
+            self._require_unchanged(path)
+
+    def _require_unchanged(self, path: str) -> None:
+        """Types and values may come from two readings of a file, which must find the same."""
+        self.states[path] = unchanged(path, self.states.get(path))
+
+    def _learn(self, found: JsonValues) -> None:
+        """Take the kinds of values into account.
+
+        Raises
+        ------
+        JsonError
+            If values are no objects where there must be, or some are and others not.
+        """
+        for value, line in zip(found.values, found.lines, strict=True):
+            if value is None:
+                continue
+            is_object = isinstance(value, dict)
+            if self.has_objects is None:
+                self.has_objects = is_object
+            if is_object != self.has_objects or (self.is_array and not is_object):
+                others = "an object" if is_object else f"a {_kind(value)}, no object"
+                raise JsonError(f"{visible(found.path)}, line {line}: the value is {others}: a frame is made of objects, each of which is a row")
+            for name, item in value.items() if is_object else ((COLUMN_NAME, value),):
+                column = self.columns.get(name)
+                if column is None:
+                    column = self.columns[self._name(name, found.path, line)] = _Column()
+                if item is not None:
+                    column.learn(item)
+
+    def _name(self, name: str, path: str, line: int) -> str:
+        if not is_unicode(name):
+            raise JsonError(f"{visible(path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
+        return name
+
+    def _encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
+        """A column of some values."""
+        cells = [None if value is None else value.get(name) for value in found.values] if self.has_objects else found.values
+        try:
+            return _array(cells, kind)
+        except UnicodeEncodeError:
+            raise JsonError(f"{_place(found)}, column {name!r:.60}: a text is not Unicode, it has half of a character") from None
+        except OverflowError:
+            told = "a whole number in a list or an object is larger than any float: write it as a text"
+            raise JsonError(f"{_place(found)}, column {name!r:.60}: {told}") from None
+        except SFrameError as error:
+            raise JsonError(f"{_place(found)}, column {name!r:.60}: {error}") from None
+
+
+def _place(found: JsonValues) -> str:
+    return f"{visible(found.path)}, lines {found.lines[0]} to {found.lines[-1]}"
+
+
+def _array(cells: Sequence[Any], kind: ColumnType) -> pa.Array:
+    if kind == INT:
+        return pa.array([None if cell is None else int(cell) for cell in cells], kind.physical)
+    if kind == FLOAT:
+        return pa.array([None if cell is None else float(cell) for cell in cells], kind.physical)
+    if kind == STR:
+        return pa.array([cell if cell is None or isinstance(cell, str) else json_text(cell) for cell in cells], kind.physical)
+    return encode_plain([None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+
+
+def _plain(value: Any, levels: int) -> Any:
+    """A value with numbers for true and false, at any level; whole numbers of more than 64 bits are floats, as everywhere in lists and dicts.
+
+    Raises
+    ------
+    SchemaError
+        If it has more levels than that.
+    """
+    if isinstance(value, int):
+        return plain_number(value)
+    if not isinstance(value, (list, dict)):
+        return value
+    if not levels:
+        raise too_deep()
+    if isinstance(value, list):
+        return [_plain(item, levels - 1) for item in value]
+    return {key: _plain(item, levels - 1) for key, item in value.items()}
+
+
+def _named(names: list[str]) -> list[str]:
+    """Names of columns, with one for a member whose name is empty."""
+    taken, number = set(names), 1
+    while f"X{number}" in taken:
+        number += 1
+    return [name or f"X{number}" for name in names]

@@ -1,0 +1,241 @@
+"""The values in JSON files, a block at a time: elements of one array, or one on each line."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import math
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.errors import JsonError
+from sframe_spark.storage.failures import telling
+from sframe_spark.storage.magic import TEXT, kind_of
+from sframe_spark.visible import visible
+
+BLOCK_BYTES = 4 << 20
+# A value of more text is not read: one that nothing ends would take the rest of the file into memory.
+LONGEST_VALUE = 256 << 20
+# A word, or an escape in a text, may be cut where what was read ends.
+LONGEST_WORD = 64
+_SPACE = re.compile(r"[ \t\r\n]*")
+
+
+@attrs.frozen
+class JsonValues:
+    """Some values of a file.
+
+    Parameters
+    ----------
+    path
+        The file.
+    values
+        The values.
+    lines
+        The line on which each starts.
+    size
+        About how many characters they take in the file.
+    """
+
+    path: str
+    values: list[Any]
+    lines: list[int]
+    size: int
+
+
+def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[JsonValues]:
+    """The values in a file of text in an encoding, in order, a block at a time.
+
+    Raises
+    ------
+    JsonError
+        If the file is something else; it names the line.
+    """
+    with opened_file(path, encoding) as stream:
+        text = _Text(path, stream, encoding)
+        yield from text.elements() if is_array else text.on_lines()
+
+
+def _first_of_each(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object; of those with one name the first, as in the reference."""
+    found = dict(pairs)
+    return found if len(found) == len(pairs) else dict(reversed(pairs))
+
+
+# Python's reader refuses whole numbers that would take it long, and nothing else without a place.
+_TOO_MANY_DIGITS = "a whole number has thousands of digits: write it as a text"
+
+
+class _TooLargeError(Exception):
+    """A number is larger than all floats; Python's reader makes it infinite, which JSON has no number for."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        shown = text if len(text) <= LONGEST_WORD else f"{text[:LONGEST_WORD]}..."
+        super().__init__(f"the number {shown} is larger than any float: write it as a text")
+
+
+def _float(text: str) -> float:
+    value = float(text)
+    if math.isinf(value):
+        raise _TooLargeError(text)
+    return value
+
+
+_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_float=_float)
+
+
+class _Text:
+    """The text of a file, read as it is needed."""
+
+    def __init__(self, path: str, stream: Any, encoding: str) -> None:
+        self._path, self._stream, self._encoding = path, stream, encoding
+        self._decoder = codecs.getincrementaldecoder("utf-8-sig")()
+        self._text, self._is_last, self._is_first = "", False, True
+        # The line of a position, from which lines are counted on.
+        self._line, self._counted = 1, 0
+
+    def _fill(self) -> None:
+        """Read some more, as much as is there already, so that long values are not looked at too often."""
+        room = LONGEST_VALUE + 2 * BLOCK_BYTES - len(self._text)
+        if room <= 0:
+            raise self._wrong(0, f"a value has more than {LONGEST_VALUE:,} characters")
+        size = max(BLOCK_BYTES, min(len(self._text), room))
+        with telling("read", self._path):
+            data = self._stream.read(size)
+        # In other encodings what is read has become UTF-8.
+        if self._is_first and self._encoding in UTF_8 and (kind := kind_of(data)) is not None and kind != TEXT:
+            raise JsonError(f"{visible(self._path)} is not JSON: it is {kind.name}; {kind.advice}")
+        self._is_first, self._is_last = False, not data
+        try:
+            self._text += self._decoder.decode(data, final=not data)
+        except UnicodeDecodeError:
+            raise wrong_bytes(self._path, "utf-8") from None
+
+    def _drop(self, end: int) -> None:
+        self._line_at(end)
+        self._text, self._counted = self._text[end:], 0
+
+    def _line_at(self, position: int) -> int:
+        """The line of a position; those asked for one after the other are each counted from the one before."""
+        first, last = sorted((position, self._counted))
+        between = self._text.count("\n", first, last)
+        self._line += between if position == last else -between
+        self._counted = position
+        return self._line
+
+    def _wrong(self, position: int, reason: str) -> JsonError:
+        return JsonError(f"{visible(self._path)}, line {self._line_at(position)}: {reason}")
+
+    def on_lines(self) -> Iterator[JsonValues]:
+        """One value from each line that is not blank."""
+        while not self._is_last:
+            self._fill()
+            end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
+            values, lines = [], []
+            for number, line in enumerate(self._text[:end].split("\n"), self._line):
+                if line := line.strip(" \t\r"):
+                    values.append(self._parsed(line, number))
+                    lines.append(number)
+            if values:
+                yield JsonValues(self._path, values, lines, end)
+            self._drop(end)
+
+    def _parsed(self, line: str, number: int) -> Any:
+        try:
+            return _DECODER.decode(line)
+        except _TooLargeError as error:
+            raise JsonError(f"{visible(self._path)}, line {number}: {error}") from None
+        except json.JSONDecodeError as error:
+            reason, advice = error.msg, "with orient='lines' each line is one JSON value; orient='records' reads one array"
+        except ValueError:
+            raise JsonError(f"{visible(self._path)}, line {number}: {_TOO_MANY_DIGITS}") from None
+        except RecursionError:
+            reason, advice = "lists and objects are nested too deep", "keep inner ones in columns of their own"
+        raise JsonError(f"{visible(self._path)}, line {number}: {visible(line[:60])!r} is not JSON ({reason}): {advice}")
+
+    def elements(self) -> Iterator[JsonValues]:
+        """The elements of the one array in the file; none of an empty file."""
+        position = self._next(0)
+        if position is None:
+            return
+        if self._text[position] != "[":
+            raise self._wrong(position, "the file is not one array of objects; orient='lines' reads an object on each line")
+        position += 1
+        is_first = True
+        while True:
+            values, lines, size = [], [], 0
+            while size < BLOCK_BYTES:
+                begin = self._after_comma(position, is_first)
+                if begin is None:
+                    break
+                lines.append(self._line_at(begin))
+                value, position = self._element(begin)
+                values.append(value)
+                is_first, size = False, size + position - begin
+                # What is left is copied, which may be much more than is dropped.
+                if position > max(BLOCK_BYTES, len(self._text)) // 64:
+                    self._drop(position)
+                    position = 0
+            if values:
+                yield JsonValues(self._path, values, lines, size)
+            if size < BLOCK_BYTES:
+                return
+
+    def _next(self, position: int) -> int | None:
+        """Where something stands that is no white space; None at the end."""
+        while True:
+            match = _SPACE.match(self._text, position)
+            assert match is not None
+            if match.end() < len(self._text):
+                return match.end()
+            if self._is_last:
+                return None
+            self._fill()
+
+    def _after_comma(self, position: int, is_first: bool) -> int | None:
+        """Where the next element starts; None where the array and the file end."""
+        found = self._next(position)
+        if found is None:
+            raise self._wrong(len(self._text), "the array has no end: the file was cut off")
+        if self._text[found] == "]":
+            behind = self._next(found + 1)
+            if behind is not None:
+                raise self._wrong(behind, "something follows the end of the array: a file holds one")
+            return None
+        if is_first:
+            return found
+        if self._text[found] != ",":
+            raise self._wrong(found, "a comma or the end of the array is missing")
+        begin = self._next(found + 1)
+        if begin is None:
+            raise self._wrong(found, "the array has no end: the file was cut off")
+        return begin
+
+    def _element(self, begin: int) -> tuple[Any, int]:
+        """A value and where it ends."""
+        while True:
+            reason = ""
+            try:
+                value, end = _DECODER.raw_decode(self._text, begin)
+                if end < len(self._text) or self._is_last:
+                    return value, end
+            except RecursionError:
+                raise self._wrong(begin, "lists and objects are nested too deep: keep inner ones in columns of their own") from None
+            except _TooLargeError as error:
+                # A number at the end of what was read may go on with an exponent that makes it small.
+                at = self._text.index(error.text, begin)
+                if self._is_last or at + len(error.text) < len(self._text) - LONGEST_WORD:
+                    raise self._wrong(at, str(error)) from None
+            except json.JSONDecodeError as error:
+                reason = f"it is not JSON ({error.msg})"
+                # What is wrong far from the end of what was read does not become right by reading on.
+                if self._is_last or (error.pos < len(self._text) - LONGEST_WORD and not error.msg.startswith("Unterminated")):
+                    raise self._wrong(error.pos, reason) from None
+            except ValueError:
+                raise self._wrong(begin, _TOO_MANY_DIGITS) from None
+            self._fill()

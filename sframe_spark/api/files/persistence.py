@@ -1,0 +1,93 @@
+"""Saving frames and columns, and loading them again."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+
+from sframe_spark.api.files.paths import file_path_text, path_text
+from sframe_spark.api.names import require_unicode
+from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.looks import Look, look
+from sframe_spark.engine.materialize import materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import InvalidArgumentError, NotOneColumnError
+from sframe_spark.locations import normalised
+from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.opened import OPEN_DATASETS
+from sframe_spark.storage.save import check_replaceable, save_dataset, staged
+
+COLUMN_NAME = "X1"
+
+
+def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str]) -> None:
+    """Write all rows beside ``path`` and put them in its place when complete; what was there stays readable until then.
+
+    Segments that exist already are linked or copied as they are.
+    """
+    target = normalised(path_text(path))
+    require_unicode(names)
+    check_replaceable(target)
+    look(node, partial(_save_plan, target=target, names=tuple(names)), materialize)
+
+
+def _save_plan(found: Look, target: str, names: tuple[str, ...]) -> None:
+    source = found.plan.operator
+    if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
+        save_dataset([source.manifest], target, names=names)
+        return
+    with staged(target) as staging:
+        Executor(MaterializeOptions(directory=staging, names=names), owned=found.owned, journal=found.journal).save(found.plan)
+
+
+def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
+    """Save a frame as a directory of segments or as CSV, whose name ends in ``.csv`` or ``.csv.gz``."""
+    from sframe_spark.api.files.csv.writer import write_csv
+
+    text = path_text(path)
+    is_named_csv = text.endswith((".csv", ".csv.gz"))
+    chosen = format or ("csv" if is_named_csv else "binary")
+    if chosen == "csv":
+        write_csv(node, names, text if is_named_csv else f"{file_path_text(text)}.csv")
+    elif chosen == "binary":
+        save_node(node, path, names)
+    else:
+        raise InvalidArgumentError(f"format must be 'binary' or 'csv', got {format!r}")
+
+
+def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
+    """Save a column as a directory of segments or as lines of text."""
+    from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
+
+    if format in ("text", "csv"):
+        write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))
+    elif format in (None, "binary"):
+        save_node(node, path, [COLUMN_NAME])
+    else:
+        raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
+
+
+def load_frame(path: str | os.PathLike[str], verify: bool = False) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a saved frame; ``verify`` reads every byte and compares all check sums first."""
+    from sframe_spark.storage.load import load_manifest
+
+    location = normalised(path_text(path))
+    manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
+    names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
+    return segment_source(manifest), names
+
+
+def load_column(path: str | os.PathLike[str], verify: bool = False) -> PlannerNode:
+    """Node of a saved column; ``verify`` reads every byte and compares all check sums first.
+
+    Raises
+    ------
+    StorageError
+        If the path holds a frame of several columns.
+    """
+    node, names = load_frame(path, verify)
+    if len(names) != 1:
+        raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
+    return node

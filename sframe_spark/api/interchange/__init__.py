@@ -1,0 +1,1 @@
+"""Tables and values of other libraries: Arrow, pandas, Spark."""

@@ -1,0 +1,83 @@
+"""Frames of Arrow tables, whose fields may say what a column was before it left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.api.names import require_distinct
+from sframe_spark.errors import SchemaError
+from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
+from sframe_spark.values.arrow_forms import JSON, KIND, TAGGED, TEXT
+from sframe_spark.values.arrow_json import kind_of_json, values_of_texts
+from sframe_spark.values.broken_texts import broken_texts_told
+from sframe_spark.values.decimals import tell_of_values
+from sframe_spark.values.encode import encode
+from sframe_spark.values.from_arrow import normalize
+from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.nanoseconds import tell_of_nanoseconds
+from sframe_spark.values.sound_arrow import require_sound
+from sframe_spark.visible import visible
+
+ENCODED = {LIST_KIND: ENCODED_LIST, DICT_KIND: ENCODED_DICT}
+JSON_EXTENSION = "arrow.json"
+
+
+def frame_from_arrow(table: pa.Table) -> tuple[PlannerNode, list[str]]:
+    """The columns of an Arrow table in our physical types.
+
+    Raises
+    ------
+    SchemaError
+        If no column holds the values of one: it is named.
+    InvalidArgumentError
+        If the data of one is not sound: it is named.
+    """
+    names = [str(name) for name in table.column_names]
+    require_distinct(names)
+    pairs = []
+    for name, field, column in zip(names, table.schema, table.columns, strict=True):
+        with column_named(name):
+            pairs.append(column_from_arrow(field, column))
+    tell_of_values(zip(names, table.columns, strict=True))
+    return memory_source([array for array, _ in pairs], [kind for _, kind in pairs], table.num_rows), names
+
+
+def column_from_arrow(field: pa.Field, column: pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
+    """A column in our physical form, and its type; of JSON that is all lists or all dicts, these."""
+    require_sound(column)
+    tell_of_nanoseconds(column, field.name)
+    try:
+        array, found = normalize(column)
+    except pa.ArrowException as error:
+        # What Arrow has no kernel for, or cannot convert.
+        raise SchemaError(f"Arrow does not convert {visible(str(field.type)):.200} values: {visible(str(error)):.200}") from error
+    kind, text = told(field, KIND), told(field, TEXT)
+    if found == STR and kind in ENCODED and text in (JSON, TAGGED):
+        return _of_texts(array, kind, text == TAGGED)
+    if found == STR and isinstance(field.type, pa.BaseExtensionType) and field.type.extension_name == JSON_EXTENSION:
+        kind = kind_of_json(array.to_pylist())
+        return (array, found) if kind is None else _of_texts(array, kind, False)
+    # An array and a list of floats are the same inside.
+    return array, ColumnType(LIST_KIND, found.physical) if kind == LIST_KIND and found == ARRAY else found
+
+
+def _of_texts(texts: pa.Array, kind: str, tagged: bool) -> tuple[pa.Array, ColumnType]:
+    values = values_of_texts(texts.to_pylist(), kind, tagged)
+    with broken_texts_told(values):
+        return encode(values, ENCODED[kind]), ENCODED[kind]
+
+
+def told(field: pa.Field, key: str) -> str | None:
+    """What a field's metadata says, which anybody may have written.
+
+    Examples
+    --------
+    >>> told(pa.field("a", pa.int64(), metadata={"k": "v"}), "k"), told(pa.field("a", pa.int64()), "k")
+    ('v', None)
+    """
+    value: Any = (field.metadata or {}).get(key.encode())
+    return None if value is None else value.decode("utf-8", "replace")

@@ -1,0 +1,114 @@
+"""Frames as Spark DataFrames of the user's own session."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.names import require_unicode
+from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.looks import look
+from sframe_spark.engine.materialize import materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.peeks import open_plan
+from sframe_spark.engine.query import lower
+from sframe_spark.engine.read_by_users import source_for_users
+from sframe_spark.operators.rowwise.columns import Project
+from sframe_spark.operators.rowwise.spark_types_out import has_native_types, with_json_texts, with_native_types
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import is_remote
+from sframe_spark.session.active import keeping_active
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.user import in_session, starts_our_python, user_session
+from sframe_spark.storage.temporary import temporary_store
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def to_spark(node: PlannerNode, names: list[str]) -> Any:
+    """A Spark DataFrame of the rows in order, under the frame's names, in the session that the user works in."""
+    return to_spark_within(node, names, user_session())
+
+
+def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> Any:
+    """The same in a session given.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If a name of a column has half of a character.
+    """
+    require_unicode(names)
+    going = with_json_texts(node)
+    plan = open_plan(going, parts=False)
+    given = None if plan is None else _as_given(plan, names, user)
+    if given is not None:
+        return given
+    df = None if plan is None else _unfixed_rows(plan, user)
+    if df is None:
+        # Named where they are sorted, if they can be: each step of a plan takes Spark some milliseconds to look at.
+        early = names if has_native_types(node.schema) else None
+        df = (_rows_in_plan if starts_our_python(user) else _stored_rows)(going, user, early)
+        if early is not None:
+            return df
+    with interrupts_deferred(), keeping_active(user):
+        return with_native_types(df, node.schema).toDF(*names)
+
+
+def _as_given(plan: PlannerNode, names: list[str], user: SparkSession) -> DataFrame | None:
+    """A user's DataFrame itself, where the plan is all of its columns as they are; None elsewhere."""
+    places = tuple(range(len(plan.schema)))
+    below = plan
+    while isinstance(below.operator, Project):
+        places = tuple(below.operator.positions[place] for place in places)
+        (below,) = below.inputs
+    given = below.operator.given() if isinstance(below.operator, SparkSource) and below.operator.is_given else None
+    if given is None or places != tuple(range(len(below.schema))) or given.columns != names:
+        return None
+    if given.sparkSession is not user and (is_remote(user) or is_remote(given.sparkSession)):
+        return None
+    with interrupts_deferred():
+        return in_session(given, user)
+
+
+def _unfixed_rows(plan: PlannerNode, user: SparkSession) -> DataFrame | None:
+    """Rows made one by one of those of a user's DataFrame, which nobody has used in order: they go out in whatever order Spark gives them."""
+    nodes = list(postorder([plan]))
+    (given,) = [below.operator.df for below in nodes if isinstance(below.operator, SparkSource)]
+    as_given = all(isinstance(below.operator, (Project, SparkSource)) for below in nodes)
+    if is_remote(user) or is_remote(given.sparkSession):
+        # A server would take what expressions of ours mean from the settings of the user's session.
+        return lower(plan, root_observed=False).visible() if as_given and given.sparkSession is user else None
+    if not as_given and not starts_our_python(user):
+        return None
+    # Expressions of ours get their meaning under our settings, and run in the user's session as the DataFrame itself does.
+    return in_session(lower(plan, root_observed=False).visible(), user)
+
+
+def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
+    """The rows as a plan of ours, which the user's session runs, under names that are given."""
+    section, _ = look(node, lambda found: Executor(MaterializeOptions(), owned=found.owned, journal=found.journal).for_query(found.plan), materialize)
+    _keep_files(section)
+    with interrupts_deferred():
+        return in_session(lower(section).sorted(names), user)
+
+
+def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
+    """The rows as they are in memory or in files, which the user's session reads without any expression or function of ours."""
+    materialize(node)
+    with GRAPH_LOCK:
+        source = source_for_users(node)
+    _keep_files(source)
+    if is_remote(user):
+        return lower(source, within=user).sorted(names)
+    with interrupts_deferred():
+        return in_session(lower(source).sorted(names), user)
+
+
+def _keep_files(plan: PlannerNode) -> None:
+    """The DataFrame, and those made of it, may outlive the frame whose files they read; rows in memory were given to Spark."""
+    temporary_store().keep([node.operator for node in postorder([plan]) if isinstance(node.operator, SegmentSource)])

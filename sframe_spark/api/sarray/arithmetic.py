@@ -1,0 +1,167 @@
+"""Operators of SArray: arithmetic, comparison, logic."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sframe_spark.api.columns_of_others import is_column
+from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.nodes import equal_length, literal_of
+from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.types import ARRAY_KIND, INT, ColumnType
+from sframe_spark.values.libraries import library_of
+from sframe_spark.values.plain import one_value
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.planner.node import PlannerNode
+
+
+LOGICAL = ("and_", "or_", "xor")
+COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
+
+
+class Arithmetic:
+    """Element-wise operators; the other operand is an SArray of the same length or one value for all rows.
+
+    Arrays of numpy, Series of polars and Arrow arrays are columns too, paired by position; beside a column of arrays one is a value. A Series of
+    pandas is a value, as in the reference: ``SArray(series)`` is a column.
+    """
+
+    _node: PlannerNode
+
+    def _binary(self, function: str, other: Any, reverse: bool = False) -> SArray:
+        if function == "xor":
+            raise SchemaError("columns have no operator ^: use comparisons with & and |")
+        other = one_value(other)
+        # A Series of pandas would be paired by index.
+        if is_column(other) and library_of(other) != "pandas" and self._node.schema[0].kind != ARRAY_KIND:
+            other = Faces.array(other)
+        if isinstance(other, Arithmetic):
+            if not equal_length(self._node, other._node):
+                raise LengthMismatchError("the two SArrays have different lengths, so their rows cannot be paired")
+            operand: Any = other._node
+        else:
+            if function in LOGICAL:
+                raise SchemaError("& | ^ combine two SArrays: compare with == or != first, or use apply()")
+            if other is None and function not in ("equal", "not_equal"):
+                raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
+            operand = literal_of(beyond_ints(other, self._node.schema[0]) if function in COMPARISONS else other)
+            if function == "floor_divide" and reverse:
+                return made_array(self._divided_into(operand))
+        operands = (operand, self._node) if reverse else (self._node, operand)
+        return made_array(apply_function(function, *operands))
+
+    def _divided_into(self, literal: Any) -> PlannerNode:
+        if self._node.schema[0].kind == "array":
+            raise UnsupportedOperationError("a number is not floor-divided by arrays: use apply()")
+        return apply_function("reverse_floor_divide", literal, self._node)
+
+    def _unary(self, function: str) -> SArray:
+        return made_array(apply_function(function, self._node))
+
+    def __add__(self, other: Any) -> SArray:
+        return self._binary("add", other)
+
+    def __radd__(self, other: Any) -> SArray:
+        return self._binary("add", other, reverse=True)
+
+    def __sub__(self, other: Any) -> SArray:
+        return self._binary("subtract", other)
+
+    def __rsub__(self, other: Any) -> SArray:
+        return self._binary("subtract", other, reverse=True)
+
+    def __mul__(self, other: Any) -> SArray:
+        return self._binary("multiply", other)
+
+    def __rmul__(self, other: Any) -> SArray:
+        return self._binary("multiply", other, reverse=True)
+
+    def __truediv__(self, other: Any) -> SArray:
+        return self._binary("divide", other)
+
+    def __rtruediv__(self, other: Any) -> SArray:
+        return self._binary("divide", other, reverse=True)
+
+    def __floordiv__(self, other: Any) -> SArray:
+        return self._binary("floor_divide", other)
+
+    def __rfloordiv__(self, other: Any) -> SArray:
+        return self._binary("floor_divide", other, reverse=True)
+
+    def __mod__(self, other: Any) -> SArray:
+        return self._binary("modulo", other)
+
+    def __rmod__(self, other: Any) -> SArray:
+        return self._binary("modulo", other, reverse=True)
+
+    def __pow__(self, other: Any) -> SArray:
+        return self._binary("power", other)
+
+    def __rpow__(self, other: Any) -> SArray:
+        return self._binary("power", other, reverse=True)
+
+    def __lt__(self, other: Any) -> SArray:
+        return self._binary("less", other)
+
+    def __le__(self, other: Any) -> SArray:
+        return self._binary("less_equal", other)
+
+    def __gt__(self, other: Any) -> SArray:
+        return self._binary("greater", other)
+
+    def __ge__(self, other: Any) -> SArray:
+        return self._binary("greater_equal", other)
+
+    def __eq__(self, other: Any) -> SArray:  # type: ignore[override]
+        return self._binary("equal", other)
+
+    def __ne__(self, other: Any) -> SArray:  # type: ignore[override]
+        return self._binary("not_equal", other)
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __and__(self, other: Any) -> SArray:
+        return self._binary("and_", other)
+
+    def __or__(self, other: Any) -> SArray:
+        return self._binary("or_", other)
+
+    def __xor__(self, other: Any) -> SArray:
+        return self._binary("xor", other)
+
+    def __neg__(self) -> SArray:
+        return self._unary("negate")
+
+    def __pos__(self) -> SArray:
+        return self._unary("positive")
+
+    def __abs__(self) -> SArray:
+        return self._unary("absolute")
+
+    def __invert__(self) -> SArray:
+        return self._unary("invert")
+
+    def abs(self) -> SArray:
+        """Absolute value of every row."""
+        return self._unary("absolute")
+
+
+def beyond_ints(value: Any, column_type: ColumnType) -> Any:
+    """What an int column is compared with: an int that needs more than 64 bits is above (or below) all of its values, as infinity is.
+
+    As a float it would be rounded to a number that some int equals.
+
+    Examples
+    --------
+    >>> beyond_ints(2**63, INT), beyond_ints(-(2**70), INT), beyond_ints(5, INT)
+    (inf, -inf, 5)
+    """
+    if column_type != INT or not isinstance(value, (int, np.integer)) or -(2**63) <= int(value) < 2**63:
+        return value
+    return math.inf if value > 0 else -math.inf

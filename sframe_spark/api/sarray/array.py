@@ -1,0 +1,394 @@
+"""SArray: an ordered, immutable, lazily computed column of one type."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from types import NoneType
+from typing import Any
+
+import numpy as np
+
+from sframe_spark.api import display
+from sframe_spark.api.columns_of_others import is_mask
+from sframe_spark.api.faces import Faces, made_frame
+from sframe_spark.api.files import persistence
+from sframe_spark.api.files.paths import nothing_to_verify
+from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
+from sframe_spark.api.indexing import function_as_now, head_count, is_collection, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.nodes import (
+    column_values,
+    equal_length,
+    first_values,
+    iterate_tuples,
+    literal_of,
+    node_from_values,
+    recoded,
+    row_count,
+    single_value,
+)
+from sframe_spark.api.sarray.arithmetic import Arithmetic
+from sframe_spark.api.sarray.conversions import ValuesElsewhere
+from sframe_spark.api.sarray.missing import Missing
+from sframe_spark.api.sarray.reductions import Reductions
+from sframe_spark.api.sarray.windows import Windows
+from sframe_spark.engine.materialize import is_materialized, materialize
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.errors import (
+    InvalidArgumentError,
+    LengthMismatchError,
+    NegativeSizeError,
+    NoAttributeError,
+    RowKeyError,
+    RowNumberError,
+    SchemaError,
+    UnorderedError,
+    UnsupportedOperationError,
+)
+from sframe_spark.explain.explanation import Explanation
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by
+from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
+from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.rowwise.python_function import Truth
+from sframe_spark.operators.rowwise.row_number import row_number as number_rows
+from sframe_spark.operators.sources.made import constant_source, range_source
+from sframe_spark.planner.infer import infer_planner_node_length
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import FLOAT, INT, common_encoding
+from sframe_spark.values.infer import column_type_for, encoding_for
+from sframe_spark.values.plain import one_value
+
+
+class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
+    """An ordered column of values of one type, computed when it is looked at.
+
+    Parameters
+    ----------
+    data
+        Values (list, numpy array, pandas Series, range, iterable; Arrow array, whose memory is shared), or the path of a saved SArray.
+    dtype
+        Class of the values; inferred when not given.
+    ignore_cast_failure
+        Values that do not fit ``dtype`` are left out instead of raising.
+    verify
+        Whether to read every byte of the saved SArray at the path ``data`` and compare all its check sums before anything else.
+
+    Raises
+    ------
+    TypeError
+        If the values have no common type, or do not fit ``dtype``.
+
+    Examples
+    --------
+    >>> a = SArray([1, 2, None])
+    >>> list(a + 1)
+    [2, 3, None]
+    """
+
+    def __init__(
+        self,
+        data: Any = (),
+        dtype: Any = None,
+        ignore_cast_failure: bool = False,
+        _node: PlannerNode | None = None,
+        _typed_by_values: bool = False,
+        *,
+        verify: bool = False,
+    ) -> None:
+        if verify and not isinstance(data, str):
+            raise nothing_to_verify(data)
+        self._typed_by_values = _typed_by_values
+        if _node is not None:
+            self._node = _node
+        elif isinstance(data, SArray):
+            self._node = data._node if dtype is None else data.astype(dtype)._node
+        elif isinstance(data, str):
+            self._node = persistence.load_column(data, verify)
+        else:
+            self._node = node_from_values(data, dtype, ignore_cast_failure)
+
+    @classmethod
+    def from_const(cls, value: Any, size: int, dtype: Any = NoneType) -> SArray:
+        """An SArray of ``size`` rows that all hold ``value``.
+
+        Raises
+        ------
+        TypeError
+            If ``dtype`` is no class that a column holds, or the value is of none.
+        """
+        if dtype is None:
+            raise SchemaError("dtype is the class of the values: leave it out to have it found")
+        if not is_row_index(size) or int(size) < 0:
+            raise RowNumberError(f"size must be a number of rows, not negative, got {size!r}")
+        value = one_value(value)
+        column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
+        converted = node_from_values([value], column_type.python_class)
+        return cls(_node=constant_source(single_value(converted, 0), converted.schema[0], int(size)))
+
+    @classmethod
+    def from_sequence(cls, start: int, stop: int | None = None) -> SArray:
+        """An SArray of consecutive ints: ``0..start``, or ``start..stop`` (the last is not included)."""
+        for bound in (start, stop):
+            if bound is not None and not is_row_index(bound):
+                raise SchemaError(f"bounds of a sequence must be ints, got {bound!r}")
+        if stop is None and start < 0:
+            raise NegativeSizeError(f"a sequence cannot have {start} rows: give the first number and the one after the last")
+        first, last = (0, int(start)) if stop is None else (int(start), int(stop))
+        if last > first and not (first >= -(2**63) and last <= 2**63):
+            raise InvalidArgumentError(f"a sequence from {first} to {last} holds numbers that need more than 64 bits")
+        return cls(_node=range_source(first, max(0, last - first)))
+
+    @staticmethod
+    def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:
+        """Row by row, the value of ``istrue`` where the condition is true, else that of ``isfalse``.
+
+        Raises
+        ------
+        TypeError
+            If the two have different types and no ``dtype`` is given.
+        """
+        for value in (condition, istrue, isfalse):
+            if isinstance(value, SArray) and not equal_length(condition._node, value._node):
+                raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")
+        istrue, isfalse = one_value(istrue), one_value(isfalse)
+        chosen = SArray._type_of_choice(istrue, isfalse, dtype)
+        operands = [SArray._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]
+        kinds = [operand.schema[0].kind for operand in operands]
+        if kinds[0] != kinds[1]:
+            error = UnsupportedOperationError if isinstance(istrue, SArray) and isinstance(isfalse, SArray) else SchemaError
+            raise error(f"istrue is {kinds[0]} and isfalse is {kinds[1]}: convert one of them with astype()")
+        common = common_encoding(operands[0].schema[0], operands[1].schema[0])
+        return SArray(_node=apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
+
+    @staticmethod
+    def _type_of_choice(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
+        """Class that single values take: that of the SArray beside them, the one asked for, or that of the value beside a None."""
+        for value in (istrue, isfalse):
+            if isinstance(value, SArray):
+                return value.dtype
+        known = [value for value in (istrue, isfalse) if value is not None]
+        if dtype is not None or len(known) != 1:
+            return dtype
+        return list if isinstance(known[0], list) else literal_of(known[0]).type.python_class
+
+    @staticmethod
+    def _choice(value: Any, dtype: type | None, rows: int) -> PlannerNode:
+        if isinstance(value, SArray):
+            return value._node
+        converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
+        return constant_source(single_value(converted, 0), converted.schema[0], rows)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if not name.startswith("_"):
+            raise NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
+        super().__setattr__(name, value)
+
+    @property
+    def dtype(self) -> type:
+        """Class of the values; of rolling values that are all missing it is ``type(None)``, as in the reference."""
+        if self._typed_by_values and self.countna() == len(self):
+            return type(None)
+        return self._node.schema[0].python_class
+
+    @property
+    def shape(self) -> tuple[int]:
+        """Number of rows, as a tuple of one."""
+        return (len(self),)
+
+    def __iter__(self) -> Iterator[Any]:
+        """Values in row order, read in batches."""
+        return (values[0] for values in iterate_tuples(self._node))
+
+    def __getitem__(self, key: Any) -> Any:
+        """A value by row number, rows by slice, or rows where an SArray, or a boolean array of numpy, pandas or Arrow, of the same length is true."""
+        key = one_value(key)
+        if is_mask(key):
+            key = SArray(key)
+        if isinstance(key, SArray):
+            if not equal_length(self._node, key._node):
+                raise mask_error(row_count(key._node), len(self), "SArray")
+            return SArray(_node=filter_by_mask(self._node, key._truth()))
+        if is_row_index(key):
+            return single_value(self._node, row_number(key, len(self), "this SArray"))
+        if isinstance(key, slice):
+            return SArray(_node=sliced(self._node, key, self.__len__))
+        raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well")
+
+    def _truth(self) -> PlannerNode:
+        return apply_function("truth", self._node)
+
+    def head(self, n: int = 10) -> SArray:
+        """The first ``n`` rows."""
+        return SArray(_node=slice_rows(self._node, 0, head_count(n)))
+
+    def tail(self, n: int = 10) -> SArray:
+        """The last ``n`` rows."""
+        count = head_count(n)
+        rows = len(self)
+        return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
+
+    def append(self, other: SArray) -> SArray:
+        """All rows of this SArray, then all rows of ``other``.
+
+        Raises
+        ------
+        RuntimeError
+            If the types differ.
+        """
+        if not isinstance(other, SArray):
+            raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
+        nodes = [self._node, other._node]
+        if nodes[0].schema[0].kind != nodes[1].schema[0].kind:
+            # Rows of other types make no difference as long as there are none, which only counting may tell.
+            filled = [node for node in nodes if row_count(node)]
+            if len(filled) == 2:
+                raise UnsupportedOperationError(
+                    f"cannot append rows of type {other.dtype.__name__} to rows of type {self.dtype.__name__}: use astype() first"
+                )
+            return SArray(_node=filled[0] if filled else nodes[0])
+        common = common_encoding(nodes[0].schema[0], nodes[1].schema[0])
+        return SArray(_node=append(*[recoded(node, common) for node in nodes]))
+
+    def apply(self, fn: Callable[[Any], Any], dtype: Any = None, skip_na: bool = True) -> SArray:
+        """Every value through a Python function, called once per row.
+
+        Parameters
+        ----------
+        fn
+            Function of one value. Names that it uses mean what they mean now, whatever is assigned to them later, but for those that methods use.
+        dtype
+            Class of the results; inferred from the first rows when not given. These tell too whether date-times have an offset from UTC.
+        skip_na
+            Missing values stay missing and are not given to ``fn``.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails; the message shows its own traceback and the value.
+        """
+        fn = function_as_now(fn, "apply")
+        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
+        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
+
+    def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
+        """Rows for which a Python function returns something true."""
+        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=skip_na)
+        return SArray(_node=filter_by_mask(self._node, mask))
+
+    def filter_by(self, values: Any, exclude: bool = False) -> SArray:
+        """Rows whose value is (or, with ``exclude``, is not) among ``values``.
+
+        Raises
+        ------
+        TypeError
+            If the values are of another type than the rows.
+        """
+        wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
+        if wanted.dtype is not self.dtype:
+            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
+        mask = self._is_one_of(wanted)
+        return self[mask == 0] if exclude else self[mask]
+
+    def sort(self, ascending: bool = True) -> SArray:
+        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
+        if not isinstance(ascending, (int, np.bool_)):
+            raise SchemaError(f"ascending is True or False, got {ascending!r}")
+        if self._node.schema[0].kind not in SORTABLE:
+            raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
+        return SArray(_node=sort_rows(self._node, [(0, bool(ascending))]))
+
+    def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
+        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0."""
+        count = head_count(topk)
+        if self._node.schema[0].kind not in SORTABLE:
+            raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no top: only int, float, str and datetime have one")
+        numbers = number_rows(self._node)
+        present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
+        top = TopRows(((0, bool(reverse)),), count).make_planner_node(present)
+        chosen = tuple(column_values(project(top, [1])))
+        return SArray(_node=apply_function("is_in", numbers, parameters=(chosen,)))
+
+    def unique(self) -> SArray:
+        """Each value once, ascending (missing first).
+
+        Raises
+        ------
+        TypeError
+            If the values are dicts.
+        """
+        return SArray(_node=self._counted([]))
+
+    def value_counts(self) -> Any:
+        """A frame of the distinct values and how often each occurs, most frequent first.
+
+        Raises
+        ------
+        TypeError
+            If the values are dicts.
+        """
+        return made_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
+
+    def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
+        """The distinct values with aggregates of their rows."""
+        if self._node.schema[0].kind == "dict":
+            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
+        return group_by(self._node, [0], aggregations)
+
+    def materialize(self, segments: int | None = None) -> None:
+        """Compute all rows now and keep them; every SArray and SFrame built on this one uses the result."""
+        materialize(self._node, MaterializeOptions(segments=segments))
+
+    def is_materialized(self) -> bool:
+        """True when the rows have been computed."""
+        return is_materialized(self._node)
+
+    def __is_materialized__(self) -> bool:
+        return self.is_materialized()
+
+    def __has_size__(self) -> bool:
+        return infer_planner_node_length(self._node) is not None
+
+    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
+        """The plan as text and picture; see :meth:`SFrame.explain`."""
+        from sframe_spark.api.explain import explain_node
+
+        return explain_node(self._node, ["value"], stage, trace, why, verify, analyze)
+
+    def last_run(self) -> Explanation:
+        """What ran when somebody last looked at the values; see :meth:`SFrame.last_run`."""
+        from sframe_spark.api.explain import last_run
+
+        return last_run(self._node)
+
+    def save(self, filename: str, format: str | None = None) -> None:
+        """Save as a directory that :class:`SArray` opens again, or as text (``format="text"``), whole or not at all."""
+        persistence.save_column(self._node, filename, format)
+
+    def __str__(self) -> str:
+        return display.column_text(self._node)
+
+    def __repr__(self) -> str:
+        return f"dtype: {self.dtype.__name__}\nRows: {display.count_text(self._node)}\n{display.column_text(self._node)}"
+
+    def __copy__(self) -> SArray:
+        return SArray(_node=self._node)
+
+    def __deepcopy__(self, memo: Any) -> SArray:
+        return SArray(_node=self._node)
+
+    def __bool__(self) -> bool:
+        raise InvalidArgumentError("the truth of an SArray is ambiguous: use any(), all(), or & and | between SArrays")
+
+
+Faces.array = SArray
+
+
+def empty_column() -> PlannerNode:
+    """A float column without rows."""
+    return node_from_values([], FLOAT.python_class)
+
+
+__all__ = ["SArray", "row_count"]

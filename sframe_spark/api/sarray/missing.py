@@ -1,0 +1,122 @@
+"""Missing values, clipping and casting of SArray."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import numpy as np
+
+from sframe_spark.api.clocks import require_clock_of_values
+from sframe_spark.api.faces import made_array
+from sframe_spark.errors import NotValuesError
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.types import INT, STR
+from sframe_spark.values.broken_texts import require_unicode_values
+from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.libraries import is_of_spark
+from sframe_spark.values.plain import one_value
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.planner.node import PlannerNode
+
+
+@attrs.frozen
+class PartOf:
+    """Whether a text is part of another.
+
+    Parameters
+    ----------
+    whole
+        The text that is looked into.
+    """
+
+    whole: str
+
+    def __call__(self, value: Any) -> int:
+        """1 for a part, else 0."""
+        return int(value is not None and value in self.whole)
+
+
+class Missing:
+    """Members about missing values and value ranges."""
+
+    _node: PlannerNode
+
+    def _function(self, name: str, *parameters: Any) -> SArray:
+        parameters = tuple(map(one_value, parameters))
+        require_unicode_values(parameters)
+        return made_array(apply_function(name, self._node, parameters=parameters))
+
+    def dropna(self) -> SArray:
+        """Rows that are not missing (NaN counts as missing)."""
+        return made_array(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
+
+    def fillna(self, value: Any) -> SArray:
+        """Missing rows get ``value``; the type stays.
+
+        Raises
+        ------
+        RuntimeError
+            If the value does not convert to the column's type.
+        """
+        return self._function("fill_missing", value)
+
+    def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
+        """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``."""
+        return self._function("clip", *(limit.item() if isinstance(limit, np.number) else limit for limit in map(one_value, (lower, upper))))
+
+    def clip_lower(self, threshold: Any) -> SArray:
+        """Rows below the threshold become the threshold."""
+        return self.clip(threshold)
+
+    def clip_upper(self, threshold: Any) -> SArray:
+        """Rows above the threshold become the threshold."""
+        return self.clip(upper=threshold)
+
+    def astype(self, dtype: Any, undefined_on_failure: bool = False) -> SArray:
+        """Every row converted to another type.
+
+        Parameters
+        ----------
+        dtype
+            The Python class of the result.
+        undefined_on_failure
+            Rows that do not convert become missing instead of raising.
+        """
+        return self._function("cast", column_type_for(dtype), bool(undefined_on_failure))
+
+    def is_in(self, other: Any) -> SArray:
+        """1 in rows whose value is among the values of ``other`` (a list or an SArray), or part of it (a str), else 0.
+
+        Raises
+        ------
+        RuntimeError
+            If ``other`` is one value, or a str and the rows are none.
+        """
+        kind, other = self._node.schema[0].kind, one_value(other)
+        if isinstance(other, str) and kind == STR.kind:
+            return made_array(apply_lambda(self._node, PartOf(other), INT, skip_missing=False))
+        if isinstance(other, str) or not hasattr(other, "__iter__") or is_of_spark(other):
+            raise NotValuesError(f"values of type {kind} are looked for in a list or an SArray, not in {other!r}")
+        return self._function("is_in", tuple(map(one_value, other)))
+
+    def _is_one_of(self, keys: SArray) -> SArray:
+        """1 in rows whose value is one of the keys, else 0; a NaN is a key."""
+        values = tuple(keys)
+        require_clock_of_values(self._node, values, "filter_by")
+        return self._function("is_in", values, True)
+
+    def contains(self, item: Any) -> SArray:
+        """1 in rows whose text contains ``item``, or whose list or dict has it as element or key."""
+        return self._function("contains", item)
+
+    def hash(self, seed: int = 0) -> SArray:
+        """An int hash of every row, the same for equal values."""
+        return self._function("hash", int(seed))
+
+    def item_length(self) -> SArray:
+        """Number of items in every row's list, dict or array."""
+        return self._function("item_length")

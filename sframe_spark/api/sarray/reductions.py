@@ -1,0 +1,136 @@
+"""Reductions of SArray: many rows to one value."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.indexing import head_count
+from sframe_spark.api.nodes import reduce_values, row_count, single_value
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.row_number import row_number
+
+if TYPE_CHECKING:
+    from sframe_spark.planner.node import PlannerNode
+
+
+class Reductions:
+    """Whole-column reductions; missing values are left out."""
+
+    _node: PlannerNode
+
+    def _reduce(self, function: str, *parameters: Any) -> Any:
+        return reduce_values(self._node, [Aggregation(function, (0,), parameters)])[0]
+
+    def sum(self) -> Any:
+        """Sum of all rows; zero (of vectors: the empty vector) when there is no value. Ints wrap at 64 bits.
+
+        Raises
+        ------
+        RuntimeError
+            If vectors have different lengths.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, None, 2]).sum()
+        3
+        """
+        return self._total("sum")
+
+    def mean(self) -> Any:
+        """Mean of all rows; None when there is no value.
+
+        Raises
+        ------
+        RuntimeError
+            If vectors have different lengths.
+        """
+        return self._total("mean")
+
+    def _total(self, function: str) -> Any:
+        # Of a group, vectors of different lengths have a total that is missing; of a column they are an error.
+        return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
+
+    def min(self) -> Any:
+        """Smallest value."""
+        return self._reduce("column_min")
+
+    def max(self) -> Any:
+        """Largest value."""
+        return self._reduce("column_max")
+
+    def std(self, ddof: int = 0) -> Any:
+        """Standard deviation, with ``ddof`` degrees of freedom taken from the count."""
+        return self._spread("column_std", ddof)
+
+    def var(self, ddof: int = 0) -> Any:
+        """Variance, with ``ddof`` degrees of freedom taken from the count."""
+        return self._spread("column_var", ddof)
+
+    def _spread(self, aggregate: str, ddof: Any) -> Any:
+        count = head_count(ddof)
+        if not self._node.schema[0].is_numeric and len(self) == 0:
+            return None
+        return self._reduce(aggregate, count)
+
+    def _reduce_function(self, function: str, aggregate: str) -> Any:
+        """Aggregate of a scalar function of every row; missing results count as nothing."""
+        values = apply_function(function, self._node)
+        return reduce_values(values, [Aggregation(aggregate, (0,))])[0]
+
+    def any(self) -> bool:
+        """True when some value is true."""
+        return self.nnz() > 0
+
+    def all(self) -> bool:
+        """True when every value is true."""
+        return self.nnz() == len(self)
+
+    def nnz(self) -> int:
+        """Number of values that are not zero, empty or missing."""
+        # Date-times are neither true nor false; without any there is nothing to ask.
+        if self._node.schema[0].kind == "datetime" and self.countna() == len(self):
+            return 0
+        return int(self._reduce_function("truth", "sum"))
+
+    def countna(self) -> int:
+        """Number of missing values (NaN is a value)."""
+        return int(self._reduce("count_missing"))
+
+    def argmax(self) -> Any:
+        """Row number of the largest value (of the last one if there are several)."""
+        return self._extreme_row("argmax_row")
+
+    def argmin(self) -> Any:
+        """Row number of the smallest value (of the last one if there are several)."""
+        return self._extreme_row("argmin_row")
+
+    def _extreme_row(self, aggregate: str) -> Any:
+        if not self._node.schema[0].is_numeric:
+            if len(self) == 0:
+                return None
+            raise SchemaError(f"values of type {self._node.schema[0].kind} have no extreme row: only int and float have one")
+        numbered = zip_columns(self._node, row_number(self._node))
+        found = reduce_values(numbered, [Aggregation(aggregate, (0, 1))])[0]
+        if found is None and len(self):
+            raise SchemaError("there is no extreme row: every value is missing")
+        return found
+
+    def median(self, approximate: bool = False) -> Any:
+        """The middle one of the values that are not missing (the upper of two); ``approximate`` gives the same as a float."""
+        if not self._node.schema[0].is_numeric:
+            raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
+        present = filter_by_mask(self._node, apply_function("is_not_missing", self._node))
+        ordered = sort_rows(present, [(0, True)])
+        rows = row_count(present)
+        middle = single_value(ordered, rows // 2) if rows else None
+        return float(middle) if approximate and middle is not None else middle
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return row_count(self._node)

@@ -1,0 +1,161 @@
+"""Frames from other data, and to Spark."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from sframe_spark.api.files.csv.reader import read_csv
+from sframe_spark.api.files.paths import nothing_to_verify, path_text
+from sframe_spark.api.files.persistence import load_frame
+from sframe_spark.api.interchange.arrow_streams import arrow_table, gives_rows
+from sframe_spark.api.interchange.from_arrow import frame_from_arrow
+from sframe_spark.api.interchange.from_pandas import frame_from_pandas
+from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.names import automatic_name
+from sframe_spark.api.nodes import combine_columns, equal_length, node_from_values, row_count
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
+from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.manifest import Manifest
+from sframe_spark.values.libraries import is_of_spark, library_of
+from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.taken import taken
+
+Frame = tuple[PlannerNode, list[str]]
+
+
+def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
+    """Node and column names of whatever a frame can be made of; only saved frames can be verified."""
+    if verify and not isinstance(data, (str, os.PathLike)):
+        raise nothing_to_verify(data)
+    if data is None:
+        return memory_source([], [], 0), []
+    if isinstance(data, Columns):
+        return data._node, list(data._names)
+    if isinstance(data, (str, os.PathLike)):
+        return frame_from_path(path_text(data), format, verify)
+    if isinstance(data, SArray):
+        return data._node, ["X1"]
+    if isinstance(data, (pa.Table, pa.RecordBatch)):
+        return frame_from_arrow(pa.table(data) if isinstance(data, pa.RecordBatch) else data)
+    module = library_of(data)
+    if module == "pandas" and hasattr(data, "columns"):
+        return frame_from_pandas(data)
+    if is_of_spark(data):
+        return frame_from_spark(data)
+    if gives_rows(data):
+        return frame_from_arrow(arrow_table(data))
+    if isinstance(data, Mapping):
+        return frame_from_columns(data)
+    if isinstance(data, Iterable):
+        return frame_from_iterable(data)
+    # What runs statements gives the rows of one only as a relation.
+    advice = "give what its sql(...) returns" if module.endswith("duckdb") else "give a dict of columns, a list of values, a table or a path"
+    raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: {advice}")
+
+
+def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
+    """A saved frame, or a CSV or Parquet file."""
+    is_csv = format == "csv" or (format == "auto" and path.endswith((".csv", ".csv.gz", ".tsv", ".txt")))
+    is_parquet = format == "auto" and path.endswith(".parquet")
+    if verify and (is_csv or is_parquet):
+        raise nothing_to_verify(path)
+    if is_csv:
+        return read_csv(path, "\t" if path.endswith(".tsv") else ",", True)
+    if is_parquet:
+        return frame_from_parquet(path)
+    return load_frame(path, verify)
+
+
+def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
+    """Columns by name; single values make columns of one row."""
+    nodes: list[PlannerNode] = []
+    names = names_in_order(columns)
+    for name in names:
+        values = columns[name]
+        single = not hasattr(values, "__iter__")
+        given = [values] if single else list(values) if isinstance(values, str) else values
+        with column_named(name):
+            nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
+    if not nodes:
+        return memory_source([], [], 0), []
+    for node, name in zip(nodes[1:], names[1:], strict=True):
+        if not equal_length(nodes[0], node):
+            counts = f"{name!r} has {row_count(node)} rows, {names[0]!r} has {row_count(nodes[0])}"
+            raise LengthMismatchError(f"the columns of a frame are of one length, but {counts}")
+    return combine_columns(nodes), with_automatic_names(names)
+
+
+def with_automatic_names(names: list[str]) -> list[str]:
+    """Column names with one given to each that has none."""
+    result: list[str] = []
+    for name in names:
+        result.append(name or automatic_name(result))
+    return result
+
+
+def names_in_order(columns: Mapping[str, Any]) -> list[str]:
+    """Column names of a dict as the reference orders them: by name, columns of values before SArrays."""
+    for name in columns:
+        if not isinstance(name, str):
+            raise SchemaError(f"a column name is a str, got {name!r}")
+    return sorted(columns, key=lambda name: (isinstance(columns[name], SArray), name))
+
+
+def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
+    """Columns in the order given, under names that differ."""
+    by_name = dict(zip(names, columns, strict=True))
+    node, found = frame_from_columns(by_name)
+    return project(node, [found.index(name) for name in by_name]), list(by_name)
+
+
+def frame_from_iterable(data: Iterable[Any]) -> Frame:
+    """SArrays side by side, or values as one column ``X1``."""
+    given = isinstance(data, (list, pa.Array, pa.ChunkedArray)) or hasattr(data, "dtype")
+    items: Any = data if given else [item if isinstance(item, SArray) else taken(item) for item in data]
+    if isinstance(items, list) and not items:
+        return memory_source([], [], 0), []
+    if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
+        names = [f"X{i + 1}" for i in range(len(items))]
+        return frame_from_pairs(names, items)
+    return node_from_values(items), ["X1"]
+
+
+def frame_from_parquet(path: Any) -> Frame:
+    """Parquet files as read-only segments, in file-name order."""
+    from sframe_spark.operators.sources.source import segment_source
+    from sframe_spark.storage.parquet_source import manifest_of_files, natural
+    from sframe_spark.storage.places import resolve
+
+    files = resolve(path, natural, "Parquet file")
+    with files.named_in_errors():
+        manifest = manifest_of_files(files)
+    return segment_source(manifest, files.holder), list(manifest.names or ())
+
+
+def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
+    """All rows of files of others, of which each manifest has some, in row order."""
+    from sframe_spark.operators.relational.rows import append
+    from sframe_spark.operators.sources.source import segment_source
+
+    return append(*map(segment_source, manifests)), list(manifests[0].names or ())
+
+
+def frame_from_orc(path: Any) -> Frame:
+    """The rows of ORC files, in file-name order, in our own form."""
+    from sframe_spark.engine.orc_rows import orc_rows
+    from sframe_spark.storage.orc_source import orc_table
+    from sframe_spark.storage.parquet_source import natural
+    from sframe_spark.storage.places import resolve
+
+    files = resolve(path, natural, "ORC file")
+    with files.named_in_errors():
+        table = orc_table(files)
+        return orc_rows(table), list(table.names)

@@ -1,0 +1,255 @@
+"""Members of SFrame that take or give all its rows as something else: an Arrow table, a pandas or Spark DataFrame, a numpy array."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.api.columns_of_others import interface_of
+from sframe_spark.api.faces import made_frame
+from sframe_spark.api.interchange.arrow_streams import arrow_table, forms_of, gives_rows, schema_of, stream_of_rows, table_of_rows
+from sframe_spark.api.interchange.from_arrow import frame_from_arrow
+from sframe_spark.api.interchange.from_pandas import frame_from_pandas
+from sframe_spark.api.interchange.from_spark import frame_from_spark
+from sframe_spark.api.interchange.to_pandas import pandas_frame
+from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
+from sframe_spark.api.sframe import construction
+from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.engine.collecting import require_room_in_numpy
+from sframe_spark.errors import NoAttributeError, SchemaError, listed
+from sframe_spark.types import STR_KIND
+from sframe_spark.values.libraries import library_of
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+
+
+# Kinds whose values hold values.
+NESTED = ("list", "dict", "array")
+
+
+class Interchange(Columns):
+    """All rows in a form of another library."""
+
+    def to_arrow(self) -> pa.Table:
+        """All rows as an Arrow table, of types that other libraries know; ``SFrame(table)`` has the same columns again.
+
+        Date-times with one offset from UTC are time stamps in UTC or its zone, with several ``arrow.timestamp_with_offset``; lists and dicts whose
+        values share no type are ``arrow.json``.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        if not self._names:
+            return pa.table({})
+        return table_of_rows(self._node, self._names)
+
+    def __arrow_c_schema__(self) -> Any:
+        """Names and Arrow types of the columns, for other libraries; of date-times with an offset, mixed lists and dicts the values tell them."""
+        return schema_of(forms_of(self._node), self._names).__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All rows in order for another library, a batch at a time: ``polars.DataFrame(sf)``, ``duckdb.sql("from sf")``, ``pyarrow.table(sf)``.
+
+        The types are those of :meth:`to_arrow`.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> pa.table(SFrame({"a": [1, None]})).to_pydict()
+        {'a': [1, None]}
+        """
+        return stream_of_rows(self._node, self._names).__arrow_c_stream__(requested_schema)
+
+    def to_pandas(self, arrow: bool = False) -> Any:
+        """All rows as a pandas DataFrame.
+
+        Parameters
+        ----------
+        arrow
+            Whether the columns have the Arrow types of :meth:`to_arrow`: ints with missing values stay ints then, and ``SFrame`` of it has the same
+            columns again.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> str(SFrame({"n": [2**53 + 1, None]}).to_pandas(arrow=True)["n"].dtype)
+        'int64[pyarrow]'
+        """
+        if arrow:
+            import pandas
+
+            return self.to_arrow().to_pandas(types_mapper=pandas.ArrowDtype)
+        return pandas_frame(self._node, self._names)
+
+    def to_dataframe(self) -> Any:
+        """All rows as a pandas DataFrame.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        return self.to_pandas()
+
+    def to_numpy(self) -> np.ndarray:
+        """All rows as a two-dimensional numpy array.
+
+        Raises
+        ------
+        TooLargeError
+            If there is no room for them: it says how much they need.
+        """
+        if not self._names:
+            return np.empty(0)
+        rows, width = row_tuples(self._node, names=self._names), len(self._names)
+        if rows and any(column_type.kind in NESTED for column_type in self._node.schema):
+            return whole_cells(rows, width)
+        if any(column_type.kind == STR_KIND for column_type in self._node.schema):
+            require_room_in_numpy(rows)
+        return rows_in_numpy(rows, width)
+
+    @property
+    def __array_interface__(self) -> dict[str, Any]:
+        """All rows of columns of numbers for ``numpy.asarray`` and scikit-learn, a missing number as NaN; of other columns numpy takes rows as dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> np.asarray(SFrame({"a": [1, 2], "b": [0.5, None]})).tolist()
+        [[1.0, 0.5], [2.0, nan]]
+        """
+        others = [name for name, column_type in zip(self._names, self._node.schema, strict=True) if not column_type.is_numeric]
+        if others or not self._names:
+            raise NoAttributeError(f"columns {listed(others)} hold no numbers: use to_numpy()")
+        return interface_of(numbers_table(self._node))
+
+    def to_spark(self) -> Any:
+        """The rows as a Spark DataFrame of the user's active session, in row order, with this frame's column names.
+
+        Views, SQL, joins, functions and settings of that session (ANSI mode, time zone) apply to what is built on it, not to the rows of this
+        frame. Date-times without an offset are TIMESTAMP_NTZ, those with one TIMESTAMP (the moments, without their offsets); arrays and lists of
+        one type ARRAY, dicts of one type MAP; lists and dicts of mixed values VARIANT. In a VARIANT date-times are ISO texts, NaN and infinities
+        the texts that Spark's ``to_json`` writes, and all keys texts.
+
+        Rows keep their order where Spark does (``collect``, ``toPandas``, ``write``). The rows of a frame over a DataFrame whose order nobody
+        has used yet are those of that DataFrame, computed anew, in the order in which Spark gives them. What is read of temporary data stays
+        on disk until the process ends, since other DataFrames may be made of it.
+
+        Raises
+        ------
+        StorageError
+            If files of the frame are missing or damaged.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"a": [1, 2]}).to_spark().collect()  # doctest: +SKIP
+        [Row(a=1), Row(a=2)]
+        """
+        from sframe_spark.api.interchange.to_spark import to_spark
+
+        return to_spark(self._node, self._names)
+
+    def register_view(self, name: str) -> None:
+        """Make the rows a temporary view of the user's active Spark session, instead of one that has the name.
+
+        The columns have the types of :meth:`to_spark`. For one query :func:`sframe_spark.sql` needs no view.
+
+        Raises
+        ------
+        InvalidArgumentError
+            If the name is not one word of letters, digits and underscores.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"a": [1, 2]}).register_view("numbers")  # doctest: +SKIP
+        """
+        from sframe_spark.api.interchange.views import register_view
+
+        register_view(name, self)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_pandas(cls, data: Any, naive: bool = False) -> SFrame:
+        """A frame of the rows of a pandas DataFrame; its index is left out (``reset_index()`` makes columns of it).
+
+        Parameters
+        ----------
+        data
+            The DataFrame.
+        naive
+            Whether dates without a time zone stay without an offset; otherwise they are in UTC, as in SFrame.
+
+        Raises
+        ------
+        TypeError
+            If it is no DataFrame of pandas, or no column holds the values of one.
+
+        Examples
+        --------
+        >>> import pandas
+        >>> from sframe_spark import SFrame
+        >>> days = pandas.DataFrame({"day": pandas.to_datetime(["2024-02-29"])})
+        >>> SFrame.from_pandas(days)["day"][0].tzinfo, SFrame.from_pandas(days, naive=True)["day"][0].tzinfo
+        (datetime.timezone.utc, None)
+        """
+        _require(library_of(data) == "pandas" and hasattr(data, "columns"), "from_pandas", "a pandas DataFrame", data)
+        return made_frame(*frame_from_pandas(data, naive))
+
+    @classmethod
+    def from_arrow(cls, data: Any) -> SFrame:
+        """A frame of the rows of an Arrow table, batch or reader, or of anything that gives its rows as Arrow's C stream.
+
+        Raises
+        ------
+        TypeError
+            If it is something else, or no column holds the values of one.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> len(SFrame.from_arrow(pa.table({"a": [1, 2]}).to_reader()))
+        2
+        """
+        _require(isinstance(data, (pa.Table, pa.RecordBatch)) or gives_rows(data), "from_arrow", "an Arrow table, batch or stream", data)
+        return made_frame(*construction.frame_from(data))
+
+    @classmethod
+    def from_polars(cls, data: Any) -> SFrame:
+        """A frame of the rows of a polars DataFrame or of the result of a LazyFrame.
+
+        Raises
+        ------
+        TypeError
+            If it is something else, or no column holds the values of one.
+        """
+        _require(library_of(data) == "polars" and gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
+        return made_frame(*frame_from_arrow(arrow_table(data)))
+
+    @classmethod
+    def from_spark(cls, data: Any) -> SFrame:
+        """A frame of the rows of a Spark DataFrame, lazily.
+
+        Raises
+        ------
+        TypeError
+            If it is something else, or no column holds the values of one.
+        """
+        _require(library_of(data) == "pyspark" and hasattr(data, "columns"), "from_spark", "a Spark DataFrame", data)
+        return made_frame(*frame_from_spark(data))
+
+
+def _require(condition: bool, member: str, wanted: str, given: Any) -> None:
+    if not condition:
+        kind = f"{library_of(given)}.{type(given).__name__}" if library_of(given) != "builtins" else type(given).__name__
+        raise SchemaError(f"SFrame.{member}() takes {wanted}, got {kind}: SFrame(...) takes tables of every kind")

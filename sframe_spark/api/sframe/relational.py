@@ -1,0 +1,388 @@
+"""Rows of an SFrame: sort, group, join, append, filter by values, missing values."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sframe_spark.api.aggregate import AggregateRequest
+from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
+from sframe_spark.api.clocks import require_one_clock
+from sframe_spark.api.faces import made_frame
+from sframe_spark.api.indexing import head_count, is_collection
+from sframe_spark.api.names import unique_names
+from sframe_spark.api.nodes import recoded
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.sframe.other_frames import other_frame
+from sframe_spark.errors import (
+    ColumnNotFoundError,
+    InvalidArgumentError,
+    MissingArgumentColumnError,
+    MissingColumnError,
+    NoSubsetError,
+    SchemaError,
+    TakenNameError,
+    UnknownNameError,
+    UnorderedError,
+    UnsupportedOperationError,
+)
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by
+from sframe_spark.operators.joins.join import KINDS, join
+from sframe_spark.operators.relational.rows import append, filter_by_mask
+from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.types import INT, common_encoding
+from sframe_spark.values.plain import one_value
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
+
+
+class Relational(Columns):
+    """Members that look at many rows."""
+
+    def sort(self, key_column_names: Any, ascending: bool = True) -> SFrame:
+        """All rows in the order of one or more columns; ties keep their places, missing values come first (ascending).
+
+        Parameters
+        ----------
+        key_column_names
+            A name, a list of names, or a list of (name, ascending) pairs.
+        ascending
+            Direction of names given without one.
+
+        Raises
+        ------
+        TypeError
+            If a column has no order, or the names are not names.
+        """
+        return made_frame(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
+
+    def _order(self, keys: Any, ascending: bool) -> list[tuple[int, bool]]:
+        items = [keys] if isinstance(keys, str) else keys
+        if not isinstance(items, list):
+            raise SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
+        if not items or len({type(item) for item in items}) > 1:
+            raise InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
+        if not isinstance(ascending, (int, np.bool_)):
+            raise SchemaError(f"ascending is True or False, got {ascending!r}")
+        order: list[tuple[int, bool]] = []
+        for item in items:
+            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, ascending)
+            if not isinstance(name, str) or not isinstance(direction, (int, np.bool_)):
+                raise SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
+            if name not in self._names:
+                raise UnknownNameError(name, self._names)
+            position = self._names.index(name)
+            if any(position == known for known, _ in order):
+                raise UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
+            self._check_sortable(position)
+            order.append((position, bool(direction)))
+        return order
+
+    def _check_sortable(self, position: int) -> None:
+        if self._node.schema[position].kind not in SORTABLE:
+            kind = self._node.schema[position].kind
+            raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
+
+    def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
+        """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out."""
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        position, count = self._position(column_name), head_count(k)
+        self._check_sortable(position)
+        present = filter_by_mask(self._node, apply_function("is_not_missing", project(self._node, [position])))
+        return made_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
+
+    def unique(self) -> SFrame:
+        """Each distinct row once, ascending by all columns, which come in the order of their names."""
+        if not self._names:
+            return made_frame(self._node, self._names)
+        for name, column_type in zip(self._names, self._node.schema, strict=True):
+            if column_type.kind == "dict":
+                raise SchemaError(f"column {name!r} holds dicts, which cannot be compared for uniqueness")
+        names = sorted(self._names)
+        return made_frame(group_by(self._node, [self._names.index(name) for name in names], []), names)
+
+    def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
+        """One row (the first) for each distinct value of some columns, ascending by them.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist (the error is a TypeError too).
+        """
+        chosen = [subset] if isinstance(subset, str) else sorted(subset)
+        for name in chosen:
+            if name not in self._names:
+                raise NoSubsetError(name, self._names)
+        keys = [self._position(name) for name in chosen]
+        rest = [i for i in range(len(self._names)) if i not in keys]
+        grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
+        return made_frame(grouped, [self._names[i] for i in (*keys, *rest)])
+
+    def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
+        """One row per distinct value of the key columns, ascending by them: the keys, then the aggregates.
+
+        Parameters
+        ----------
+        key_column_names
+            A name or a list of names; the result has the key columns in the order of their names.
+        operations
+            A dict from output name to an aggregate, an aggregate, or a list of these.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If an argument is not of these forms, or a key column holds dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"k": ["b", "a", "b"], "v": [1, 2, 3]})
+        >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
+        {'k': ['a', 'b'], 's': [2, 4]}
+        """
+        if not isinstance(key_column_names, Iterable):
+            raise SchemaError(f"keys are given as a column name or a list of names, got {key_column_names!r}")
+        keys = [key_column_names] if isinstance(key_column_names, str) else sorted(key_column_names, key=str)
+        for name in keys:
+            if not isinstance(name, str):
+                raise SchemaError(f"a key column is given by its name, got {name!r}")
+            self._require(name)
+            if self._node.schema[self._names.index(name)].kind == "dict":
+                raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by")
+        requests = expand_requests([operations, *args])
+        aggregations = [self._aggregation(request) for _, request in requests]
+        chosen = chosen_names([operations, *args])
+        names = output_names(keys, [(name if name in chosen else self._default_name(name, request), request) for name, request in requests], chosen)
+        grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
+        return made_frame(grouped, names)
+
+    def _default_name(self, name: str, request: AggregateRequest) -> str:
+        """The name of an aggregate that was given none; sums and means of vectors have names of their own."""
+        is_vector = (
+            request.name in ("sum", "mean") and bool(request.columns) and self._node.schema[self._names.index(request.columns[0])].kind == "array"
+        )
+        return f"Vector {name}" if is_vector else name
+
+    def _require(self, name: Any) -> None:
+        if name not in self._names:
+            raise ColumnNotFoundError(name, self._names)
+
+    def _aggregation(self, request: Any) -> Aggregation:
+        for name in request.columns:
+            if name not in self._names:
+                raise MissingArgumentColumnError(name, self._names)
+        return Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
+
+    def join(self, right: SFrame, on: Any = None, how: str = "inner", alter_name: Any = None) -> SFrame:
+        """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
+
+        Parameters
+        ----------
+        right
+            The other frame, or a table of any library that ``SFrame(...)`` takes.
+        on
+            Names common to both frames (one, or a list), or a dict from left to right names; all common names when not given.
+        how
+            ``inner``, ``left``, ``right`` or ``outer``.
+        alter_name
+            New names for right columns whose name is taken: a dict. Names that are not taken stay.
+
+        Returns
+        -------
+        SFrame
+            Left rows in order, each with its matches in right order, then unmatched right rows (``right``: the other way round).
+        """
+        right = other_frame(right, "join")
+        if how not in KINDS:
+            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
+        pairs = self._join_keys(right, on)
+        left_node, right_node = self._node, right._node
+        for left_name, right_name in pairs:
+            a, b = self._position(left_name), right._position(right_name)
+            if left_node.schema[a].kind != right_node.schema[b].kind:
+                raise UnsupportedOperationError(
+                    f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
+                )
+            require_one_clock(project(left_node, [a]), project(right_node, [b]), f"on {left_name!r}", UnsupportedOperationError)
+            common = common_encoding(left_node.schema[a], right_node.schema[b])
+            left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
+        left_keys = [self._position(name) for name, _ in pairs]
+        right_keys = [right._position(name) for _, name in pairs]
+        node = join(left_node, right_node, left_keys, right_keys, how)
+        gone = {name for _, name in pairs}
+        names = joined_names(self._names, [name for name in right._names if name not in gone], alter_name)
+        return made_frame(node, names)
+
+    def _join_keys(self, right: Relational, on: Any) -> list[tuple[str, str]]:
+        if on is None:
+            on = [name for name in self._names if name in right._names]
+        if isinstance(on, str):
+            on = [on]
+        if isinstance(on, Mapping):
+            pairs = list(on.items())
+        elif isinstance(on, list):
+            pairs = [(name, name) for name in on]
+        else:
+            raise SchemaError(f"on must be a name, a list of names or a dict of names, got {type(on).__name__}")
+        if not pairs:
+            raise UnsupportedOperationError("the frames have no column name in common: say with 'on' what to join by")
+        if not all(isinstance(name, str) for pair in pairs for name in pair):
+            raise SchemaError("join keys are given by column names")
+        return pairs
+
+    def append(self, other: SFrame) -> SFrame:
+        """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
+
+        Raises
+        ------
+        RuntimeError
+            If a column is missing in one of them or has another type.
+        """
+        other = other_frame(other, "append", UnsupportedOperationError)
+        if not self._names or not other._names:
+            source = other if not self._names else self
+            return made_frame(source._node, source._names)
+        return made_frame(append(*self._with_same_columns(other)), self._names)
+
+    def __add__(self, other: SFrame) -> SFrame:
+        return self.append(other)
+
+    def _with_same_columns(self, other: Relational) -> tuple[PlannerNode, PlannerNode]:
+        """This frame's node and the other's with the columns in the same places and of the same types."""
+        if len(self._names) != len(other._names) or set(self._names) != set(other._names):
+            different = sorted(set(self._names) ^ set(other._names))
+            raise UnsupportedOperationError(f"both frames must have the same columns; only one has: {', '.join(different)}")
+        first, second = self._node, project(other._node, [other._position(name) for name in self._names])
+        for position, name in enumerate(self._names):
+            a, b = first.schema[position], second.schema[position]
+            if a.kind != b.kind:
+                raise UnsupportedOperationError(f"column {name!r} is {a.kind} in one frame and {b.kind} in the other: use astype() first")
+            common = common_encoding(a, b)
+            first, second = recoded_column(first, position, common), recoded_column(second, position, common)
+        return first, second
+
+    def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
+        """Rows whose value in a column is (or, with ``exclude``, is not) among some values.
+
+        Raises
+        ------
+        KeyError
+            If the column does not exist.
+        TypeError
+            If the values are of another type than the column.
+        """
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        self._require(column_name)
+        values = one_value(values)
+        wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
+        column = self.select_column(column_name)
+        if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):
+            raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
+        mask = column._is_one_of(wanted)._node
+        if exclude:
+            mask = (SArray(_node=mask) == 0)._node
+        return made_frame(filter_by_mask(self._node, mask), self._names)
+
+    def fillna(self, column_name: str, value: Any) -> SFrame:
+        """Missing values of a column replaced by ``value``."""
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        frame = made_frame(self._node, self._names)
+        frame[column_name] = frame.select_column(column_name).fillna(value)
+        return frame
+
+    def dropna(self, columns: Any = None, how: str = "any", recursive: bool = False) -> SFrame:
+        """Rows without missing values in some columns (all columns when none are named).
+
+        Parameters
+        ----------
+        how
+            ``any`` drops rows with at least one missing value, ``all`` those with nothing else.
+        """
+        mask = self._missing_mask(columns, how, recursive)
+        if mask is None:
+            return made_frame(self._node, self._names)
+        return made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+
+    def dropna_split(self, columns: Any = None, how: str = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
+        """The rows that :meth:`dropna` keeps and those it drops."""
+        mask = self._missing_mask(columns, how, recursive)
+        if mask is None:
+            return made_frame(self._node, self._names), self._empty()
+        kept = made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+        return kept, made_frame(filter_by_mask(self._node, mask._node), self._names)
+
+    def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
+        """1 in rows to drop; None when no column is looked at."""
+        if isinstance(columns, list) and not columns:
+            return None
+        chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
+        if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
+            raise SchemaError("columns must be a name or a list of names")
+        if how not in ("any", "all"):
+            raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
+        if len(set(chosen)) < len(chosen):
+            raise UnsupportedOperationError(f"a column is named more than once: {', '.join(chosen)}")
+        if not chosen:
+            return None
+        masks = [missing_of(self.select_column(name), recursive) for name in chosen]
+        total = masks[0]
+        for mask in masks[1:]:
+            total = total | mask if how == "any" else total & mask
+        return total
+
+
+def missing_of(column: SArray, recursive: bool) -> SArray:
+    """1 in rows that are missing (or, if ``recursive``, hold something missing inside), else 0."""
+    if recursive and column.dtype in (list, dict, array.array):
+        return SArray(_node=apply_lambda(column._node, holds_missing, INT))
+    return SArray(_node=apply_function("is_missing", column._node))
+
+
+def holds_missing(value: Any) -> int:
+    """1 if a value, or anything inside it, is missing."""
+    if isinstance(value, dict):
+        return int(any(holds_missing(item) for item in value.values()))
+    if isinstance(value, (list, tuple, array.array)):
+        return int(any(holds_missing(item) for item in value))
+    return int(value is None or value != value)
+
+
+def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode:
+    """The node with one column in another physical encoding."""
+    if node.schema[position] == target:
+        return node
+    column = recoded(project(node, [position]), target)
+    width = node.facts.width
+    return project(zip_columns(node, column), [*range(position), width, *range(position + 1, width)])
+
+
+def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
+    """Column names of a join; right names that are taken are renamed."""
+    renamed = {} if alter_name is None else alter_name
+    if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
+        raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
+    for name in renamed:
+        if name not in right:
+            raise ColumnNotFoundError(name, right)
+    taken = [new for new in renamed.values() if new in left or new in right]
+    if taken:
+        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
+    return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])
+
+
+__all__ = ["MissingColumnError", "Relational"]

@@ -1,0 +1,126 @@
+"""Members of SFrame that turn wide values into rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.faces import made_frame
+from sframe_spark.api.functions import general
+from sframe_spark.api.names import automatic_name
+from sframe_spark.api.nodes import first_values
+from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.errors import ColumnsOfRowsError, InvalidArgumentError, SchemaError, TakenNameError, UnknownNameError
+from sframe_spark.operators.relational.explode import explode, natural_types
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DICT_KIND, FLOAT, STR_KIND, ColumnType
+from sframe_spark.values.infer import column_type_for, infer_type
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+
+STACKED_KINDS = ("dict", "list", "array")
+SAMPLE = 100
+
+
+class Reshaping(Relational):
+    """Rows of the items of lists, arrays and dicts."""
+
+    def stack(
+        self,
+        column_name: str,
+        new_column_name: Any = None,
+        drop_na: bool = False,
+        new_column_type: Any = None,
+    ) -> SFrame:
+        """One row for each item of a column of lists, arrays or dicts, in their order, the other columns repeated.
+
+        Parameters
+        ----------
+        column_name
+            The column; its items come last, in a column of their own, of dicts keys and values in two.
+        new_column_name
+            Name of the new column, for a dict a list of two; numbered names when not given.
+        drop_na
+            Rows without items are left out; otherwise they are one row with missing values.
+        new_column_type
+            Class of the items, for a dict a list of two; that of the items, or of the first ones, when not given.
+
+        Raises
+        ------
+        ValueError
+            If no column has the name, or a name is taken, or there are not two classes for a dict.
+        TypeError
+            If the column holds none of these, or names or classes are of other forms.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"id": [1, 2], "words": [["a", "b"], []]})
+        >>> list(sf.stack("words", "word")["word"]), len(sf.stack("words", drop_na=True))
+        (['a', 'b', None], 2)
+        """
+        if column_name not in self._names:
+            raise UnknownNameError(column_name, self._names)
+        position = self._names.index(column_name)
+        column_type = self._node.schema[position]
+        if column_type.kind not in STACKED_KINDS:
+            raise SchemaError(f"column {column_name!r} holds values of {column_type.kind}: stack() takes lists, arrays and dicts")
+        width = 2 if column_type.kind == DICT_KIND else 1
+        others = [name for name in self._names if name != column_name]
+        names = new_names(others, new_column_name, width)
+        wanted = new_types(new_column_type, width)
+        natural = natural_types(column_type) or self._types_of_items(position, width)
+        node = explode(self._node, position, natural, not drop_na)
+        return made_frame(as_wanted(node, len(others), natural, wanted), names)
+
+    def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
+        """Types of the items of the first values, which tell of values that describe themselves; floats where there is none."""
+        cells = [cell for cell in first_values(project(self._node, [position]), SAMPLE)[0] if cell is not None]
+        if width == 2:
+            samples: list[list[Any]] = [[key for cell in cells for key in cell], [value for cell in cells for value in cell.values()]]
+        else:
+            samples = [[item for cell in cells for item in cell]]
+        return tuple(general(infer_type(found)) if any(item is not None for item in found) else FLOAT for found in samples)
+
+
+def new_names(others: list[str], chosen: Any, width: int) -> list[str]:
+    """Names of all columns, of which the last ones are new."""
+    if chosen is None or chosen == "":
+        names = list(others)
+        for _ in range(width):
+            names.append(automatic_name(names))
+        return names
+    form = "a list of two names, for keys and values" if width == 2 else "a name"
+    given = [chosen] if width == 1 else chosen
+    if not isinstance(given, (list, tuple)) or len(given) != width or not all(isinstance(name, str) for name in given):
+        raise SchemaError(f"new_column_name is {form}, got {chosen!r:.80}")
+    if taken := [name for name in given if name in others]:
+        raise TakenNameError(f"the frame has a column {taken[0]!r} already: choose another name")
+    if len(set(given)) < width:
+        raise TakenNameError(f"keys and values are both to be named {given[0]!r}: choose two names")
+    return [*others, *given]
+
+
+def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
+    """The types asked for; None where none is."""
+    if chosen is None:
+        return None
+    given = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
+    if len(given) != width:
+        raise InvalidArgumentError(f"new_column_type has {len(given)} class(es), {width} are needed: of keys and values for a dict, one otherwise")
+    if not all(isinstance(item, type) for item in given):
+        raise ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {chosen!r:.80}")
+    return [column_type_for(item) for item in given]
+
+
+def as_wanted(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], wanted: list[ColumnType] | None) -> PlannerNode:
+    """The items converted to the types asked for."""
+    if wanted is None or list(natural) == wanted:
+        return node
+    for found, other in zip(natural, wanted, strict=True):
+        if found.kind == STR_KIND != other.kind:
+            raise SchemaError(f"the items are texts, and are not read as {other.kind}: stack them as they are, and use astype()")
+    items = [apply_function("cast", project(node, [first + place]), parameters=(kind, False)) for place, kind in enumerate(wanted)]
+    return zip_columns(project(node, list(range(first))), *items) if first else zip_columns(*items)

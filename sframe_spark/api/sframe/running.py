@@ -1,0 +1,170 @@
+"""Members of SFrame that follow the rows from the first on: running aggregates, smoothing, moved clocks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
+from sframe_spark.api.faces import made_frame
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe.relational import Relational
+from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.running.running import running
+from sframe_spark.operators.running.smoothing import exponential_smoothing
+from sframe_spark.types import FLOAT, INT
+from sframe_spark.values.durations import LONGEST, parse_duration, parse_positive_duration
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+
+
+class RunningColumns(Relational):
+    """Columns that depend on the rows up to each row."""
+
+    def running(self, operations: Any, by: Any = None) -> SFrame:
+        """Add columns with aggregates of the rows up to and including each row.
+
+        Every row keeps its place. Sums, counts, means, extremes, variances and first values keep a few numbers per key, ``COUNT_DISTINCT`` the
+        distinct values; ``CONCAT``, ``DISTINCT``, ``FREQ_COUNT`` and ``QUANTILE`` keep all rows and take time quadratic in a key's rows.
+
+        Parameters
+        ----------
+        operations
+            As for ``groupby``: a dict from output name to an aggregate, an aggregate, or a list of these.
+        by
+            Name, or list of names, of columns: only rows equal in these count (missing equals missing). None: all rows count.
+
+        Returns
+        -------
+        SFrame
+            The columns of this frame, then the aggregates.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If an argument is not of these forms, or a ``by`` column holds dicts.
+        RuntimeError
+            If an output name is taken, or an aggregate does not take its column's type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, aggregate
+        >>> sf = SFrame({"k": ["a", "b", "a"], "v": [1, 2, 3]})
+        >>> list(sf.running({"total": aggregate.SUM("v")}, by="k")["total"])
+        [1, 2, 4]
+        """
+        keys = self._running_keys(by)
+        requests = expand_requests([operations])
+        aggregations = [self._aggregation(request) for _, request in requests]
+        names = output_names(self._names, requests, chosen_names([operations]))
+        used = sorted({*keys, *(position for a in aggregations for position in a.positions)}) or [*range(len(self._names))][:1]
+        places = {position: place for place, position in enumerate(used)}
+        moved = [attrs.evolve(a, positions=tuple(places[p] for p in a.positions)) for a in aggregations]
+        added = running(project(self._node, used), [places[key] for key in keys], moved)
+        return made_frame(zip_columns(self._node, added), names)
+
+    def _running_keys(self, by: Any) -> list[int]:
+        names = [] if by is None else [by] if isinstance(by, str) else by
+        if not isinstance(names, (list, tuple)) or not all(isinstance(name, str) for name in names):
+            raise SchemaError(f"by takes a column name or a list of names, got {by!r}")
+        keys = [self._position(name) for name in names]
+        for name, key in zip(names, keys, strict=True):
+            if self._node.schema[key].kind == "dict":
+                raise SchemaError(f"column {name!r} holds dicts, which cannot be told apart: choose another 'by' column")
+        return keys
+
+    def exponential_smoothing(self, column: str, on: str | None = None, *, half_life: Any, by: Any = None) -> SArray:
+        """Average for each row the values so far, each weighing half as much for every half-life that lies between the rows.
+
+        A value ``t`` before a row weighs ``0.5 ** (t / half_life)``. Missing values weigh nothing; before the first value the result is
+        missing. A row whose time is missing (or NaN) gets no value and adds none.
+
+        Parameters
+        ----------
+        column
+            Name of the column of values, of int or float.
+        on
+            Name of the column of times, of int, float or datetime; within a key they must not go backwards. None: rows are counted.
+        half_life
+            A duration above zero: a timedelta or text such as ``"2h"`` for date-times, a number for numbers, a number of rows without ``on``.
+        by
+            Name, or list of names, of columns: only rows equal in these count.
+
+        Returns
+        -------
+        SArray
+            Floats, one per row of this frame.
+
+        Raises
+        ------
+        KeyError
+            If a column does not exist.
+        TypeError
+            If a column or the half-life has the wrong type.
+        ValueError
+            If the half-life is not a duration above zero.
+        RuntimeError
+            When rows are computed, if times go backwards.
+
+        Source: exponentially weighted moving average by time, as in Flint's ``ewma`` and pandas' ``ewm(halflife=..., times=...)``.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"t": [0, 10, 20], "v": [1.0, 4.0, 4.0]})
+        >>> list(sf.exponential_smoothing("v", on="t", half_life=10))
+        [1.0, 3.0, 3.5714285714285716]
+        """
+        value = self._position(column)
+        time = None if on is None else self._position(on)
+        keys = self._running_keys(by)
+        weight = parse_positive_duration(half_life, FLOAT if time is None else self._node.schema[time], "half_life")
+        used = sorted({value, *keys, *([] if time is None else [time])})
+        place = {position: index for index, position in enumerate(used)}
+        times = None if time is None else place[time]
+        node = project(self._node, used)
+        return SArray(_node=exponential_smoothing(node, place[value], times, [place[key] for key in keys], weight))
+
+    def shift_time(self, on: str, duration: Any) -> SFrame:
+        """Add a duration to every key of a column; rows keep their places, so what was sorted by it still is.
+
+        Parameters
+        ----------
+        on
+            Name of a column of datetime, int or float.
+        duration
+            A timedelta or text such as ``"-15min"`` for date-times, a number for numbers.
+
+        Raises
+        ------
+        KeyError
+            If the column does not exist.
+        TypeError
+            If the column or the duration has the wrong type.
+        ValueError
+            If the duration is not one.
+        RuntimeError
+            When rows are computed, if a date-time leaves the years 1 to 9999 or an int its 64 bits.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"t": [1, 2]}).shift_time("t", 10)["t"])
+        [11, 12]
+        """
+        position = self._position(on)
+        amount = parse_duration(duration, self._node.schema[position])
+        literal = Literal(amount, INT if isinstance(amount, int) else FLOAT)
+        if literal.type == INT and abs(amount) > LONGEST:
+            raise InvalidArgumentError(f"duration: {duration!r} does not fit 64 bits")
+        moved = apply_function("add_duration", project(self._node, [position]), literal)
+        width = len(self._names)
+        node = project(zip_columns(self._node, moved), [*range(position), width, *range(position + 1, width)])
+        return made_frame(node, self._names)
