@@ -20,7 +20,7 @@ from sframe_spark.api.files.csv.writer import nested_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UserFunctionError
 from tests.examples import examples
 
-FACTS = json.loads((Path(__file__).parents[2] / "data" / "csv_export_facts.json").read_text())
+FACTS = json.loads((Path(__file__).parents[3] / "data" / "csv_export_facts.json").read_text())
 TEXTS = {
     "s": [
         "plain", "a b", " lead", "trail ", "x,y", 'q"u', "new\nline", "back\\slash", "tab\tx", "1", "", "NA", "[1]", "cr\rx", "it's", "é",

@@ -16,7 +16,7 @@ from sframe_spark.api.files.csv import lines as csv_lines
 from sframe_spark.api.files.csv.lines import CsvText
 from sframe_spark.api.files.csv.options import CsvOptions
 from sframe_spark.errors import InvalidArgumentError
-from tests.api.csv.csv_by_hand import rows_by_hand
+from tests.api.files.csv.csv_by_hand import rows_by_hand
 from tests.examples import examples
 
 # Pieces that make well-formed quotes and escapes, and nearly well-formed ones, likely.

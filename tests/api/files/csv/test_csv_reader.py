@@ -25,7 +25,7 @@ from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.types import ARRAY, FLOAT, INT, STR
 from tests.peaks import PEAK
 
-FACTS = json.loads((Path(__file__).parents[2] / "data" / "csv_facts.json").read_text())
+FACTS = json.loads((Path(__file__).parents[3] / "data" / "csv_facts.json").read_text())
 CLASSES = {"$int": int, "$float": float, "$str": str, "$list": list, "$dict": dict, "$array": array.array, "$datetime": datetime.datetime}
 
 # What differs from the reference on purpose: (columns or class, types, rows), and why.
