@@ -3,50 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import attrs
 
 from sframe_spark.engine.query import fits_one_task
 from sframe_spark.explain.executed_plans import ExecutedPlan
-from sframe_spark.operators.grouped.groupby import GroupBy, Reduce
 from sframe_spark.order.partitioning import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need
+from sframe_spark.planner.traits import NO_WORK, QueryWork
 
-
-class SparkWork(NamedTuple):
-    """The most exchanges and sorts that something takes.
-
-    Examples
-    --------
-    >>> SparkWork(1, 0) + SparkWork(2, 2)
-    SparkWork(exchanges=3, sorts=2)
-    """
-
-    exchanges: int
-    sorts: int
-
-    def __add__(self, other: object) -> SparkWork:
-        assert isinstance(other, SparkWork)
-        return SparkWork(self.exchanges + other.exchanges, self.sorts + other.sorts)
-
-
-NOTHING = SparkWork(0, 0)
-# What each operator takes inside a Spark query. A sort only defines a row key: it is the result of the query that is put in order. Nothing is
-# claimed of a user's DataFrame, whose plan is the user's.
-QUERY_WORK: dict[str, SparkWork] = {
-    **dict.fromkeys(("memory_source", "segment_source", "segment_parts", "range_source", "constant_source"), NOTHING),
-    **dict.fromkeys(("project", "filter_rows", "append", "assume_order", "flat_map", "sort", "top_rows"), NOTHING),
-    **dict.fromkeys(("transform", "binary_transform", "ternary_transform", "lambda_transform", "generalized_transform"), NOTHING),
-    "group_by": SparkWork(1, 2),
-    "reduce": SparkWork(1, 0),
-    "join": SparkWork(2, 2),
-}
-# Distinct values are grouped before they are counted.
-DISTINCT_WORK = SparkWork(1, 2)
-RESULT_IN_ORDER = SparkWork(1, 1)
+# The result of a query is brought into its order.
+RESULT_IN_ORDER = QueryWork(1, 1)
 
 
 @attrs.frozen
@@ -78,7 +47,7 @@ class Finding:
         return f"{self.claim}: agrees" if self.found is None else f"{self.claim}: DISAGREES: {self.found}"
 
 
-def query_work(plan: PlannerNode) -> SparkWork | None:
+def query_work(plan: PlannerNode) -> QueryWork | None:
     """The most exchanges and sorts that a plan takes as one Spark query whose result comes in row order; None where nothing is claimed.
 
     Examples
@@ -88,17 +57,15 @@ def query_work(plan: PlannerNode) -> SparkWork | None:
     >>> from sframe_spark.operators.sources.made import range_source
     >>> with config.using(single_task_rows=0):
     ...     query_work(sort_rows(range_source(9, 3, -1), [(0, True)]))
-    SparkWork(exchanges=1, sorts=1)
+    QueryWork(exchanges=1, sorts=1)
     """
-    total = RESULT_IN_ORDER if is_ordered_result(plan) else NOTHING
+    total = RESULT_IN_ORDER if is_ordered_result(plan) else NO_WORK
     for node in postorder([plan]):
-        work = QUERY_WORK.get(node.operator_type)
+        work = node.operator.query_work
         if work is None:
             return None
         total += work
-        if isinstance(node.operator, (GroupBy, Reduce)) and any(item.function == "count_distinct" for item in node.operator.aggregations):
-            total += DISTINCT_WORK
-    return SparkWork(0, total.sorts) if fits_one_task(plan) else total
+    return QueryWork(0, total.sorts) if fits_one_task(plan) else total
 
 
 def is_ordered_result(plan: PlannerNode) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import attrs
 
@@ -27,6 +27,26 @@ class RowsTaken:
     def takes_at_most(self, rows: int) -> bool:
         """True when no row after the first so many is taken."""
         return self.stop is not None and self.stop <= rows
+
+
+class QueryWork(NamedTuple):
+    """The most exchanges and sorts that something takes in a Spark query.
+
+    Examples
+    --------
+    >>> QueryWork(1, 0) + QueryWork(2, 2)
+    QueryWork(exchanges=3, sorts=2)
+    """
+
+    exchanges: int
+    sorts: int
+
+    def __add__(self, other: object) -> QueryWork:
+        assert isinstance(other, QueryWork)
+        return QueryWork(self.exchanges + other.exchanges, self.sorts + other.sorts)
+
+
+NO_WORK = QueryWork(0, 0)
 
 
 @attrs.frozen
@@ -92,6 +112,11 @@ class Traits:
     def forgets_one_partition(self) -> bool:
         """True when Spark does not know that the rows are in one partition though those of all inputs are."""
         return self.unites_rows
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """What it takes inside a Spark query beside its inputs, where it only defines the order of its rows; None: nothing is claimed."""
+        return NO_WORK if self.spark_inlines or self.is_program else None
 
     @property
     def row_range(self) -> RowsTaken | None:

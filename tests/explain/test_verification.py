@@ -14,9 +14,10 @@ from sframe_spark import SFrame
 from sframe_spark import aggregate as agg
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import SFrameError, UnsupportedOperationError
-from sframe_spark.explain import verification, verification_claims
-from sframe_spark.explain.verification_claims import SparkWork
+from sframe_spark.explain import verification
+from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.planner.traits import NO_WORK
 
 ROWS = 300
 
@@ -132,7 +133,7 @@ def test_results_in_segments_are_compared_with_their_manifest(saved: str, monkey
 @pytest.mark.spark
 @pytest.mark.usefixtures("on_spark")
 def test_a_claim_of_too_few_exchanges_is_found(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(verification_claims.QUERY_WORK, "group_by", SparkWork(0, 0))
+    monkeypatch.setattr(GroupBy, "query_work", NO_WORK)
     lines = verified(tc.load_sframe(saved).groupby("k", {"s": agg.SUM("v")}))
     assert "  exchanges: at most 1 claimed, 2 ran: DISAGREES: 1 more than claimed" in lines
     assert lines[-1].endswith("1 DISAGREE")

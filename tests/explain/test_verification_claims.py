@@ -5,10 +5,9 @@ from __future__ import annotations
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.explain import verification_claims
 from sframe_spark.explain.executed_plans import ExecutedPlan
-from sframe_spark.explain.verification_claims import Finding, SparkWork, check_query, check_tasks, query_work
-from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
+from sframe_spark.explain.verification_claims import Finding, check_query, check_tasks, query_work
+from sframe_spark.operators.grouped.groupby import GroupBy, group_by, reduce_columns
 from sframe_spark.operators.joins.join import join
 from sframe_spark.operators.relational.rows import append
 from sframe_spark.operators.relational.sort import sort_rows
@@ -17,6 +16,7 @@ from sframe_spark.operators.running.cumulative import Cumulative
 from sframe_spark.operators.sources.made import range_source
 from sframe_spark.order.partitioning import plan_tree
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.traits import NO_WORK, QueryWork
 
 ROWS = range_source(9, 9, -1)
 
@@ -35,24 +35,24 @@ def wrong(findings: list[Finding]) -> list[str]:
 @pytest.mark.parametrize(
     ("plan", "work"),
     [
-        (sort_rows(ROWS, [(0, True)]), SparkWork(1, 1)),
-        (group_by(ROWS, [0], []), SparkWork(2, 3)),
-        (sort_rows(group_by(append(ROWS, ROWS), [0], []), [(0, False)]), SparkWork(2, 3)),
-        (join(ROWS, ROWS, [0], [0], "inner"), SparkWork(3, 3)),
-        (reduce_columns(ROWS, []), SparkWork(1, 0)),
+        (sort_rows(ROWS, [(0, True)]), QueryWork(1, 1)),
+        (group_by(ROWS, [0], []), QueryWork(2, 3)),
+        (sort_rows(group_by(append(ROWS, ROWS), [0], []), [(0, False)]), QueryWork(2, 3)),
+        (join(ROWS, ROWS, [0], [0], "inner"), QueryWork(3, 3)),
+        (reduce_columns(ROWS, []), QueryWork(1, 0)),
         (Cumulative("sum").make_planner_node(ROWS), None),
     ],
     ids=str,
 )
-def test_work_of_a_query_is_that_of_its_operators(plan: PlannerNode, work: SparkWork | None) -> None:
+def test_work_of_a_query_is_that_of_its_operators(plan: PlannerNode, work: QueryWork | None) -> None:
     with config.using(single_task_rows=0):
         assert query_work(plan) == work
 
 
 def test_few_rows_in_one_task_need_no_exchange() -> None:
     with config.using(single_task_rows=100):
-        assert query_work(group_by(ROWS, [0], [])) == SparkWork(0, 3)
-        assert query_work(join(ROWS, ROWS, [0], [0], "outer")) == SparkWork(0, 3)
+        assert query_work(group_by(ROWS, [0], [])) == QueryWork(0, 3)
+        assert query_work(join(ROWS, ROWS, [0], [0], "outer")) == QueryWork(0, 3)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_a_claim_that_is_too_bold_is_found(monkeypatch: pytest.MonkeyPatch) -> N
     plan = executed("Sort!", "Exchange", "HashAggregate", "Exchange", "HashAggregate", "RDDScan")
     with config.using(single_task_rows=0):
         assert wrong(check_query(group_by(ROWS, [0], []), [plan], 9)) == []
-        monkeypatch.setitem(verification_claims.QUERY_WORK, "group_by", SparkWork(0, 0))
+        monkeypatch.setattr(GroupBy, "query_work", NO_WORK)
         assert wrong(check_query(group_by(ROWS, [0], []), [plan], 9)) == ["exchanges: at most 1 claimed, 2 ran: 1 more than claimed"]
 
 

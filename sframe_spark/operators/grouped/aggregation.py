@@ -70,3 +70,8 @@ def decomposition_of(aggregation: Aggregation) -> Decomposition:
     found = aggregation.implementation().decomposition
     assert found is not None
     return found
+
+
+def counts_distinct(aggregations: Sequence[Aggregation]) -> bool:
+    """True when Spark groups by values, before it counts them."""
+    return any(item.function == "count_distinct" for item in aggregations)

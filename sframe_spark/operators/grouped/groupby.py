@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
-from sframe_spark.operators.grouped.aggregation import Aggregation, decomposition_of, grouped_columns, moved, used_aggregations
+from sframe_spark.operators.grouped.aggregation import Aggregation, counts_distinct, decomposition_of, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.grouped.grouped_rows import group_rows
 from sframe_spark.operators.relational.sort import order_parts
 from sframe_spark.operators.rowwise.columns import places_of
@@ -23,7 +23,7 @@ from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
-from sframe_spark.planner.traits import Origin
+from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
 from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode
 
@@ -43,6 +43,11 @@ class GroupBy(Operator):
     gathers: ClassVar[bool] = True
     keys: tuple[int, ...] = attrs.field(validator=column_positions)
     aggregations: tuple[Aggregation, ...] = ()
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """An exchange of groups by their keys, before which and after which Spark may sort them."""
+        return QueryWork(1, 2) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
 
     @property
     def has_whole_kernel(self) -> bool:
@@ -148,6 +153,11 @@ class Reduce(DecomposableOperator):
     deterministic: ClassVar[bool] = True
     makes_one_row: ClassVar[bool] = True
     aggregations: tuple[Aggregation, ...]
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Parts come together."""
+        return QueryWork(1, 0) + (QueryWork(1, 2) if counts_distinct(self.aggregations) else NO_WORK)
 
     @property
     def has_whole_kernel(self) -> bool:

@@ -19,7 +19,7 @@ from sframe_spark.planner.parameters import column_positions, one_of
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
-from sframe_spark.planner.traits import Origin
+from sframe_spark.planner.traits import Origin, QueryWork
 from sframe_spark.types import DICT_KIND, ColumnType
 
 if TYPE_CHECKING:
@@ -52,6 +52,11 @@ class Join(Operator):
     left_keys: tuple[int, ...] = attrs.field(validator=column_positions)
     right_keys: tuple[int, ...] = attrs.field(validator=column_positions)
     how: str = attrs.field(validator=one_of("inner", "left", "right", "outer"))
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Both sides by their keys."""
+        return QueryWork(2, 2)
 
     @property
     def forgets_one_partition(self) -> bool:

@@ -20,7 +20,7 @@ from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.planner.traits import Origin
+from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
@@ -54,6 +54,11 @@ class Explode(Operator):
     position: int = attrs.field(validator=column_positions)
     types: Schema
     keeps_empty: bool = True
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Rows are made where theirs are."""
+        return NO_WORK
 
     @property
     def filtered_slots(self) -> Sequence[int]:

@@ -22,6 +22,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import ALL_ROWS, Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.types import ColumnType
 from sframe_spark.values.decode import decode_columns, scalar_array
 from sframe_spark.values.encode import encode
@@ -40,6 +41,11 @@ class FlatMap(Operator):
     streams: ClassVar[bool] = True
     function: PythonFunction = attrs.field(metadata={"portable": False})
     types: Schema = attrs.field()
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Rows are made where theirs are."""
+        return NO_WORK
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The declared types."""

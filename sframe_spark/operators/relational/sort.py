@@ -22,6 +22,7 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
+from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.types import DATETIME_KIND, ColumnType
 
 if TYPE_CHECKING:
@@ -76,6 +77,11 @@ class Sort(Reordering):
 
     name: ClassVar[str] = "sort"
     reorders: ClassVar[bool] = True
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """A sort only defines a row key: it is the result of the query that is put in order."""
+        return NO_WORK
 
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """The order asked for."""

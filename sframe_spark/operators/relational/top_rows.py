@@ -17,6 +17,7 @@ from sframe_spark.planner.operator import DecomposableOperator
 from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation, sort_expression
+from sframe_spark.planner.traits import NO_WORK, QueryWork
 
 # Every task sends so many rows at most to the driver.
 MOST_ROWS_SENT = 10_000
@@ -29,6 +30,11 @@ class TopRows(Reordering, DecomposableOperator):
 
     name: ClassVar[str] = "top_rows"
     rows: int = attrs.field(validator=at_least(0))
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Spark keeps the first rows of each partition."""
+        return NO_WORK
 
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most ``rows``."""

@@ -24,6 +24,7 @@ from sframe_spark.planner.parameters import at_least, column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
+from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.storage.manifest import NO_RECORDED_ORDER, ColumnStatistics, Manifest, RecordedOrder
 from sframe_spark.types import ColumnType
 
@@ -45,6 +46,11 @@ class Source(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     is_source: ClassVar[bool] = True
+
+    @property
+    def query_work(self) -> QueryWork | None:
+        """Rows are scanned where they are."""
+        return NO_WORK
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
