@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sframe_spark.engine.journal import Outcome
-from sframe_spark.explain.graph import graph_of, mermaid_of
+from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, mermaid_of
 from sframe_spark.explain.picture import svg_of
 from sframe_spark.explain.tree import ExplainedSection
 from sframe_spark.values.byte_text import in_words
@@ -81,7 +81,7 @@ def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
     """The physical plan as text, section by section."""
     lines = [f"-- physical plan: {len(sections)} section{'s' if len(sections) != 1 else ''}"]
     if not sections:
-        return ["-- physical plan: nothing to run, the rows are there"]
+        return [f"-- physical plan: {NOTHING_TO_RUN}"]
     for section in sections:
         reads = f", reads {listed(section.reads)}" if section.reads else ""
         lines.append(f"section {section.number}: {section.where}{reads}: {section.reason}")

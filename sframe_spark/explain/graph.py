@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import networkx
 
 LONGEST_TEXT = 60
+NOTHING_TO_RUN = "nothing to run, the rows are there"
 
 
 def graph_of(sections: Sequence[ExplainedSection]) -> networkx.DiGraph:
@@ -50,7 +51,7 @@ def mermaid_of(sections: Sequence[ExplainedSection]) -> str:
     """A Mermaid flowchart with a subgraph for each section."""
     graph = graph_of(sections)
     numbers = {name: f"n{number}" for number, name in enumerate(graph)}
-    lines = ["flowchart BT"]
+    lines = ["flowchart BT", *([] if sections else [f'  n0["{NOTHING_TO_RUN}"]'])]
     for section in sections:
         lines.append(f'  subgraph s{section.number.replace(".", "_")}["section {section.number}: {escaped(section.where)}"]')
         for name, data in graph.nodes(data=True):

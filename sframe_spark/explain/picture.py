@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from sframe_spark.explain.graph import graph_of, short
+from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, short
 from sframe_spark.explain.tree import ExplainedSection
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ def svg_of(sections: Sequence[ExplainedSection], title: str = "") -> str:
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:g} {total:g}" width="{width:g}" height="{total:g}" '
         'font-family="sans-serif" font-size="11">',
         f'<text x="{MARGIN}" y="22" font-size="15">{html.escape(title)}</text>',
+        *([] if sections else [f'<text x="{MARGIN}" y="42">{NOTHING_TO_RUN}</text>']),
         *(band(section, first, count, height_of, total, width) for section, (first, count, _) in zip(sections, bands, strict=True)),
         *(edge(way, places, height_of, total) for way in ways.graph["ways"]),
         *(box(graph.nodes[name], places[name], total - height_of[places[name].layer]) for name in graph),

@@ -42,6 +42,12 @@ def test_a_block_about_ordered_data_runs_on_its_own(text: str, printed: str, cap
     assert printed.strip() in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(("text", "printed"), blocks_of("explain.md"))
+def test_a_block_about_plans_runs_on_its_own(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
+    exec(compile(text, "explain.md", "exec"), {})
+    assert printed.strip() in capsys.readouterr().out
+
+
 @pytest.mark.parametrize(("text", "printed"), blocks_of("files.md"))
 def test_a_block_about_files_runs_on_its_own(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(text, "files.md", "exec"), {})

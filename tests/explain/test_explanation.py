@@ -15,7 +15,7 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.journal import Outcome
 from sframe_spark.engine.sections import Mode
-from sframe_spark.explain import picture
+from sframe_spark.explain import graph, picture
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran
 from sframe_spark.explain.foreseen import foresee
@@ -162,3 +162,4 @@ def test_what_was_tried_and_given_up_is_told() -> None:
 
 def test_a_plan_without_sections_says_so() -> None:
     assert physical_lines([]) == ["-- physical plan: nothing to run, the rows are there"]
+    assert "nothing to run" in graph.mermaid_of([]) and "nothing to run" in picture.svg_of([])
