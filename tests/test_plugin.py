@@ -292,3 +292,43 @@ def test_functions_of_a_module_that_only_the_program_finds(tmp_path: Path) -> No
     program.write_text(SCRIPT.format(folder=str(folder), saved=str(tmp_path / "saved")), encoding="utf-8")
     found = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False)
     assert found.stdout.splitlines() == ["[2, 3, 4] 3", "[2, 1]", "[1, 2, 3]"], found.stderr
+
+
+TABLES_TRAVEL = """
+import pickle, sys
+from pyspark import cloudpickle
+from sframe_spark import plugin
+from sframe_spark.operators.aggregates.base import AGGREGATES
+from sframe_spark.operators.functions.base import FUNCTIONS
+
+def kernel(arguments, types, parameters, rows):
+    # A function of the main script travels as it is, with all that it names.
+    assert FUNCTIONS.named("add") and AGGREGATES.named("sum")
+    return arguments[0]
+
+def column(columns, types, parameters):
+    return columns[0] if FUNCTIONS else None
+
+infer = lambda types, parameters: types[0]
+plugin.define_function("with_column", infer, kernel, column, monotone=lambda types, literals: None)
+plugin.define_function("without_column", infer, kernel)
+parts = plugin.Decomposition(lambda arrays, rows, types, parameters: len(AGGREGATES), lambda a, b, types: a, lambda part, types, parameters: part)
+plugin.define_aggregate("of_parts", infer, parts=parts)
+plugin.define_aggregate("of_values", infer, lambda arrays, types, parameters: len(FUNCTIONS), finish=lambda column, types, parameters: column,
+                        column=lambda columns, types, parameters, order: columns[0])
+sent = cloudpickle.dumps((FUNCTIONS, AGGREGATES))
+for table in (FUNCTIONS, AGGREGATES):
+    for entry in table.added():
+        del table[entry.name]
+        table._parcels.clear()
+assert pickle.loads(sent) == (FUNCTIONS, AGGREGATES)
+names = ["with_column", "without_column", "of_parts", "of_values"]
+print(len(sent) < 60_000, [(FUNCTIONS if "column" in name else AGGREGATES).named(name).name == name for name in names])
+"""
+
+
+def test_tables_travel_with_functions_that_name_the_tables(tmp_path: Path) -> None:
+    program = tmp_path / "program.py"
+    program.write_text(TABLES_TRAVEL, encoding="utf-8")
+    found = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=120)
+    assert found.stdout.splitlines() == ["True [True, True, True, True]"], found.stderr

@@ -152,7 +152,7 @@ def test_a_plugins_error_arrives_as_the_nearest_class_of_ours() -> None:
 
 def test_errors_raised_in_tasks_keep_their_classes() -> None:
     """Those that types, operators, values, storage and CSV raise; the others are raised on the driver only."""
-    places = ("types.py", "operators", "values", "storage", "api/csv")
+    places = ("types.py", "operators", "values", "storage", "api/files/csv")
     package = Path(sframe_spark.__file__).parent
     paths = [path for place in places for path in ([package / place] if place.endswith(".py") else (package / place).rglob("*.py"))]
     raised = {name for path in paths for name in raised_names(ast.parse(path.read_text(encoding="utf-8")))}

@@ -10,6 +10,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.api import indexing, nodes
+from sframe_spark.api.faces import made_frame
 from sframe_spark.api.sarray import reductions
 from sframe_spark.api.sframe import columns
 from sframe_spark.config import config
@@ -76,7 +77,7 @@ def changes_copies(patch: pytest.MonkeyPatch) -> None:
         return self
 
     def copy(self: Any) -> Any:
-        found = self._new(self._node, self._names)
+        found = made_frame(self._node, self._names)
         found._names = self._names
         return found
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -13,10 +14,8 @@ from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOpe
 from sframe_spark.operators.functions.base import (
     FUNCTIONS,
     Argument,
-    ColumnBuilder,
     ColumnExpression,
     Infer,
-    Kernel,
     ScalarFunction,
 )
 from sframe_spark.operators.user_functions.sent_function import sent
@@ -70,24 +69,26 @@ def define_function(
     [2, None]
     """
     infer, compute = (sent(part, f"the scalar function {name!r}") for part in (infer, compute))
-    kernel = _finished(name, infer, compute)
-    column = None
-    if build is not None:
-        column = _with_kernel_fallback(name, build)
-    return FUNCTIONS.add(ScalarFunction(name, infer, kernel, column, monotone, may_fail, build))
+    column = None if build is None else WithKernel(name, build)
+    return FUNCTIONS.add(ScalarFunction(name, infer, FinishedKernel(name, infer, compute), column, monotone, may_fail, build))
 
 
-def _finished(name: str, infer: Infer, compute: Compute) -> Kernel:
-    def kernel(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
-        column_type = infer(types, parameters)
-        result = compute(arguments, types, parameters, rows)
+@attrs.frozen
+class FinishedKernel:
+    """A kernel that gives an array of the type that is inferred. A class, as functions within functions travel with all that they name."""
+
+    name: str
+    infer: Infer
+    compute: Compute
+
+    def __call__(self, arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> pa.Array:
+        column_type = self.infer(types, parameters)
+        result = self.compute(arguments, types, parameters, rows)
         if isinstance(result, pa.Scalar):
             result = scalar_array(result, rows)
         if isinstance(result, pa.ChunkedArray):
             result = result.combine_chunks()
-        return _as_inferred(name, result, column_type, rows)
-
-    return kernel
+        return _as_inferred(self.name, result, column_type, rows)
 
 
 def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> pa.Array:
@@ -105,17 +106,21 @@ def _as_inferred(name: str, result: Any, column_type: ColumnType, rows: int) -> 
         raise SchemaError(f"{what} ({str(error).splitlines()[0]}): cast it, or infer another type") from error
 
 
-def _with_kernel_fallback(name: str, build: ColumnExpression) -> ColumnBuilder:
-    def column(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
-        expression = build(columns, types, parameters)
+@attrs.frozen
+class WithKernel:
+    """A Spark column of a function, by its kernel for types that it has no expression for."""
+
+    name: str
+    build: ColumnExpression
+
+    def __call__(self, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
+        expression = self.build(columns, types, parameters)
         if expression is not None:
             return expression
         from sframe_spark.operators.kernels.spark_columns import kernel_column
 
-        function = FUNCTIONS.named(name)
+        function = FUNCTIONS.named(self.name)
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
-
-    return column
 
 
 def spark_expression(name: str, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()) -> Column | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
@@ -46,6 +47,7 @@ class FunctionTable(dict[str, Entry]):
         self.kind, self._receive = kind, receive
         self._built_in: frozenset[str] = frozenset()
         self._parcels: dict[str, PackedFunction | str] = {}
+        self._packing = threading.local()
 
     def add(self, entry: Entry) -> Entry:
         """Add an entry; one that was defined at the same place before is replaced, as when a cell of a notebook runs again.
@@ -110,7 +112,14 @@ class FunctionTable(dict[str, Entry]):
         return self
 
     def __reduce__(self) -> Any:
-        return self._receive, ({entry.name: self._packed(entry) for entry in self.added()},)
+        # Within what it holds itself, as in a function that names the table, it is the table of the process that it comes to.
+        if getattr(self._packing, "begun", False):
+            return self._receive, ({},)
+        self._packing.begun = True
+        try:
+            return self._receive, ({entry.name: self._packed(entry) for entry in self.added()},)
+        finally:
+            self._packing.begun = False
 
     def _packed(self, entry: Entry) -> PackedFunction | str:
         try:
