@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.interchange.views import make_view, require_name
+from sframe_spark.api.sframe import SFrame
 from sframe_spark.engine.messages import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.session import is_remote
@@ -18,8 +19,6 @@ from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
-
-    from sframe_spark.api.sframe import SFrame
 
 # What gives rows and changes nothing: what a statement sets, or names for a session, would be gone with the session that runs it.
 QUERIES = ("select", "with", "from", "values", "table", "show", "describe", "desc", "explain")
