@@ -12,7 +12,7 @@ from typing import Any
 
 import sframe_spark as sf
 from sframe_spark import SFrame, aggregate
-from sframe_spark.engine.query import lower
+from sframe_spark.engine.spark.query import lower
 
 RATINGS = "mllib/als/sample_movielens_ratings.txt"
 WORDS = "streaming/AFINN-111.txt"

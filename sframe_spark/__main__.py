@@ -12,8 +12,8 @@ from typing import NoReturn
 import sframe_spark
 from sframe_spark.session import stop
 from sframe_spark.session.doctor import run_doctor
-from sframe_spark.storage.clean import run_clean
-from sframe_spark.storage.verify import run_verify
+from sframe_spark.storage.datasets.clean import run_clean
+from sframe_spark.storage.datasets.verify import run_verify
 from sframe_spark.visible import visible
 
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import networkx
+import pytest
 
 import sframe_spark
 import sframe_spark.errors
@@ -32,25 +33,30 @@ LAYERS = (
     ("plugin", "testing", "aggregate", "__init__", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
-# Rooms of the operators, in the same order.
-ROOMS = (
-    "user_functions",
-    "kernels",
-    "functions",
-    "rowwise",
-    "sources",
-    "aggregates",
-    "relational",
-    "grouped",
-    "running",
-    "lookups",
-    "joins",
-    "pruning",
-    "user_calls",
-    "laws",
-)
-# Of the API; modules that are in none are at the bottom.
-API_ROOMS = (("interchange", "files"), ("sarray",), ("sframe",), ("sql",))
+# Rooms of layers, in the same order; modules that are in none are above all rooms of the operators, and below those of other layers.
+ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("foreign", "exports")),
+    "operators": (
+        ("user_functions",),
+        ("kernels",),
+        ("functions",),
+        ("rowwise",),
+        ("sources",),
+        ("aggregates",),
+        ("relational",),
+        ("grouped",),
+        ("running",),
+        ("lookups",),
+        ("joins",),
+        ("pruning",),
+        ("user_calls",),
+        ("laws",),
+    ),
+    "engine": (("spark",), ("segments", "datasets"), ("planning",), ("runs",)),
+    "api": (("interchange", "files"), ("sarray",), ("sframe",), ("sql",)),
+}
+# As many modules as one looks through.
+SCREENFUL = 25
 # The planner's package data and nothing else may be shared sideways.
 SIDEWAYS_FORBIDDEN = {("planner", "storage"), ("planner", "session")}
 
@@ -85,24 +91,31 @@ def test_imports_go_down() -> None:
     assert wrong == []
 
 
-def test_imports_among_operators_go_down_the_rooms() -> None:
-    folder, wrong = ROOT / "operators", []
-    rank = {name: number for number, name in enumerate(ROOMS)}
+@pytest.mark.parametrize("layer", ROOMS)
+def test_imports_within_a_layer_go_down_its_rooms(layer: str) -> None:
+    folder, wrong = ROOT / layer, []
+    rank = {name: number for number, names in enumerate(ROOMS[layer]) for name in names}
+    outside = len(ROOMS[layer]) if layer == "operators" else -1
     for path in sorted(folder.rglob("*.py")):
         own = path.relative_to(folder).parts[0].removesuffix(".py")
-        others = {parts[2] for parts in (module.split(".") for module in imports_of(path)) if parts[1] == "operators" and len(parts) > 2}
-        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(others) if rank[other] > rank.get(own, len(ROOMS))]
+        others = {parts[2] for parts in (module.split(".") for module in imported_at_run_time(path)) if parts[1] == layer and len(parts) > 2}
+        above = (other for other in sorted(others) if rank.get(other, outside) > rank.get(own, outside))
+        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in above]
     assert wrong == []
 
 
-def test_imports_within_the_api_go_down_the_rooms() -> None:
-    folder, wrong = ROOT / "api", []
-    rank = {name: number for number, names in enumerate(API_ROOMS) for name in names}
-    for path in sorted(folder.rglob("*.py")):
-        own = path.relative_to(folder).parts[0].removesuffix(".py")
-        others = {parts[2] for parts in (module.split(".") for module in imported_at_run_time(path)) if parts[1] == "api" and len(parts) > 2}
-        wrong += [f"{path.relative_to(ROOT)} imports {other}" for other in sorted(others) if rank.get(other, 0) > rank.get(own, 0)]
-    assert wrong == []
+def test_rooms_are_those_of_the_list_and_a_screenful() -> None:
+    for layer, rooms in ROOMS.items():
+        listed = {name for names in rooms for name in names}
+        assert listed <= {path.name.removesuffix(".py") for path in (ROOT / layer).iterdir()}
+        assert {path.parent.name for path in (ROOT / layer).glob("*/__init__.py")} <= listed
+    large = {str(place.relative_to(ROOT)): count for place in rooms_of_all() if (count := len(list(place.glob("[!_]*.py")))) > SCREENFUL}
+    assert large == {}
+
+
+def rooms_of_all() -> Iterator[Path]:
+    """Folders of the package that hold modules."""
+    yield from (path.parent for path in ROOT.rglob("__init__.py"))
 
 
 def imported_at_run_time(path: Path) -> set[str]:

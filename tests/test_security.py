@@ -38,15 +38,15 @@ ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
-    ("engine/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
+    ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
     ("testing/contract.py", "pickle"): "the check that operators pickle reads what it has written a line before",
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
-    ("storage/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
+    ("storage/datasets/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("session/doctor.py", "import_module"): "modules of a fixed list",
     ("testing/operator_text.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("planner/serialize.py", "open_stream"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
-    ("engine/executor_answers.py", "import_module"): "this package, by its own name",
-    ("engine/tasks.py", "open_stream"): "rows of our own tasks",
+    ("engine/spark/executor_answers.py", "import_module"): "this package, by its own name",
+    ("engine/segments/tasks.py", "open_stream"): "rows of our own tasks",
     ("operators/kernels/runs.py", "open_stream"): "the state that our own tasks send each other",
 }
 
@@ -88,7 +88,7 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
                 found.add((path.relative_to(ROOT).as_posix(), function.name))
     assert found == {
         ("operators/user_functions/worker.py", "load_function"),
-        ("engine/dispatch.py", "run_tasks"),
+        ("engine/spark/dispatch.py", "run_tasks"),
         ("testing/contract.py", "check_pickle"),
         ("testing/contract_kernels.py", "check_parts"),
     }

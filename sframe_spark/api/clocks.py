@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from sframe_spark.engine.materialize import iterate
+from sframe_spark.engine.runs.materialize import iterate
 from sframe_spark.errors import SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import DATETIME_KIND

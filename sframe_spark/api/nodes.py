@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.engine.collecting import require_room, require_room_in_numpy
-from sframe_spark.engine.materialize import compute, count_rows, in_pieces, iterate, materialize
-from sframe_spark.engine.peeks import peek
-from sframe_spark.engine.watched_files import require_unchanged_files
+from sframe_spark.engine.runs.collecting import require_room, require_room_in_numpy
+from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize
+from sframe_spark.engine.runs.peeks import peek
+from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.interchange.views import make_view, require_name
 from sframe_spark.api.sframe import SFrame
-from sframe_spark.engine.messages import in_one_line
+from sframe_spark.engine.spark.messages import in_one_line
 from sframe_spark.errors import InvalidArgumentError, SchemaError, listed
 from sframe_spark.session import is_remote
 from sframe_spark.session.user import clone_of, in_session, user_session

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sframe_spark.engine.matches import is_to_be_counted
-from sframe_spark.engine.sections import Alternative, Mode, Section, SectionResult
+from sframe_spark.engine.planning.matches import is_to_be_counted
+from sframe_spark.engine.planning.sections import Alternative, Mode, Section, SectionResult
 from sframe_spark.operators.relational.sort import MOST_TIES
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 
 import attrs
 
-from sframe_spark.engine.column_origins import origins_of
+from sframe_spark.engine.planning.column_origins import origins_of
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources.source import MemorySource

@@ -6,7 +6,7 @@ import html
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from sframe_spark.engine.journal import Outcome
+from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.explain.graph import NOTHING_TO_RUN, graph_of, mermaid_of
 from sframe_spark.explain.picture import svg_of
 from sframe_spark.explain.tree import ExplainedSection

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import attrs
 
-from sframe_spark.engine.holders import held_directly
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.looks import Look, look, require_owned, why_first
-from sframe_spark.engine.materialize import is_materialized
-from sframe_spark.engine.planning import SectionPlanner
-from sframe_spark.engine.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.planning.holders import held_directly
+from sframe_spark.engine.planning.physical import SectionPlanner
+from sframe_spark.engine.planning.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.runs.looks import Look, look, require_owned, why_first
+from sframe_spark.engine.runs.materialize import is_materialized
 from sframe_spark.explain.alternatives import alternatives_of
 from sframe_spark.planner.graph import fold, private_copy, with_length_found
 from sframe_spark.planner.node import PlannerNode

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sframe_spark.engine.column_origins import origins_of
+from sframe_spark.engine.planning.column_origins import origins_of
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentParts

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import fits_driver, weight_of
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement, blocking_inputs, is_at_hand, is_small, place
+from sframe_spark.engine.planning.placement import Placement, blocking_inputs, is_at_hand, is_small, place
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.known_order import origin_of_order
 from sframe_spark.explain.reasons_left_out import reasons_of_firing

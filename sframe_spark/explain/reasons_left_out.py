@@ -26,8 +26,8 @@ from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.optimizer import Firing
-from sframe_spark.storage.pruning import Bounds
-from sframe_spark.storage.reader import intersecting
+from sframe_spark.storage.rows.pruning import Bounds
+from sframe_spark.storage.rows.reader import intersecting
 
 # Of more ranges or segments, not all are named.
 MOST_SHOWN = 5

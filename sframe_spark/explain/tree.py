@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.journal import Outcome
-from sframe_spark.engine.sections import Section, SectionResult
+from sframe_spark.engine.planning.sections import Section, SectionResult
+from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.relational.sort import MOST_TIES
 from sframe_spark.planner.graph import postorder, sizes_of

@@ -11,14 +11,14 @@ from functools import partial
 
 import attrs
 
-from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.looks import Look, look
-from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import Placement, placement_of
-from sframe_spark.engine.section_runs import NotAsPlanned, Runs
-from sframe_spark.engine.sections import Mode, Section
-from sframe_spark.engine.tasks import RangeTask
+from sframe_spark.engine.planning.placement import Placement, placement_of
+from sframe_spark.engine.planning.sections import Mode, Section
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.looks import Look, look
+from sframe_spark.engine.runs.materialize import is_materialized, materialize
+from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs
+from sframe_spark.engine.segments.tasks import RangeTask
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import recorded_plans

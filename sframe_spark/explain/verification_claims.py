@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.engine.query import fits_one_task
+from sframe_spark.engine.spark.query import fits_one_task
 from sframe_spark.explain.executed_plans import ExecutedPlan
 from sframe_spark.order.partitioning import KEEPS_ALL, plan_preservation, preservation_above
 from sframe_spark.planner.graph import postorder

@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.materialize import is_materialized, optimize
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.materialize import is_materialized, optimize
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.executed_plans import ExecutedPlan
 from sframe_spark.explain.relied_orders import relied_orders

@@ -11,18 +11,18 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
-from sframe_spark.engine.range_tasks import run_range_works
-from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.segments.range_tasks import run_range_works
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.relational.row_claims import RowClaim, first_wrong_rows
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.footers import footer_of, opened
-from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
-from sframe_spark.storage.paths import join
-from sframe_spark.storage.physical import KEY_NAME, KEY_SHIFT
-from sframe_spark.storage.reader import read_rows
-from sframe_spark.storage.statistics import StatisticsCollector, compare_scalars
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT
+from sframe_spark.storage.parquet.footers import footer_of, opened
+from sframe_spark.storage.rows.reader import read_rows
+from sframe_spark.storage.rows.statistics import StatisticsCollector, compare_scalars
 
 ORDER_FACTS = ("ascending", "descending", "strictly_ascending", "strictly_descending", "constant")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.engine.matches import with_known_rows
-from sframe_spark.engine.placement import Placement, place
-from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
-from sframe_spark.engine.tasks import combined_parts
+from sframe_spark.engine.planning.matches import with_known_rows
+from sframe_spark.engine.planning.placement import Placement, place
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.engine.segments.tasks import combined_parts
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.sources.source import MemorySource, Source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate

@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine import query
+from sframe_spark.engine.spark import query
 from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode

@@ -15,8 +15,8 @@ from typing import Protocol
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.materialize import compute, materialize
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runs.materialize import compute, materialize
 from sframe_spark.errors import NotEquivalent
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.sources.source import source_of

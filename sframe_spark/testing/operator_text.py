@@ -39,7 +39,7 @@ from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type
-from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.types import FLOAT, TYPES_BY_NAME, ColumnType, type_of_class
 
 OPENING, CLOSING = "([{", ")]}"

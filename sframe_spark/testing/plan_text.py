@@ -17,7 +17,7 @@ from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.plan_text import plan_text
-from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.testing.operator_text import Declared, OperatorText, read_operator, read_types
 from sframe_spark.testing.recorded_text import read_segments
 

@@ -10,12 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.engine.datasets import new_dataset
+from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.writer import write_segment
+from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode
 

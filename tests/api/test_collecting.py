@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import sframe_spark as tc
-from sframe_spark.engine import collecting
+from sframe_spark.engine.runs import collecting
 from sframe_spark.errors import ExecutionError, TooLargeError
 from sframe_spark.session import memory
 from sframe_spark.session.memory import AvailableMemory

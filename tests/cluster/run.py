@@ -61,7 +61,7 @@ def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[s
     place.prepare()
     if "spark.test.unasked" in settings:
         # As if the executors that share nothing had come after the probe.
-        from sframe_spark.engine import probe
+        from sframe_spark.engine.spark import probe
 
         probe.is_one_process = lambda session: True
     with config.using(small_rows=0):

@@ -15,11 +15,11 @@ from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
 from sframe_spark.engine.budgets import fits_driver, weight_of
-from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.materialize import optimize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.placement import is_small, placement_of
-from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.planning.placement import is_small, placement_of
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, source_of
@@ -29,7 +29,7 @@ from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import is_started
-from sframe_spark.storage import reader
+from sframe_spark.storage.rows import reader
 
 ROWS, LONG = 2_000, 1_000
 JOINS = ["inner", "left", "right", "outer"]
@@ -59,7 +59,7 @@ def bytes_of_row(made: Any) -> float:
 
 
 def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.storage import sizes
+    from sframe_spark.storage.rows import sizes
 
     monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
     assert LONG < bytes_of_row(frame) < 1.1 * LONG
@@ -79,7 +79,7 @@ def test_a_source_knows_how_long_its_rows_are(frame: SFrame, monkeypatch: pytest
     ],
 )
 def test_long_rows_are_not_small_however_few(frame: SFrame, derived: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.storage import sizes
+    from sframe_spark.storage.rows import sizes
 
     monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
     with config.using(memory_budget=ROWS * LONG // 2):
@@ -106,7 +106,7 @@ def test_batches_hold_bytes_not_rows(frame: SFrame, monkeypatch: pytest.MonkeyPa
             decoded.append(batch.num_rows)
             yield batch
 
-    from sframe_spark.storage import sizes
+    from sframe_spark.storage.rows import sizes
 
     monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
     expected = [text[:5] for text in frame["t"]]
@@ -266,7 +266,7 @@ def test_rows_in_the_middle_of_a_join_make_no_others(key: str, how: str, monkeyp
 
 @pytest.mark.parametrize("how", JOINS)
 def test_any_rows_of_a_join_are_those_of_all_its_rows(how: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.engine import shortcuts
+    from sframe_spark.engine.planning import shortcuts
 
     monkeypatch.setattr(shortcuts, "MOST_FIRST_ROWS", 0)
     generator = np.random.default_rng(7)

@@ -55,14 +55,18 @@ def is_name_of_operator(attribute: ast.Attribute) -> bool:
 
 def test_the_engine_asks_for_no_class_of_operators_but_its_sources() -> None:
     classes, wrong = operator_classes(), []
-    for path in sorted(ENGINE.glob("*.py")):
+    for path in sorted(ENGINE.rglob("*.py")):
         asked = set(asked_classes(ast.parse(path.read_text(encoding="utf-8"))))
-        wrong += [f"{path.name}: {name}" for name in sorted(asked & classes - SOURCES - CONTRACT)]
+        wrong += [f"{path.relative_to(ENGINE)}: {name}" for name in sorted(asked & classes - SOURCES - CONTRACT)]
     assert wrong == []
 
 
 def test_the_engine_knows_no_name_of_an_operator() -> None:
-    wrong = [f"{path.name}: {text}" for path in sorted(ENGINE.glob("*.py")) for text in asked_names(ast.parse(path.read_text(encoding="utf-8")))]
+    wrong = [
+        f"{path.relative_to(ENGINE)}: {text}"
+        for path in sorted(ENGINE.rglob("*.py"))
+        for text in asked_names(ast.parse(path.read_text(encoding="utf-8")))
+    ]
     assert wrong == []
 
 

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.engine.journal import Outcome
-from sframe_spark.engine.materialize import materialize
-from sframe_spark.engine.sections import Alternative, Mode
+from sframe_spark.engine.planning.sections import Alternative, Mode
+from sframe_spark.engine.runs.journal import Outcome
+from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode

@@ -13,8 +13,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.journal import Outcome
-from sframe_spark.engine.sections import Mode
+from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.explain import graph, picture
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran

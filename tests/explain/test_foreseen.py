@@ -10,8 +10,8 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.journal import Outcome
-from sframe_spark.engine.sections import Alternative, Mode
+from sframe_spark.engine.planning.sections import Alternative, Mode
+from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.testing.plans import DRIVER_STEPS, random_program
 from tests.explain.plans_and_runs import Printed, compared, differences, printed

@@ -15,9 +15,9 @@ from sframe_spark.explain.verification_rows import check_rows, check_segments, r
 from sframe_spark.operators.relational.row_claims import InOrder, NotMissing
 from sframe_spark.operators.sources.source import SegmentSource, memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.commit import publish
-from sframe_spark.storage.manifest import ColumnStatistics, Manifest, SegmentEntry
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import FLOAT, INT
 
 

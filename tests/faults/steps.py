@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.storage import save
+from sframe_spark.storage.datasets import save
 
 CALLS = ("mkdir", "rename", "replace", "link", "unlink", "remove", "rmdir", "fsync", "open")
 GIVING_NAMES = ("rename", "replace", "exchange", "link")

@@ -16,7 +16,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SFrame, config, load_sframe
-from sframe_spark.storage.temporary import temporary_store
+from sframe_spark.storage.files.temporary import temporary_store
 from tests.faults.steps import in_child, names_in
 
 pytestmark = [
@@ -28,16 +28,16 @@ PACKAGE = os.path.dirname(sframe_spark.__file__)
 WATCHED = tuple(
     os.path.join(PACKAGE, *file.split("/"))
     for file in (
-        "storage/text_files.py",
-        "engine/actions.py",
+        "storage/exports/text_files.py",
+        "engine/runs/actions.py",
         "session/interrupts.py",
         "session/leftovers.py",
         "session/owner.py",
         "session/threads.py",
         "session/trees.py",
-        "storage/opened.py",
-        "storage/save.py",
-        "storage/temporary.py",
+        "storage/datasets/opened.py",
+        "storage/datasets/save.py",
+        "storage/files/temporary.py",
     )
 )
 

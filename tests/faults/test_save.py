@@ -15,7 +15,7 @@ import pytest
 
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
-from sframe_spark.storage import save
+from sframe_spark.storage.datasets import save
 from tests.faults.steps import ERRORS, FlushedInOrder, Steps, bytes_below, counted, failing, in_child, kill, names_in
 
 pytestmark = [

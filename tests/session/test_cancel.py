@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SArray, SFrame, config
-from sframe_spark.engine.materialize import materialize
+from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import CancelledError
 from sframe_spark.session.cancel import raise_if_cancelled, run_cancellable
 

@@ -65,9 +65,9 @@ def test_work_on_the_driver_goes_on_whatever_the_parent_was_doing() -> None:
 import multiprocessing, pyarrow.compute as pc, pyarrow as pa
 from concurrent.futures import ProcessPoolExecutor
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.actions import Action
+from sframe_spark.engine.runs.actions import Action
 from sframe_spark.storage import temporary
-from sframe_spark.storage.opened import OPEN_DATASETS
+from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})
 frame["b"] = frame["a"] * 2
 assert pc.sum(pa.array(range(10**6))).as_py()

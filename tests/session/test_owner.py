@@ -21,8 +21,8 @@ from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_
 from sframe_spark.session.owner import PREFIX, new_name, own_directory, own_directory_beside, own_file_beside, owner_in, remove_own, show_in_use
 from sframe_spark.session.processes import ProcessMark, is_running, mark_of_this_process
 from sframe_spark.session.trees import size_on_disk
-from sframe_spark.storage import temporary
-from sframe_spark.storage.temporary import DatasetHandle
+from sframe_spark.storage.files import temporary
+from sframe_spark.storage.files.temporary import DatasetHandle
 
 DEAD = 2**22 + 1
 pytestmark = pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="looks at processes as Linux shows them")
@@ -233,7 +233,7 @@ def test_nothing_in_a_shared_directory_makes_a_start_hang(tmp_path: Path) -> Non
             directory.mkdir()
             make(directory / below)
     done = python(f"""
-from sframe_spark.storage.temporary import TemporaryStore
+from sframe_spark.storage.files.temporary import TemporaryStore
 from sframe_spark.session.sockets import socket_directory
 from sframe_spark import SFrame
 socket_directory({str(tmp_path)!r})

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.datasets import write_chunk
+from sframe_spark.engine.datasets.new_datasets import write_chunk
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import CancelledError, StorageError
 from sframe_spark.planner.chunk import Chunk
@@ -23,10 +23,10 @@ from sframe_spark.session import threads
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.owner import CLAIMS
 from sframe_spark.session.threads import in_threads
-from sframe_spark.storage import content
-from sframe_spark.storage.manifest import NO_RECORDED_ORDER
-from sframe_spark.storage.temporary import temporary_store
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.datasets import content
+from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER
+from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import INT
 
 TIMES = 4

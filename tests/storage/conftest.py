@@ -9,9 +9,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from sframe_spark.storage.commit import publish
-from sframe_spark.storage.manifest import Manifest
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import INT, ColumnType
 
 

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.names import require_unicode
-from sframe_spark.engine.exports import write_parts
+from sframe_spark.engine.runs.exports import write_parts
 from sframe_spark.errors import InvalidArgumentError, listed
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.exported import exporting
-from sframe_spark.storage.part_files import ORC, PartForm
+from sframe_spark.storage.exports.exported import exporting
+from sframe_spark.storage.exports.part_files import ORC, PartForm
 
 
 def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], ending: str) -> None:

@@ -12,16 +12,16 @@ from sframe_spark.api.files.csv.encoding import text_encoding
 from sframe_spark.api.files.json_values import JsonValues, values_of
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
-from sframe_spark.engine.datasets import write_runs
+from sframe_spark.engine.datasets.new_datasets import write_runs
 from sframe_spark.errors import JsonError, SFrameError
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.file_state import FileState, unchanged
-from sframe_spark.storage.partitions import partition_columns, repeated
-from sframe_spark.storage.places import DataFiles, resolve
+from sframe_spark.storage.files.file_state import FileState, unchanged
+from sframe_spark.storage.files.places import DataFiles, resolve
+from sframe_spark.storage.rows.partitions import partition_columns, repeated
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.json_text import json_text
+from sframe_spark.values.outgoing.json_text import json_text
 from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT, plain_number
 from sframe_spark.values.text import MOST_LEVELS, too_deep
 from sframe_spark.visible import is_unicode, visible

@@ -13,8 +13,8 @@ import attrs
 
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.errors import JsonError
-from sframe_spark.storage.failures import telling
-from sframe_spark.storage.magic import TEXT, kind_of
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.magic import TEXT, kind_of
 from sframe_spark.visible import visible
 
 BLOCK_BYTES = 4 << 20

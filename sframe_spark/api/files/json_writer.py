@@ -13,15 +13,15 @@ import pyarrow.compute as pc
 from sframe_spark.api.files.csv.columns import float_texts, text_of
 from sframe_spark.api.files.paths import file_path_text
 from sframe_spark.api.names import require_unicode
-from sframe_spark.engine.exports import write_text
+from sframe_spark.engine.runs.exports import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.json_text import json_text
 from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.outgoing.json_text import json_text
 
 RECORDS, LINES = "records", "lines"
 _SPECIAL = r'[\x00-\x1f"\\]'

@@ -8,16 +8,16 @@ from functools import partial
 
 from sframe_spark.api.files.paths import file_path_text, path_text
 from sframe_spark.api.names import require_unicode
-from sframe_spark.engine.executor import Executor
-from sframe_spark.engine.looks import Look, look
-from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.looks import Look, look
+from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError
 from sframe_spark.locations import normalised
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.opened import OPEN_DATASETS
-from sframe_spark.storage.save import check_replaceable, save_dataset, staged
+from sframe_spark.storage.datasets.opened import OPEN_DATASETS
+from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
 
 COLUMN_NAME = "X1"
 
@@ -71,7 +71,7 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
 
 def load_frame(path: str | os.PathLike[str], verify: bool = False) -> tuple[PlannerNode, list[str]]:
     """Node and column names of a saved frame; ``verify`` reads every byte and compares all check sums first."""
-    from sframe_spark.storage.load import load_manifest
+    from sframe_spark.storage.datasets.load import load_manifest
 
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))

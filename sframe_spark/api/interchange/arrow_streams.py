@@ -12,13 +12,13 @@ import pyarrow as pa
 
 from sframe_spark.api.names import require_unicode
 from sframe_spark.api.nodes import pieces_of, rows_of
-from sframe_spark.engine.materialize import iterate, materialize
+from sframe_spark.engine.runs.materialize import iterate, materialize
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
-from sframe_spark.values.arrow_forms import Form, FormFinder
 from sframe_spark.values.libraries import library_of
+from sframe_spark.values.outgoing.arrow_forms import Form, FormFinder
 from sframe_spark.visible import visible
 
 

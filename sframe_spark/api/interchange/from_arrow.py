@@ -11,14 +11,14 @@ from sframe_spark.errors import SchemaError
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
-from sframe_spark.values.arrow_forms import JSON, KIND, TAGGED, TEXT
-from sframe_spark.values.arrow_json import kind_of_json, values_of_texts
 from sframe_spark.values.broken_texts import broken_texts_told
 from sframe_spark.values.decimals import tell_of_values
 from sframe_spark.values.encode import encode
 from sframe_spark.values.from_arrow import normalize
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.nanoseconds import tell_of_nanoseconds
+from sframe_spark.values.outgoing.arrow_forms import JSON, KIND, TAGGED, TEXT
+from sframe_spark.values.outgoing.arrow_json import kind_of_json, values_of_texts
 from sframe_spark.values.sound_arrow import require_sound
 from sframe_spark.visible import visible
 

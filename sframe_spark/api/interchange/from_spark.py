@@ -40,8 +40,8 @@ def frame_from_spark(df: Any) -> tuple[PlannerNode, list[str]]:
     TakenNameError
         If two columns have one name.
     """
-    from sframe_spark.engine.frames import shared_node
-    from sframe_spark.engine.spark_actions import translated_errors
+    from sframe_spark.engine.planning.frames import shared_node
+    from sframe_spark.engine.spark.spark_actions import translated_errors
     from sframe_spark.session.session import require_frame_open
 
     _require_dataframe(df)
@@ -120,7 +120,7 @@ def _analysed(df: Any, columns: Mapping[int, Column]) -> Any:
 
 def _refusal(field: StructField, told: str) -> str:
     """What to do about a column that Spark shows but does not compute with, such as times of day where its settings do not say so."""
-    from sframe_spark.engine.messages import in_one_line
+    from sframe_spark.engine.spark.messages import in_one_line
 
     kind, reason = field.dataType.simpleString(), in_one_line(told)
     change = "set spark.sql.timeType.enabled to true" if "TIME_TYPE" in told else "cast it to another type first"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from sframe_spark.engine.spark_actions import run_spark
+from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.variant_columns import may_widen, type_of_kinds, variant_kinds

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.names import require_unicode
-from sframe_spark.engine.executor import Executor
+from sframe_spark.engine.datasets.read_by_users import source_for_users
 from sframe_spark.engine.lock import GRAPH_LOCK
-from sframe_spark.engine.looks import look
-from sframe_spark.engine.materialize import materialize
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.peeks import open_plan
-from sframe_spark.engine.query import lower
-from sframe_spark.engine.read_by_users import source_for_users
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.looks import look
+from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.runs.peeks import open_plan
+from sframe_spark.engine.spark.query import lower
 from sframe_spark.operators.rowwise.columns import Project
 from sframe_spark.operators.rowwise.spark_types_out import has_native_types, with_json_texts, with_native_types
 from sframe_spark.operators.sources.source import SegmentSource
@@ -23,7 +23,7 @@ from sframe_spark.session import is_remote
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.user import in_session, starts_our_python, user_session
-from sframe_spark.storage.temporary import temporary_store
+from sframe_spark.storage.files.temporary import temporary_store
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

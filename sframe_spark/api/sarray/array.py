@@ -31,8 +31,8 @@ from sframe_spark.api.sarray.conversions import ValuesElsewhere
 from sframe_spark.api.sarray.missing import Missing
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.windows import Windows
-from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import (
     InvalidArgumentError,
     LengthMismatchError,

@@ -23,7 +23,7 @@ from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, Schem
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.manifest import Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.values.libraries import is_of_spark, library_of
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.taken import taken
@@ -131,8 +131,8 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 def frame_from_parquet(path: Any) -> Frame:
     """Parquet files as read-only segments, in file-name order."""
     from sframe_spark.operators.sources.source import segment_source
-    from sframe_spark.storage.parquet_source import manifest_of_files, natural
-    from sframe_spark.storage.places import resolve
+    from sframe_spark.storage.files.places import resolve
+    from sframe_spark.storage.foreign.parquet_source import manifest_of_files, natural
 
     files = resolve(path, natural, "Parquet file")
     with files.named_in_errors():
@@ -150,10 +150,10 @@ def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:
 
 def frame_from_orc(path: Any) -> Frame:
     """The rows of ORC files, in file-name order, in our own form."""
-    from sframe_spark.engine.orc_rows import orc_rows
-    from sframe_spark.storage.orc_source import orc_table
-    from sframe_spark.storage.parquet_source import natural
-    from sframe_spark.storage.places import resolve
+    from sframe_spark.engine.datasets.orc_rows import orc_rows
+    from sframe_spark.storage.files.places import resolve
+    from sframe_spark.storage.foreign.orc_source import orc_table
+    from sframe_spark.storage.foreign.parquet_source import natural
 
     files = resolve(path, natural, "ORC file")
     with files.named_in_errors():

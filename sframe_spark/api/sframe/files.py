@@ -11,7 +11,7 @@ from sframe_spark.api.files.file_writers import write_directory
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.storage.part_files import ORC, PARQUET
+from sframe_spark.storage.exports.part_files import ORC, PARQUET
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -271,7 +271,7 @@ class Files(Columns):
         ...     list(SFrame.read_delta(directory)["a"]), list(SFrame.read_delta(directory, version=0)["a"])
         ([1, 2, 3], [1, 2])
         """
-        from sframe_spark.storage.delta import delta_manifests
+        from sframe_spark.storage.foreign.delta import delta_manifests
 
         return made_frame(*construction.frame_from_manifests(delta_manifests(path, version)))
 
@@ -306,6 +306,6 @@ class Files(Columns):
             ...
         sframe_spark.errors.StorageError: there is no file /no/such/metadata/v1.metadata.json: check the path; of a table in a catalog give ...
         """
-        from sframe_spark.storage.iceberg import iceberg_manifests
+        from sframe_spark.storage.foreign.iceberg import iceberg_manifests
 
         return made_frame(*construction.frame_from_manifests(iceberg_manifests(table, snapshot_id)))

@@ -23,8 +23,8 @@ from sframe_spark.api.sframe.known_order import Orders
 from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.searches import Ordered
-from sframe_spark.engine.materialize import is_materialized, materialize
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
 from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows

@@ -17,7 +17,7 @@ from sframe_spark.api.interchange.to_pandas import pandas_frame
 from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.engine.collecting import require_room_in_numpy
+from sframe_spark.engine.runs.collecting import require_room_in_numpy
 from sframe_spark.errors import NoAttributeError, SchemaError, listed
 from sframe_spark.types import STR_KIND
 from sframe_spark.values.libraries import library_of

@@ -13,7 +13,7 @@ from sframe_spark.operators.sources.segment_parts import STORED_ROWS, SegmentPar
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.pruning import Bounds, RowRange, common_rows, joined, matching_ranges, recorded_bounds
+from sframe_spark.storage.rows.pruning import Bounds, RowRange, common_rows, joined, matching_ranges, recorded_bounds
 
 # Of more ranges of rows, those nearest to each other are read as one.
 MOST_RANGES = 64

@@ -17,9 +17,9 @@ from sframe_spark.operators.sources.source import MemorySource, SegmentSource, S
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.sizes import row_bytes, uneven_bytes
-from sframe_spark.storage.footers import segment_footer
-from sframe_spark.storage.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.physical import order_column
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifests.physical import order_column
+from sframe_spark.storage.parquet.footers import segment_footer
 
 # Rows of a block of a source that is not stored in row groups.
 BLOCK_ROWS = 131_072

@@ -25,8 +25,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.storage.manifest import Scalar
-from sframe_spark.storage.statistics import compare_scalars
+from sframe_spark.storage.manifests.manifest import Scalar
+from sframe_spark.storage.rows.statistics import compare_scalars
 from sframe_spark.types import ColumnType
 
 SIDES = ("first", "second")

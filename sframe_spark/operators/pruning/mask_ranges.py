@@ -14,7 +14,7 @@ from sframe_spark.operators.pruning.value_ranges import ColumnRanges, ValueRange
 from sframe_spark.operators.rowwise.masks import compared_with_constant, compares_exactly
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
 from sframe_spark.planner.facts import Schema
-from sframe_spark.storage.pruning import Bounds
+from sframe_spark.storage.rows.pruning import Bounds
 from sframe_spark.types import ColumnType, type_of_class
 from sframe_spark.values.plain import plain_list
 from sframe_spark.values.temporal import to_microseconds

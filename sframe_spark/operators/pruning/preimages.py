@@ -17,7 +17,7 @@ from sframe_spark.operators.rowwise.program import Literal, Program, Register, S
 from sframe_spark.operators.rowwise.properties import INT_LIMITS, MOST_STEPS, monotone_step
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.storage.pruning import Bounds
+from sframe_spark.storage.rows.pruning import Bounds
 from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType
 
 # A search tries all limits at once, but of very many each try takes long.

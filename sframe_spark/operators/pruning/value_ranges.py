@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import reduce
 from typing import Any
 
-from sframe_spark.storage.pruning import Bounds
+from sframe_spark.storage.rows.pruning import Bounds
 
 ValueRanges = tuple[Bounds, ...]
 # Ranges that the values of some input columns lie in, by the columns' positions.

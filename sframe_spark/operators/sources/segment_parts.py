@@ -21,10 +21,10 @@ from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
-from sframe_spark.storage.manifest import Manifest
-from sframe_spark.storage.pruning import RowRange, joined
-from sframe_spark.storage.reader import intersecting
-from sframe_spark.storage.sizes import MOST_GROUPS, spread
+from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.rows.pruning import RowRange, joined
+from sframe_spark.storage.rows.reader import intersecting
+from sframe_spark.storage.rows.sizes import MOST_GROUPS, spread
 
 
 @register

@@ -9,16 +9,16 @@ from sframe_spark.operators.kernels.number_table import looked_up
 from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
-from sframe_spark.storage.footers import footer_of_entry
-from sframe_spark.storage.page_checks import PageCheck, as_it_is
-from sframe_spark.storage.paths import AS_NAMED, join, spark_path
-from sframe_spark.storage.reader import page_checksums
+from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
+from sframe_spark.storage.parquet.footers import footer_of_entry
+from sframe_spark.storage.parquet.page_checks import PageCheck, as_it_is
+from sframe_spark.storage.rows.reader import page_checksums
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
 
     from sframe_spark.operators.sources.source import SegmentSource
-    from sframe_spark.storage.manifest import SegmentEntry
+    from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 # Pages are compared with the check sums that they carry.
 CHECKED = {"parquet.page.verify-checksum.enabled": "true"}

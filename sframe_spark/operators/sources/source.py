@@ -25,7 +25,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.traits import NO_WORK, QueryWork
-from sframe_spark.storage.manifest import NO_RECORDED_ORDER, ColumnStatistics, Manifest, RecordedOrder
+from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, ColumnStatistics, Manifest, RecordedOrder
 from sframe_spark.types import ColumnType
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
@@ -251,7 +251,7 @@ class SegmentSource(Source):
 
     def read(self, start: int, stop: int) -> Chunk:
         """Rows from the segments that hold them; no others are opened."""
-        from sframe_spark.storage.reader import read_rows
+        from sframe_spark.storage.rows.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
         return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
@@ -293,7 +293,7 @@ class SegmentSource(Source):
 
     def batch_end(self, start: int, stop: int) -> int:
         """At the end of a row group, as the rest of it would be decoded again."""
-        from sframe_spark.storage.reader import last_group_start
+        from sframe_spark.storage.rows.reader import last_group_start
 
         return last_group_start(self.manifest, self.start + start, self.start + stop) - self.start
 
@@ -311,7 +311,7 @@ class SegmentSource(Source):
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """By type where it tells; otherwise what footers tell, and some rows where these are stored shorter than they are."""
-        from sframe_spark.storage.sizes import column_bytes
+        from sframe_spark.storage.rows.sizes import column_bytes
 
         known = list(super().sizes_between(start, stop))
         asked = [place for place, size in enumerate(known) if size is None]
@@ -325,8 +325,8 @@ class SegmentSource(Source):
 
     def as_read(self) -> SegmentSource:
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
-        from sframe_spark.storage.listing import states_below
-        from sframe_spark.storage.load import with_saved_checksums, with_seen
+        from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
+        from sframe_spark.storage.files.listing import states_below
 
         manifest = self.manifest
         if normalised(manifest.directory) != manifest.directory:

@@ -11,8 +11,8 @@ from sframe_spark.order.items import Ordering
 from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.storage.manifest import UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
-from sframe_spark.storage.statistics import column_statistics, merge, of_some_rows
+from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.rows.statistics import column_statistics, merge, of_some_rows
 
 if TYPE_CHECKING:
     from sframe_spark.operators.sources.made import RangeSource

@@ -16,7 +16,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
-from sframe_spark.storage import reader
+from sframe_spark.storage.rows import reader
 from tests.lake_tables import rows_of_delta
 
 UTC = datetime.UTC

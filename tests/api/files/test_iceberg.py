@@ -16,7 +16,8 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError, UnsupportedOperationError
-from sframe_spark.storage import iceberg, reader
+from sframe_spark.storage.foreign import iceberg
+from sframe_spark.storage.rows import reader
 
 STAMP = datetime.datetime(2024, 2, 29, 1, 2, 3, 4)
 

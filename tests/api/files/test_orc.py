@@ -14,9 +14,9 @@ from pyarrow import orc
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine import orc_rows
+from sframe_spark.engine.datasets import orc_rows
 from sframe_spark.errors import SchemaError, StorageError
-from sframe_spark.storage.orc_source import OrcTable
+from sframe_spark.storage.foreign.orc_source import OrcTable
 
 MOMENT = datetime.datetime(2012, 1, 1, 3, 4, 5, 6)
 

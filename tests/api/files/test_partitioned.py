@@ -14,8 +14,8 @@ from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.plugin import column_of, graph_from_json, graph_to_json, node_of
-from sframe_spark.storage.partitions import partition_columns
-from sframe_spark.storage.places import DataFile
+from sframe_spark.storage.files.places import DataFile
+from sframe_spark.storage.rows.partitions import partition_columns
 from sframe_spark.types import DATETIME, FLOAT, INT, STR
 
 FILES = {"year=2023/city=New%20York": [1, 2], "year=2023/city=__HIVE_DEFAULT_PARTITION__": [3], "year=2024/city=Oslo": [4, 5]}

@@ -12,7 +12,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
-from sframe_spark.storage import listing
+from sframe_spark.storage.files import listing
 
 PROGRAM = """
 import os, sys

@@ -1,6 +1,6 @@
 """Object stores cannot hold frames yet: every way in says so before anything is written, read or asked of a network.
 
-Files of other programs are read from there: see tests/storage/test_places.py.
+Files of other programs are read from there: see tests/storage/files/test_places.py.
 """
 
 from __future__ import annotations

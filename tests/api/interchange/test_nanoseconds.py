@@ -14,7 +14,7 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.config import config
-from sframe_spark.engine import orc_rows
+from sframe_spark.engine.datasets import orc_rows
 from sframe_spark.errors import LostNanosecondsWarning
 from sframe_spark.values.nanoseconds import lost_nanoseconds
 

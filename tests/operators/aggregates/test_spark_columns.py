@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 import sframe_spark.operators.aggregates  # noqa: F401 - fills the table
-from sframe_spark.engine.spark_actions import translated_errors
+from sframe_spark.engine.spark.spark_actions import translated_errors
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.kernels.spark_columns import fit, spark_type

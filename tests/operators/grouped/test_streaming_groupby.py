@@ -15,11 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sframe_spark import config
-from sframe_spark.engine.executor import Executor
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.ranges import joined_ranges, states_between
-from sframe_spark.engine.runner import FlatPlan, PlanRunner, summarize
-from sframe_spark.engine.tasks import RangeTask, summarize_range
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.segments.ranges import joined_ranges, states_between
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy, streaming_group_by
 from sframe_spark.operators.kernels import runs

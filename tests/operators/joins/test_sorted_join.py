@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sframe_spark as tc
-from sframe_spark.engine.materialize import read_all
+from sframe_spark.engine.runs.materialize import read_all
 from sframe_spark.operators.joins import sorted_join
 from sframe_spark.operators.joins.sorted_join import Matches, SortedJoin
 from sframe_spark.operators.laws.few_rows import join_with_few

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.lookups import lookup as lookup_module
 from sframe_spark.operators.lookups.asof_join import DIRECTIONS, AsofJoin
@@ -23,8 +23,8 @@ from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import SegmentSource, memory_source, segment_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.commit import publish
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from tests.examples import examples
 

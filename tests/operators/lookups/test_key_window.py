@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.grouped.aggregation import Aggregation

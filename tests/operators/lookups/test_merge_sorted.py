@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark.engine.runner import FlatPlan, PlanRunner
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.lookups import lookup as lookup_module
 from sframe_spark.operators.lookups.merge_sorted import merge_sorted

@@ -16,7 +16,7 @@ from sframe_spark.operators.pruning.mask_ranges import mask_ranges
 from sframe_spark.operators.pruning.value_ranges import ValueRanges, intersection, union
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.storage.pruning import Bounds
+from sframe_spark.storage.rows.pruning import Bounds
 from sframe_spark.testing.tables import column_array
 from sframe_spark.types import DATETIME, FLOAT, INT, ZONED_DATETIME, ColumnType
 

@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 from sframe_spark import SFrame, config
-from sframe_spark.engine.materialize import compute
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runs.materialize import compute
 from sframe_spark.operators.running.smoothing import exponential_smoothing
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle.values import rows_equal, token

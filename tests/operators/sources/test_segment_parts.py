@@ -9,10 +9,10 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark.operators.sources.segment_parts import SegmentParts
-from sframe_spark.storage import sizes
-from sframe_spark.storage.commit import publish
-from sframe_spark.storage.manifest import Manifest
-from sframe_spark.storage.writer import write_segment
+from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.rows import sizes
+from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import INT, STR
 
 ROWS = 4_000

@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import CsvEncodingError, InvalidArgumentError, SchemaError
-from sframe_spark.storage.failures import telling
+from sframe_spark.storage.files.failures import telling
 from sframe_spark.visible import visible
 
 UTF_8 = ("utf-8", "utf-8-sig")

@@ -21,8 +21,8 @@ from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.api.files.csv.fields import read_line
 from sframe_spark.api.files.csv.options import CsvOptions
 from sframe_spark.errors import CsvEncodingError
-from sframe_spark.storage.failures import telling
-from sframe_spark.storage.magic import TEXT, kind_of
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.magic import TEXT, kind_of
 
 BLOCK_BYTES = 8 * 1024 * 1024
 

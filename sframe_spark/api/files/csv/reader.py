@@ -16,16 +16,16 @@ from sframe_spark.api.files.csv.options import CsvOptions, CsvRequest, CsvValues
 from sframe_spark.api.files.csv.types import CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
-from sframe_spark.engine.datasets import new_dataset
+from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.file_state import FileState, unchanged
-from sframe_spark.storage.partitions import PartitionColumn, partition_columns, repeated
-from sframe_spark.storage.places import resolve
-from sframe_spark.storage.writer import SegmentWriter
+from sframe_spark.storage.files.file_state import FileState, unchanged
+from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.rows.partitions import PartitionColumn, partition_columns, repeated
+from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.visible import visible
 

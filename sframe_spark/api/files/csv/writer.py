@@ -11,7 +11,7 @@ from sframe_spark.api.files.csv.columns import ColumnWriter, lines_of
 from sframe_spark.api.files.csv.format import CsvFormat, nested_text
 from sframe_spark.api.files.paths import file_path_text
 from sframe_spark.api.names import require_unicode
-from sframe_spark.engine.exports import write_text
+from sframe_spark.engine.runs.exports import write_text
 from sframe_spark.locations import normalised
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode

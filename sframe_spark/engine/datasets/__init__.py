@@ -1,0 +1,1 @@
+"""Datasets that the engine makes, and sources made ready for Spark."""

@@ -1,0 +1,124 @@
+"""New datasets: temporary or at a place the user named, published whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.spark import query
+from sframe_spark.engine.spark.counts import require_all_rows
+from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.operators.sources.source import segment_source
+from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.datasets.adopt import adopt
+from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, Manifest, RecordedOrder, SegmentEntry
+from sframe_spark.storage.rows.writer import ROWS_PER_GROUP, write_segment
+
+
+@attrs.frozen(eq=False)
+class NewDataset:
+    """A directory being filled with segments.
+
+    Parameters
+    ----------
+    directory
+        Where segments go.
+    types
+        Column types.
+    names
+        Column names recorded with the data.
+    handle
+        Keeps a temporary directory alive; None when the user named the directory.
+    order
+        What is known of the row order.
+    """
+
+    directory: str
+    types: Schema
+    names: tuple[str, ...] | None
+    handle: Any
+    order: RecordedOrder = NO_RECORDED_ORDER
+
+    def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
+        """Make the dataset readable."""
+        return publish(self.directory, self.types, entries, names=self.names, durable=self.handle is None, order=self.order)
+
+
+@contextmanager
+def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder = NO_RECORDED_ORDER) -> Iterator[NewDataset]:
+    """A fresh directory for a dataset; a failed attempt's files are deleted (by the caller if the caller named the directory)."""
+    handle = None if options.directory is not None else temporary_store().new_dataset()
+    directory = options.directory if handle is None else handle.directory
+    assert directory is not None
+    try:
+        yield NewDataset(directory, types, options.names, handle, order)
+    except BaseException:
+        if handle is not None:
+            handle.discard()
+        raise
+
+
+def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
+    """A Spark query's ordered rows as a dataset written by Spark itself."""
+    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+        require_writable(dataset.directory)
+        counted = query.write_parquet(node, dataset.directory)
+        entries = adopt(dataset.directory, node.schema)
+        require_all_rows(entries, counted, node.length.rows, dataset.directory)
+        manifest = dataset.publish(entries)
+    return segment_source(manifest, dataset.handle)
+
+
+def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+    """Rows that come a chunk at a time as a dataset of one segment."""
+    with new_dataset(types, options, order) as dataset:
+        manifest = dataset.publish([write_segment(dataset.directory, 0, types, (chunk.columns for chunk in chunks if chunk.rows))])
+    return segment_source(manifest, dataset.handle)
+
+
+def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+    """Rows in memory as a dataset, of one segment for each core where they are many."""
+    count = max(1, min(available_cores(), chunk.rows // ROWS_PER_GROUP))
+    ranges = pairwise(chunk.rows * part // count for part in range(count + 1))
+    with new_dataset(types, options, order) as dataset:
+        parts = [chunk.slice(start, stop) for start, stop in ranges]
+
+        def write(number: int) -> SegmentEntry:
+            return write_segment(dataset.directory, number, types, [parts[number].columns])
+
+        manifest = dataset.publish(in_threads(write, range(count), count))
+    return segment_source(manifest, dataset.handle)
+
+
+def write_runs(runs: Iterable[Sequence[pa.Array]], types: Schema) -> PlannerNode:
+    """Runs of rows as a temporary dataset of as many segments as they need, with one run at a time in memory."""
+    with new_dataset(types, MaterializeOptions()) as dataset:
+        entries: list[SegmentEntry] = []
+        rows = iter(runs)
+        while (first := next(rows, None)) is not None:
+            entries.append(write_segment(dataset.directory, len(entries), types, _until_full(first, rows)))
+        manifest = dataset.publish(entries)
+    return segment_source(manifest, dataset.handle)
+
+
+def _until_full(first: Sequence[pa.Array], runs: Iterator[Sequence[pa.Array]]) -> Iterator[Sequence[pa.Array]]:
+    """A run, and as many of those that follow as fill a segment."""
+    rows = len(first[0])
+    yield first
+    while rows < config.segment_rows and (run := next(runs, None)) is not None:
+        rows += len(run[0])
+        yield run

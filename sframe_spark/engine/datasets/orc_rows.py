@@ -1,0 +1,61 @@
+"""Rows of ORC files as a source: few in memory, more as segments, which threads of this process or Spark's tasks write stripe by stripe."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from itertools import pairwise
+
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.datasets.new_datasets import new_dataset
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.segments.range_tasks import run_range_works
+from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.operators.sources.source import memory_source, segment_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.foreign.orc_source import OrcTable, StripesSeen
+from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.values.nanoseconds import tell_of_lost
+
+IN_MEMORY_ROWS = 100_000
+# A packed file may be many times as long in memory.
+WIDENING = 16
+BYTES_OF_TASK = 64 << 20
+
+
+def orc_rows(table: OrcTable) -> PlannerNode:
+    """A source of all rows of ORC files."""
+    stripes = [(number, stripe) for number, file in enumerate(table.files) for stripe in range(file.stripes)]
+    seen = StripesSeen()
+    if table.rows <= IN_MEMORY_ROWS and table.size * WIDENING <= config.memory_budget:
+        runs = list(table.arrays(stripes, seen))
+        table.require_rows(seen)
+        tell_of_lost(seen.lost)
+        columns = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(table.types)]
+        return memory_source(columns, list(table.types), table.rows)
+    count = max(1, min(len(stripes), max(available_cores(), table.size // BYTES_OF_TASK)))
+    parts = [stripes[first:last] for first, last in pairwise(len(stripes) * part // count for part in range(count + 1))]
+    with new_dataset(table.types, MaterializeOptions()) as dataset:
+        works = [partial(write_stripes, table, part, dataset.directory, number) for number, part in enumerate(parts)]
+        if table.size <= config.memory_budget:
+            written = in_threads(lambda work: work(), works, available_cores())
+        else:
+            require_writable(dataset.directory)
+            written = run_range_works(works, "reading ORC files")
+        for _, part_seen in written:
+            seen.add(part_seen)
+        table.require_rows(seen)
+        manifest = dataset.publish([entry for entry, _ in written])
+    tell_of_lost(seen.lost)
+    return segment_source(manifest, dataset.handle)
+
+
+def write_stripes(table: OrcTable, stripes: Sequence[tuple[int, int]], directory: str, number: int) -> tuple[SegmentEntry, StripesSeen]:
+    """Write the rows of some stripes as one segment; beside it what was seen in them."""
+    seen = StripesSeen()
+    return write_segment(directory, number, table.types, table.arrays(stripes, seen)), seen

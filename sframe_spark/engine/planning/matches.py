@@ -1,0 +1,124 @@
+"""Joins whose rows are counted before they are made: how many there are decides where, and whether, they are made."""
+
+from __future__ import annotations
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.planning.placement import Placement, is_small
+from sframe_spark.engine.planning.sections import sections_in
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
+from sframe_spark.operators.lookups.lookup import Lookup
+from sframe_spark.operators.rowwise.elementwise import calls_python
+from sframe_spark.operators.sources.source import source_of
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Length
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+
+
+def is_to_be_counted(node: PlannerNode) -> bool:
+    """True for a join whose number of rows follows from its inputs once these are there, and is not known yet.
+
+    How many rows inputs have that are not there yet may still tell that there are few.
+    """
+    if node.operator.counts_rows:
+        return not node.operator.is_counted
+    if not node.operator.counts_matches or node.length.rows is not None:
+        return False
+    bound, left = node.length.at_most, node.inputs[0]
+    if any(sections_in(child) for child in node.inputs):
+        return bound is None or bound > config.small_rows
+    return bound is not None and bound > config.small_rows and can_be_counted(left)
+
+
+def counted_join(node: PlannerNode, placement: Placement) -> PlannerNode:
+    """A join over sources, as it is placed, with the number of its rows."""
+    return with_known_rows(node) if node.operator.counts_rows else with_counted_rows(node, placement.rows_to_run)
+
+
+def with_counted_rows(node: PlannerNode, base_rows: int) -> PlannerNode:
+    """A join over a source to be searched, with the number of its rows."""
+    operator, (left, right) = node.operator, node.inputs
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    batches = PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows)
+    rows = sum(operator.count_matches([batch, lookup], facts) for batch in batches)
+    return PlannerNode(operator, node.inputs, Facts(node.schema, Length.exactly(rows), node.facts.domain))
+
+
+def with_known_rows(node: PlannerNode) -> PlannerNode:
+    """An operator over sources that counts its rows, with their number."""
+    facts = [child.facts for child in node.inputs]
+    operator = node.operator.counted([Lookup.of(source_of(child)) for child in node.inputs], facts)
+    return PlannerNode(operator, node.inputs, attrs.evolve(node.facts, length=operator.infer_length(facts)))
+
+
+def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chunk | None:
+    """Rows ``start..stop`` of a join, or of columns computed of it row by row; pairs before these are counted, not made.
+
+    None where somebody must make them: many rows to be searched for, or a user's function.
+    """
+    join = join_below(node)
+    if join is None:
+        return None
+    above = row_wise_above(join, node)
+    if any(map(calls_python, above)):
+        return None
+    if join.operator.counts_rows:
+        stop = max(start, min(stop, base_rows))
+        return PlanRunner(FlatPlan.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
+    operator, (left, right) = join.operator, join.inputs
+    if not can_be_counted(left):
+        return None
+    lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
+    found, passed = [Chunk.empty(join.schema)], 0
+    for batch in PlanRunner(FlatPlan.of(left)).stream(0, base_rows, config.batch_rows):
+        rows = operator.count_matches([batch, lookup], facts)
+        if passed + rows > start:
+            part = operator.matches_between([batch, lookup], facts, max(0, start - passed), min(rows, stop - passed), config.memory_budget)
+            if part is None:
+                return None
+            found.append(part)
+        passed += rows
+        if passed >= stop:
+            break
+    chunk = concatenate(found, join.schema)
+    for step in above:
+        chunk = step.operator.kernel([chunk], [step.inputs[0].facts])
+    return chunk
+
+
+def join_below(node: PlannerNode) -> PlannerNode | None:
+    """The join, of those that count their rows, whose rows a node has with columns computed row by row."""
+    while node.operator.row_wise and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return node if node.operator.counts_rows or node.operator.counts_matches else None
+
+
+def base_of_rows(node: PlannerNode) -> PlannerNode:
+    """The lowest node of a graph of which a node has one row for each row, in its place."""
+    while node.inputs and all(child.facts.domain is node.facts.domain for child in node.inputs):
+        node = node.inputs[0]
+    return node
+
+
+def row_wise_above(join: PlannerNode, node: PlannerNode) -> list[PlannerNode]:
+    """The nodes from a join, which is not one of them, up to a node."""
+    above = []
+    while node is not join:
+        above.append(node)
+        node = node.inputs[0]
+    return above[::-1]
+
+
+def can_be_counted(side: PlannerNode) -> bool:
+    """True for few rows that no function of the user's has a part in, which would be called again."""
+    return is_small(side) and not any(map(calls_python, postorder([side])))
+
+
+def may_have_many(plan: PlannerNode) -> bool:
+    """True for the columns of a join of few rows that may have many, and that can be counted without them."""
+    join = join_below(plan)
+    if join is None or join.length.at_most is None or join.length.at_most <= config.small_rows:
+        return False
+    return all(map(can_be_counted, join.inputs))

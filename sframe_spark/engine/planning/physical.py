@@ -1,0 +1,223 @@
+"""Physical planning: an optimized plan becomes a tree of sections. What is decided here is decided before anything runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
+from sframe_spark.engine.planning.calls import called_again
+from sframe_spark.engine.planning.frames import require_fixed
+from sframe_spark.engine.planning.matches import counted_join, is_to_be_counted, join_below
+from sframe_spark.engine.planning.placement import (
+    Placement,
+    blocking_inputs,
+    is_at_hand,
+    is_small,
+    place,
+    placed_over,
+    spark_can_inline,
+    streams_sooner,
+    why_blocked,
+)
+from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, sections_in
+from sframe_spark.engine.planning.shortcuts import may_look_at_first_rows
+from sframe_spark.operators.relational import sort
+from sframe_spark.operators.sources.segment_parts import lacks_key
+from sframe_spark.planner.graph import consumers, postorder, sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.planner.sizes import row_bytes
+from sframe_spark.planner.traits import RowsTaken
+
+Placed = tuple[PlannerNode, Placement]
+
+
+@attrs.define(eq=False)
+class SectionPlanner:
+    """Plans sections.
+
+    Parameters
+    ----------
+    free
+        Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.planning.frames`).
+    refused
+        A mode that the root is not to have: it has been tried.
+    waiting
+        Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
+    stands_for
+        Filled with the nodes of the plan whose rows sections make, by ``id`` of the sections.
+    """
+
+    free: frozenset[int] = frozenset()
+    refused: Mode | None = None
+    waiting: list[Section] = attrs.Factory(list)
+    stands_for: dict[int, PlannerNode] = attrs.Factory(dict)
+    _root: PlannerNode | None = None
+    _origins: dict[int, PlannerNode] = attrs.Factory(dict)
+
+    def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
+        """The last section of a plan; those that run before it are its inputs.
+
+        Raises
+        ------
+        RowsNotFixedError
+            If the plan would look at rows of users' DataFrames in an order that nobody else would see.
+        """
+        self._root = root
+        fragment, placement = self.fragment(root)
+        if isinstance(fragment.operator, SectionResult):
+            fragment.operator.section.reason = reason
+            return fragment.operator.section
+        return Section(mode_of(fragment, placement), fragment, reason)
+
+    def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
+        """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
+        self._root = root
+        node, placement = self.fragment(root)
+        self._origins[id(node)] = root
+        return self._fit_for_query(node, placement)
+
+    def fragment(self, root: PlannerNode) -> Placed:
+        """The part of a plan that runs last, with results of sections in place of everything below that cannot be part of it."""
+        readers = {key: len(nodes) for key, nodes in consumers([root]).items()}
+        observed, again = observed_nodes(root), called_again(root)
+        placed: dict[int, Placed] = {}
+        for node in postorder([root]):
+            children = [placed[id(child)] for child in node.inputs]
+            new, placement = self._place(node, children)
+            if node is root:
+                return new, placement
+            self._origins[id(new)] = node
+            if id(node) in observed:
+                require_fixed([node], self.free)
+            if not placement.segment and readers[id(node)] > 1:
+                why = f"{readers[id(node)]} operators read it, and a Spark query would compute it for each"
+                new, placement = self._first(new, placement, why)
+            elif id(node) in again:
+                new, placement = self._first(new, placement, "it calls a function of the user's, which would be called again")
+            placed[id(node)] = (new, placement)
+            self._origins[id(new)] = node
+            if isinstance(new.operator, SectionResult):
+                self.stands_for[id(new.operator.section)] = node
+        raise AssertionError("a plan has a root")
+
+    def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
+        """Place a node; inputs that stand in its way become sections of their own."""
+        alone = self._as_section(node, children[0]) if len(children) == 1 else None
+        if alone is not None:
+            return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
+        children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
+        placement = place(node.with_inputs([child for child, _ in children]), [item for _, item in children])
+        assert placement is not None
+        if not placement.segment:
+            children = [self._fit_for_query(child, item) for child, item in children]
+            # How few rows there are was not known before they were computed.
+            few = node.operator.in_memory()
+            if few is not None and can_be_sorted_in_memory(children[0][0]):
+                in_memory = few.make_planner_node(children[0][0])
+                return in_memory, place(in_memory, [children[0][1]]) or placement
+        return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
+
+    def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
+        """A join with the number of its rows, where these are to be counted; otherwise the node itself."""
+        if not placement.segment or not is_to_be_counted(node):
+            return node, placement
+        if sections := sections_in(node):
+            self.waiting = self.waiting or sections
+            return node, placement
+        node = counted_join(node, placement)
+        return node, placed_over(node, inputs)
+
+    def _as_section(self, node: PlannerNode, child: Placed) -> Section | None:
+        """The section that a node is with all that lies below it, where it takes its input otherwise than range by range."""
+        below, placement = child
+        if not placement.segment:
+            return None
+        mode = self._mode_alone(node, below, placement)
+        if mode is None or (node is self._root and mode is self.refused):
+            return None
+        return Section(mode, node.with_inputs([below]), "its rows are made all at once")
+
+    def _mode_alone(self, node: PlannerNode, below: PlannerNode, placement: Placement) -> Mode | None:
+        operator = node.operator
+        if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
+            return Mode.WHOLE
+        if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
+            return Mode.PARTS
+        if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
+            return Mode.FIRST_ROWS
+        return None
+
+    def _unblocked(self, node: PlannerNode, children: Sequence[Placed]) -> list[Placed]:
+        """The inputs of a node, those that stand in its way as sections; an input that is read in several slots is one section."""
+        current = node.with_inputs([child for child, _ in children])
+        done: dict[int, Placed] = {}
+        for slot in blocking_inputs(current, [item for _, item in children]):
+            below, placement = children[slot]
+            if id(below) not in done:
+                done[id(below)] = self._first(below, placement, why_blocked(current, slot, placement))
+        return [done.get(id(below), (below, placement)) for below, placement in children]
+
+    def _first(self, node: PlannerNode, placement: Placement, reason: str) -> Placed:
+        """The result of a section in place of a part of the plan."""
+        if isinstance(node.operator, SectionResult):
+            node.operator.section.reason = reason
+            return node, placement
+        require_fixed(postorder([node]))
+        is_foreign = lacks_key(node.operator)
+        if node.operator.is_source and not is_foreign:
+            return node, placement
+        section = Section(Mode.TASKS if is_foreign else mode_of(node, placement), node, reason)
+        self.stands_for[id(section)] = self._origins[id(node)]
+        return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
+
+    def _fit_for_query(self, node: PlannerNode, placement: Placement) -> Placed:
+        """An input of a Spark query: a query itself, a section that Spark can inline, or rows that are there before."""
+        if not placement.segment:
+            return node, placement
+        # Foreign files, whose rows have no stored key, are rewritten as segments before Spark reads them.
+        if lacks_key(node.operator):
+            return self._first(node, placement, "Spark reads rows in order from segments with row numbers, which files of others lack")
+        if node.operator.is_source or (spark_can_inline(node) and not is_small(node)):
+            return node, placement
+        why = "few rows are computed sooner without Spark" if is_small(node) else "kernels compute it, not a Spark query"
+        return self._first(node, placement, why)
+
+
+def mode_of(root: PlannerNode, placement: Placement) -> Mode:
+    """Where a part of a plan runs."""
+    if root.operator.is_source:
+        return Mode.DONE
+    if not placement.segment:
+        return Mode.QUERY
+    return Mode.DRIVER if is_small(root) or streams_sooner(root) else Mode.TASKS
+
+
+def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:
+    """True for the first rows, or few rows of a join, of rows that cannot be addressed by number, where others need not be computed."""
+    stop = below.length.rows if taken.stop is None else taken.stop
+    if stop is None or (placement.dense and placement.stateless and join_below(below) is None):
+        return False
+    return may_look_at_first_rows(below, stop) or takes_few_of_join(taken, below, stop)
+
+
+def takes_few_of_join(taken: RowsTaken, below: PlannerNode, stop: int) -> bool:
+    """True for so few rows of a join that they are found by number."""
+    rows = stop - taken.start
+    return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
+
+
+def can_be_sorted_in_memory(node: PlannerNode) -> bool:
+    """True for a source of few rows."""
+    most = node.length.at_most
+    return node.operator.is_source and is_small(node) and most is not None and most <= sort.MOST_TIES
+
+
+def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
+    """True when the driver can hold what tasks send it: first rows may be long ones."""
+    rows = operator.rows_of_part
+    return not rows or rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES

@@ -1,0 +1,1 @@
+"""What runs a physical plan: looks, actions that are shared, sections one after the other, and what became of them."""

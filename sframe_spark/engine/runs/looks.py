@@ -1,0 +1,287 @@
+"""Looks: every door runs its plan through here, so that a user's function is called once for each row, and all see the same rows.
+
+See docs/decisions/003-once-per-row.md, and docs/decisions/009-one-evaluation.md for rows of users' DataFrames.
+
+The node that calls a function owns its results. A look takes the nodes whose functions its plan calls; others wait until it is done. Few rows are
+computed on the driver, where each node's memo keeps what its function gave. Many rows are computed by Spark tasks only when the node itself is
+materialised, or something above it through which alone it can be reached.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.planning.frames import narrowed, unfixed_nodes
+from sframe_spark.engine.planning.holders import held_below
+from sframe_spark.engine.planning.placement import is_small
+from sframe_spark.engine.planning.private_rows import is_chain, private_tops
+from sframe_spark.engine.planning.shortcuts import MOST_FIRST_ROWS
+from sframe_spark.engine.runs.actions import Action, awaited
+from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
+from sframe_spark.engine.runs.journal import Journal
+from sframe_spark.engine.runs.watched_files import require_unchanged_files
+from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError
+from sframe_spark.operators.laws import builtin_optimizer
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.optimizer import Trace
+
+Result = TypeVar("Result")
+
+
+@attrs.frozen(eq=False)
+class Look:
+    """What one run may do.
+
+    Parameters
+    ----------
+    plan
+        The plan after the laws.
+    graph
+        The graph that was planned.
+    trace
+        The laws that fired.
+    calls
+        Nodes whose functions the plan calls.
+    owned
+        ``id`` of the memos of the applications that may be made in Spark tasks.
+    missing
+        Nodes to be materialised first; nothing is run then.
+    shown
+        Nodes whose rows are columns of the result, with these columns.
+    free
+        DataFrames of which the result has the only rows that anybody will see.
+    journal
+        Filled with what ran, and for which nodes before.
+    """
+
+    plan: PlannerNode
+    graph: PlannerNode
+    trace: Trace
+    calls: Sequence[PlannerNode] = ()
+    owned: frozenset[int] = frozenset()
+    missing: Sequence[PlannerNode] = ()
+    shown: Sequence[tuple[PlannerNode, Sequence[int]]] = ()
+    free: frozenset[int] = frozenset()
+    journal: Journal = attrs.Factory(Journal)
+
+
+def optimize(node: PlannerNode, until: str | None = None, trace: Trace | None = None) -> PlannerNode:
+    """Equivalent plan after the laws; the graph itself is unchanged."""
+    return builtin_optimizer(config.disabled_laws, config.check != "off").optimize(node, until, trace)
+
+
+def require_owned(plan: PlannerNode, owned: frozenset[int]) -> None:
+    """Let plans pass whose users' functions may be called in Spark tasks.
+
+    Raises
+    ------
+    CallsElsewhereError
+        If others would call them for the same rows.
+    """
+    others = [id(memo) for memo in memos_in(plan) if id(memo) not in owned]
+    if others:
+        raise CallsElsewhereError(others)
+
+
+def look(
+    root: PlannerNode,
+    run: Callable[[Look], Result],
+    make: Callable[[PlannerNode], object],
+    becomes: bool = False,
+    first: bool = False,
+    discards: bool = False,
+) -> Result:
+    """Plan a graph and run the plan, when nobody else calls the functions that it calls.
+
+    Parameters
+    ----------
+    root
+        The graph.
+    run
+        Runs a plan; may run again if it turns out that functions would be called in Spark tasks.
+    make
+        Materialises a node.
+    becomes
+        The result takes the place of ``root``, on which the caller holds an action.
+    first
+        All functions below the root are called first, and all rows of DataFrames fixed.
+    discards
+        The rows of the result are seen by nobody.
+    """
+    require_unchanged_files(root)
+    find_claimed_orders(root)
+    tried, wanted, journal = False, set[int](), Journal()
+    while True:
+        action, begun = Action(), journal.mark()
+        try:
+            with GRAPH_LOCK:
+                # Before there is a plan, which holds nodes of the graph.
+                tops = {} if first else private_tops(root)
+                chosen = plan_look(root, becomes, first, tried)
+                unfixed = unfixed_nodes(root, chosen.plan, becomes, discards, None if first else wanted)
+                unfixed, free = narrowed(unfixed, tops, root, becomes, is_chain(chosen.plan), wanted)
+                # The rows of DataFrames come before all else.
+                chosen = attrs.evolve(chosen, missing=unfixed or chosen.missing, free=free, journal=journal)
+                busy = awaited(chosen.calls)
+                if busy is None and not chosen.missing:
+                    action.claim(chosen.calls)
+            if busy is None and not chosen.missing:
+                result = run(chosen)
+                settle(root, chosen)
+                root.ran = journal
+                return result
+        except MemoFullError:
+            journal.give_up(begun)
+            # What was found is kept; the next plan materialises it first.
+            continue
+        except CallsElsewhereError:
+            if tried:
+                raise PlanInvariantError("a plan calls functions that it does not own") from None
+            journal.give_up(begun)
+            tried = True
+            continue
+        except RowsNotFixedError as error:
+            if first or error.frames <= wanted:
+                raise PlanInvariantError("a plan reads a DataFrame whose rows are not fixed") from None
+            journal.give_up(begun)
+            wanted |= error.frames
+            continue
+        finally:
+            try:
+                action.release()
+            finally:
+                # Once more, which does nothing but where Ctrl-C came as the first call began: others would wait for ever.
+                action.release()
+        if chosen.missing:
+            missing = chosen.missing[0]
+            # The plan holds nodes of the graph, which nobody else may.
+            del chosen, unfixed, tops
+            why = why_first(missing)
+            make(missing)
+            journal.add_run(missing.ran or Journal(), why)
+        elif busy is not None:
+            busy.wait()
+
+
+def why_first(node: PlannerNode) -> str:
+    """Why a node is materialised before a plan that reads it runs."""
+    if any(map(functions_of, postorder([node]))):
+        return "a function of the user's is called once for each row, so what it gives is kept for all who read it"
+    return "rows of a DataFrame are fixed, so that all who look at them see the same"
+
+
+def together(nodes: Sequence[PlannerNode]) -> PlannerNode:
+    """The first of some nodes, beside those of the others that have as many rows by its domain: all of them in one run, however many they are.
+
+    Only for nodes that their columns' frame shows when it is materialised; others would be missing below that frame again.
+    """
+    domain = nodes[0].facts.domain
+    return zip_columns(*(node for node in nodes if node.facts.domain == domain))
+
+
+def settle(root: PlannerNode, done: Look) -> None:
+    """Let nodes whose rows are columns of the result be views of it."""
+    with GRAPH_LOCK:
+        for node, columns in done.shown:
+            node.splice(project(root, columns))
+
+
+def plan_look(root: PlannerNode, becomes: bool, first: bool, tried: bool) -> Look:
+    """What a look at a graph may run now, or what it has to wait for."""
+    trace = Trace()
+    if not calls_users(root):
+        return Look(optimize(root, None, trace), root, trace)
+    held = held_below(root) if becomes else set()
+    graph, owners = with_memos(root, everywhere=True, kept=root if becomes else None)
+    plan = optimize(graph, None, trace)
+    called = called_nodes(plan, owners)
+    others = [node for node in called if not (becomes and node is root)]
+    if any(memo.is_called for node in called for memo in node.calls):
+        raise ExecutionError("a function given to apply() looks at its own results: give it what it needs beforehand")
+    # What somebody works on who needs this thread is his to materialise.
+    full = [node for node in others if node.action is None and any(memo.is_full for memo in node.calls)]
+    if full:
+        return Look(plan, graph, trace, missing=topmost_called(plan, owners, full))
+    if first:
+        everything = [node for node in postorder([root]) if node is not root and functions_of(node)]
+        if everything:
+            return Look(plan, graph, trace, missing=topmost(root, everything))
+    shown = shown_nodes(root, others) if becomes else []
+    if not called or (not tried and (is_small(plan) or takes_few(root))):
+        return Look(plan, graph, trace, others, shown=shown)
+    seen = {id(node) for node, _ in shown}
+    missing = [node for node in others if not becomes or (id(node) in held and id(node) not in seen)]
+    if missing:
+        return Look(plan, graph, trace, missing=[together(topmost_called(plan, owners, missing))])
+    return _plan_for_tasks(root, becomes, shown)
+
+
+def _plan_for_tasks(root: PlannerNode, becomes: bool, shown: Sequence[tuple[PlannerNode, Sequence[int]]]) -> Look:
+    """A plan whose functions are called in Spark tasks."""
+    trace = Trace()
+    graph, owners = with_memos(root, everywhere=False)
+    plan = optimize(graph, None, trace)
+    owned = frozenset(map(id, memos_in(plan)))
+    others = [node for node in called_nodes(plan, owners) if not (becomes and node is root)]
+    return Look(plan, graph, trace, others, owned, shown=shown)
+
+
+def takes_few(root: PlannerNode) -> bool:
+    """True for the first rows of something: functions are called for few rows, or it turns out that they are not."""
+    taken = root.operator.row_range
+    return taken is not None and taken.takes_at_most(MOST_FIRST_ROWS)
+
+
+def called_nodes(plan: PlannerNode, owners: dict[int, PlannerNode]) -> list[PlannerNode]:
+    """The nodes whose functions a plan calls."""
+    return list({id(owners[id(memo)]): owners[id(memo)] for memo in memos_in(plan)}.values())
+
+
+def topmost_called(plan: PlannerNode, owners: dict[int, PlannerNode], nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
+    """Those of some nodes whose functions a plan gives nothing of the others' to; in the graph a column may be above all columns of its frame."""
+    wanted = {id(node) for node in nodes}
+    below: set[int] = set()
+    lower: set[int] = set()
+    for node in reversed(list(postorder([plan]))):
+        called = {id(owners[id(memo)]) for memo in memos_at(node)} & wanted
+        if id(node) in below:
+            lower |= called
+        if id(node) in below or called:
+            below.update(id(child) for child in node.inputs)
+    return [node for node in nodes if id(node) not in lower]
+
+
+def topmost(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[PlannerNode]:
+    """Those of some nodes below ``root`` that are below none of the others."""
+    wanted = {id(node) for node in nodes}
+    below: set[int] = set()
+    for node in reversed(list(postorder([root]))):
+        if id(node) in below or id(node) in wanted:
+            below.update(id(child) for child in node.inputs)
+    return [node for node in nodes if id(node) not in below]
+
+
+def shown_nodes(root: PlannerNode, nodes: Sequence[PlannerNode]) -> list[tuple[PlannerNode, list[int]]]:
+    """Those of some nodes whose rows a frame of columns side by side shows whole, with the places of their columns."""
+    wanted = {id(node): node for node in nodes}
+    places: dict[int, dict[int, int]] = {}
+    waiting: list[tuple[PlannerNode, list[tuple[int, int]]]] = [(root, [(column, column) for column in range(root.facts.width)])]
+    while waiting:
+        node, columns = waiting.pop()
+        if id(node) in wanted and node is not root:
+            places.setdefault(id(node), {}).update(columns)
+        elif node.operator.arranges_columns:
+            shown = node.operator.column_origins([child.facts for child in node.inputs])
+            for slot, child in enumerate(node.inputs):
+                below = [(position, place) for column, place in columns for origin, position in shown[column] if origin == slot]
+                waiting.append((child, below))
+    whole = [(wanted[key], found) for key, found in places.items() if len(found) == wanted[key].facts.width]
+    return [(node, [found[column] for column in range(len(found))]) for node, found in whole]

@@ -1,0 +1,191 @@
+"""Materialisation: optimize, execute, splice, under the lock; an action in flight is shared by all who want the same node."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import fits_driver
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.frames import remember_rows
+from sframe_spark.engine.planning.matches import base_of_rows, may_have_many
+from sframe_spark.engine.runs.actions import Action, awaited
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.looks import Look, look, optimize
+from sframe_spark.engine.runs.watched_files import require_unchanged_files
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.operators.user_calls import functions_of
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Length
+from sframe_spark.planner.infer import current_facts, known_rows
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.agreement import agree
+from sframe_spark.values.decode import decode
+
+
+def is_materialized(node: PlannerNode) -> bool:
+    """True when the node's rows are in a source (or side by side in several)."""
+    waiting, seen = [node], set()
+    while waiting:
+        current = waiting.pop()
+        if current.operator.is_source or id(current) in seen:
+            continue
+        if not current.operator.arranges_columns:
+            return False
+        seen.add(id(current))
+        waiting.extend(current.inputs)
+    return True
+
+
+def materialize(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
+    """Execute a node and splice the result into its place; every graph that holds the node sees a source from then on."""
+    chosen = options or MaterializeOptions()
+    while not is_materialized(node) or chosen.directory is not None:
+        action, busy = Action(), None
+        try:
+            with GRAPH_LOCK:
+                busy = awaited([node])
+                if busy is None:
+                    action.claim([node])
+            if busy is None:
+                _own(node, chosen)
+                break
+        finally:
+            try:
+                action.release()
+            finally:
+                # Once more, as in `look`.
+                action.release()
+        busy.wait()
+    with GRAPH_LOCK:
+        # What lies beside materialised rows knows their number from then on, though nothing was spliced into its own place.
+        node.facts = current_facts(node)
+    if chosen.on_batch is not None:
+        for chunk in iterate(node):
+            chosen.on_batch(chunk)
+    return node
+
+
+def _own(node: PlannerNode, options: MaterializeOptions) -> None:
+    """Compute a node on which the caller holds an action."""
+    # A function is called once for each row, and a DataFrame evaluated once, so their own nodes are not computed a second time by another plan.
+    once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
+    compared = config.check == "result" and not options.naive and not once
+
+    def run(chosen: Look) -> None:
+        naive = options.naive and not once
+        source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, journal=chosen.journal).execute(
+            node if naive else chosen.plan
+        )
+        if compared:
+            compare_with_naive(node, source)
+        with GRAPH_LOCK:
+            before = node.operator
+            node.splice(source)
+            if isinstance(before, SparkSource):
+                remember_rows(before, node)
+
+    make = partial(materialize, options=MaterializeOptions(measure=options.measure)) if options.measure else materialize
+    look(node, run, make, becomes=True, first=options.naive or config.check == "result")
+
+
+def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:
+    """Run a node once more without laws, sections and kernels, and compare every row (``config.check = "result"``).
+
+    Raises
+    ------
+    PlanInvariantError
+        If the results differ.
+    """
+    found, expected = source_of(source), source_of(Executor(MaterializeOptions(naive=True)).execute(node))
+    if found.row_count != expected.row_count:
+        message = f"{node.operator_type} has {found.row_count} rows by the optimized plan, {expected.row_count} by the naive one"
+        raise PlanInvariantError(message)
+    for start in range(0, found.row_count, config.batch_rows):
+        stop = min(start + config.batch_rows, found.row_count)
+        compare_rows(node, found.read(start, stop), expected.read(start, stop), start)
+
+
+def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: int) -> None:
+    """Compare some rows by what they mean: floats are equal but for rounding, as the number of ranges decides how they are added.
+
+    Raises
+    ------
+    PlanInvariantError
+        If they differ, with the first value that does.
+    """
+    for position, (a, b) in enumerate(zip(found.columns, expected.columns, strict=True)):
+        if a.equals(b):
+            continue
+        values = [decode(column, node.schema[position]) for column in (a, b)]
+        for number, (left, right) in enumerate(zip(*values, strict=True)):
+            if not agree(left, right):
+                where = f"column {position} of {node.operator_type} differs between the optimized and the naive plan"
+                raise PlanInvariantError(f"{where}: in row {first_row + number} it is {left!r:.60} and {right!r:.60}")
+
+
+def count_rows(node: PlannerNode) -> int | None:
+    """The number of rows of a join that has many, found without making them and remembered; None where rows must be made to be counted.
+
+    Nor are columns computed beside its rows: functions of users' are not called to count.
+    """
+    with GRAPH_LOCK:
+        same_rows = base_of_rows(node)
+        plan = optimize(same_rows)
+    if not may_have_many(plan):
+        return None
+    options = MaterializeOptions()
+    counted = look(same_rows, lambda found: Executor(options, owned=found.owned, journal=found.journal).counted(found.plan), materialize)
+    rows = counted.length.rows
+    if rows is None or fits_driver(counted, options.in_memory):
+        return None
+    require_unchanged_files(node)
+    with GRAPH_LOCK:
+        for known in (same_rows, node):
+            known.facts = attrs.evolve(known.facts, length=Length.exactly(rows))
+    return rows
+
+
+def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
+    """A source with the node's rows; of the graph only what calls users' functions may be materialised."""
+    chosen = options or MaterializeOptions()
+    return look(node, lambda found: Executor(chosen, owned=found.owned, journal=found.journal).execute(found.plan), materialize)
+
+
+def read_all(node: PlannerNode) -> Chunk:
+    """All rows of a node in the driver's memory; the node is not changed."""
+    return source_of(compute(node)).read_all()
+
+
+def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
+    """All rows of a source in order, for who keeps them, but not each column in one array."""
+    from sframe_spark.engine.segments.runner import threads_here
+
+    yield from source_of(source).in_pieces(threads_here())
+    # Somebody may have written to a file after its footer was compared.
+    require_unchanged_files(source)
+
+
+def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
+    """Batches of rows in order, with bounded memory; the node is materialised first."""
+    if is_materialized(node):
+        # Nothing looks at its files otherwise.
+        require_unchanged_files(node)
+    materialize(node)
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
+
+    # Nodes built before those below them were materialised do not know their length; the plan does.
+    yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(0, known_rows(plan), batch_rows or config.batch_rows)
+    # Somebody may have written to a file after its footer was compared.
+    require_unchanged_files(node)
+
+
+__all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all"]

@@ -1,0 +1,198 @@
+"""How a section over sources runs, in each of the modes; what is found out on the way never loses rows that were computed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import attrs
+import numpy as np
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import fits_driver, rows_fit
+from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunk, write_chunks, write_query
+from sframe_spark.engine.datasets.stored_tables import with_stored_tables
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning.calls import needs_one_batch
+from sframe_spark.engine.planning.matches import joined_rows
+from sframe_spark.engine.planning.physical import takes_few_of_join
+from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
+from sframe_spark.engine.planning.sections import Mode, Section
+from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
+from sframe_spark.engine.runs.looks import require_owned
+from sframe_spark.engine.segments.inferred_rows import require_inferred
+from sframe_spark.engine.segments.range_tasks import range_tasks, run_range_works
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
+from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
+from sframe_spark.engine.spark import query
+from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.operators.sources.source import MemorySource, segment_source
+from sframe_spark.operators.sources.statistics import recorded_order
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.storage.manifests.manifest import SegmentEntry
+
+
+@attrs.frozen(eq=False)
+class NotAsPlanned:
+    """A section could not be made in its mode: ``root`` is what is left to be planned, over the rows that are there already."""
+
+    root: PlannerNode
+
+
+@attrs.define(eq=False)
+class Runs:
+    """Runs sections over sources.
+
+    Parameters
+    ----------
+    options, log, owned
+        See :class:`sframe_spark.engine.runs.executor.Executor`.
+    tasks
+        Number of the tasks that made the rows; None where there were none, or where Spark made them.
+    """
+
+    options: MaterializeOptions
+    log: list[str]
+    owned: frozenset[int]
+    tasks: int | None = None
+
+    def run(self, section: Section) -> PlannerNode | NotAsPlanned:
+        """A source of the rows of a section."""
+        match section.mode:
+            case Mode.QUERY:
+                return self.as_query(section.root)
+            case Mode.WHOLE:
+                return self._whole(section.root)
+            case Mode.PARTS:
+                return self._from_parts(section.root)
+            case Mode.FIRST_ROWS:
+                return self._first_rows(section.root)
+        root, placement = section.root, placement_of(section.root)
+        if section.mode is Mode.TASKS:
+            return self.in_tasks(root, placement)
+        self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")
+        return self.on_driver(root, placement)
+
+    def keep(self, chunk: Chunk, node: PlannerNode) -> PlannerNode:
+        """A source of rows in memory: of these, or of the segments that they are written to where the user wants files."""
+        if self.options.directory is not None:
+            return write_chunk(chunk, node.schema, self.options, recorded_order(node))
+        return PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))
+
+    def on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
+        """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
+        alone, rows = needs_one_batch(node), placement.rows_to_run
+        runner = PlanRunner(FlatPlan.of(node), in_one_batch=alone, threads=threads_here())
+        stream = runner.pieces(0, rows, True, rows) if alone else runner.stream(0, rows, config.batch_rows)
+        chunks: list[Chunk] = []
+        size = 0
+        for chunk in stream:
+            chunks.append(chunk)
+            size += chunk.size
+            if size > budgets * config.memory_budget:
+                self.log.append(f"disk: {node.operator_type} has more than {config.memory_budget} bytes")
+                return write_chunks(chain(taken(chunks), stream), node.schema, self.options, recorded_order(node))
+        return self.keep(concatenate(chunks, node.schema), node)
+
+    def in_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
+        """A source of the rows of a section that Spark tasks make range by range."""
+        tasks = self.tasks_of(node, placement)
+        self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
+        if self.options.directory is None and fits_driver(node, self.options.in_memory):
+            parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
+            return self.keep(concatenate([read_stream(part) for part in parts], node.schema), node)
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            require_writable(dataset.directory)
+            works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
+            entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
+            manifest = dataset.publish(entries)
+        return segment_source(manifest, dataset.handle)
+
+    def tasks_of(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
+        """Tasks that together make the rows of a section; what they read of memory is stored first."""
+        require_owned(node, self.owned)
+        tasks = range_tasks(with_stored_tables(node), placement.rows_to_run, self.options.segments)
+        self.tasks = len(tasks)
+        return tasks
+
+    def as_query(self, node: PlannerNode) -> PlannerNode:
+        """A source of the rows of a Spark query."""
+        if self.options.naive:
+            return self.keep(query.collect(node), node)
+        require_owned(node, self.owned)
+        self.log.append(f"query: {node.operator_type}")
+        node = with_stored_tables(node)
+        if self.options.directory is None and fits_driver(node, self.options.in_memory):
+            return self.keep(query.collect(node), node)
+        if self._may_be_few_groups(node):
+            chunk = query.collect_few(node, self.options.in_memory)
+            if chunk is not None:
+                return self.keep(chunk, node)
+        return write_query(node, self.options)
+
+    def _may_be_few_groups(self, node: PlannerNode) -> bool:
+        """True for groups that fit the driver's memory if they are few, and probably are."""
+        keys = node.operator.group_keys
+        if keys is None or self.options.directory is not None or not rows_fit(node, self.options.in_memory):
+            return False
+        return few_groups(node.inputs[0], keys)
+
+    def _whole(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that a kernel makes of all rows of its input at once; the input alone where it takes too much memory for that."""
+        below = node.inputs[0]
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
+        in_memory = isinstance(below.operator, MemorySource)
+        source = below if in_memory else inner.on_driver(below, placement_of(below), BUDGETS_AT_HAND)
+        if not isinstance(source.operator, MemorySource):
+            return NotAsPlanned(node.with_inputs([source]))
+        self.log.append(f"driver: {node.operator_type} over {source.length.known_rows} rows")
+        rows = node.operator.kernel([source.operator.read_all()], [below.facts])
+        return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
+
+    def _from_parts(self, node: PlannerNode) -> PlannerNode:
+        """Rows that follow from a part that each task makes of its range of the input."""
+        below, operator = node.inputs[0], node.operator
+        assert isinstance(operator, DecomposableOperator)
+        placement = placement_of(below)
+        tasks = self.tasks_of(below, placement)
+        self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
+        works = [partial(part_of_range, task, operator, [below.facts]) for task in tasks]
+        part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts])
+        return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
+
+    def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""
+        below, taken = node.inputs[0], node.operator.row_range
+        assert taken is not None
+        base_rows = placement_of(below).rows_to_run
+        stop = below.length.known_rows if taken.stop is None else taken.stop
+        chunk = first_rows(below, base_rows, stop)
+        if chunk is not None:
+            self.log.append(f"driver: the first {stop} rows of {below.operator_type}")
+            return self._kept_slice(node.operator.kernel([chunk], [below.facts]), node)
+        if takes_few_of_join(taken, below, stop):
+            chunk = joined_rows(below, base_rows, taken.start, stop)
+        if chunk is None:
+            return NotAsPlanned(node)
+        self.log.append(f"driver: the rows {taken.start} to {stop} of {below.operator_type}")
+        return self._kept_slice(every(chunk, taken.step), node)
+
+    def _kept_slice(self, rows: Chunk, node: PlannerNode) -> PlannerNode:
+        if self.options.directory is not None:
+            return self.keep(rows, node)
+        return PlannerNode(MemorySource.of(rows, node.schema))
+
+
+def taken(chunks: list[Any]) -> Iterator[Any]:
+    """Chunks, each let go as it is passed on."""
+    while chunks:
+        yield chunks.pop(0)
+
+
+def every(rows: Chunk, step: int) -> Chunk:
+    """Every so many-th of some rows."""
+    return rows if step == 1 else rows.rows_at(np.arange(0, rows.rows, step))

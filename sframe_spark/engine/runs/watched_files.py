@@ -1,0 +1,24 @@
+"""Before anything is told of rows: files of others, whose recorded statistics plans rely on, are still the ones that were opened."""
+
+from __future__ import annotations
+
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.operators.sources.segment_parts import STORED_ROWS
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.claims.watched import require_unchanged
+
+
+def require_unchanged_files(root: PlannerNode) -> None:
+    """Make sure that the files below a node are as they were when their statistics were taken; once for each look, before the laws use these.
+
+    Raises
+    ------
+    StorageError
+        If one has gone, or is another one.
+    """
+    with GRAPH_LOCK:
+        found = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
+        watched = {manifest.identity: manifest for manifest in found if manifest.watched}
+    for manifest in watched.values():
+        require_unchanged(manifest)

@@ -1,0 +1,1 @@
+"""Kernels of a section over ranges of rows, here or in Spark's tasks."""

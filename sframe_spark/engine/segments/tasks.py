@@ -1,0 +1,91 @@
+"""Works of a segment section: one per row range, each runs the section's kernels and writes a segment or returns batches."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from functools import reduce
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
+from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.types import ColumnType
+
+
+@attrs.frozen(eq=False)
+class RangeTask:
+    """The work of one task: a plan over base rows ``start..stop``.
+
+    Parameters
+    ----------
+    plan
+        The section's plan.
+    start, stop
+        Base rows.
+    batch_rows
+        Rows given to kernels at a time.
+    states
+        States of sequential operators before ``start``.
+    final
+        No base rows follow ``stop``.
+    """
+
+    plan: FlatPlan
+    start: int
+    stop: int
+    batch_rows: int
+    states: dict[int, Any] = attrs.Factory(dict)
+    final: bool = True
+
+
+def chunks_of(task: RangeTask) -> Iterator[Chunk]:
+    """Rows of a task, batch by batch."""
+    return PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
+
+
+def write_range(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
+    """Run a task and write its rows as one segment; an interrupted task leaves only a file that no manifest names."""
+    from sframe_spark.storage.rows.writer import write_segment
+
+    return write_segment(directory, number, types, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
+
+
+def collect_rows(task: RangeTask) -> bytes:
+    """Run a task and return its rows as an Arrow stream."""
+    sink = pa.BufferOutputStream()
+    writer = None
+    for chunk in chunks_of(task):
+        table = chunk.to_table()
+        if writer is None:
+            writer = pa.ipc.new_stream(sink, table.schema)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
+    return bytes(sink.getvalue())
+
+
+def read_stream(payload: bytes) -> Chunk:
+    """The rows of an Arrow stream."""
+    return Chunk.from_table(pa.ipc.open_stream(payload).read_all())
+
+
+def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts]) -> Any:
+    """Run a task and return what its rows contribute to an operator above the plan."""
+    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks_of(task)), facts)
+
+
+def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts]) -> Any:
+    """The part of consecutive runs of rows together."""
+    return reduce(lambda first, second: operator.combined(first, second, facts), parts)
+
+
+def summarize_range(task: RangeTask, place: int) -> Any:
+    """What the ranges after the task's need of the state of a sequential operator over it, or ``TOO_LARGE``."""
+    operator = task.plan.operators[place]
+    assert isinstance(operator, SequentialOperator)
+    return operator.carried(summarize(task.plan, place, task.states, task.start, task.stop, task.batch_rows))

@@ -1,0 +1,196 @@
+"""Before files are shared with Spark: proof that its processes see the directory that this process sees, and run the same packages.
+
+Once per session and directory, and again when something fails; never for a local Spark, which is this machine's. An executor that comes later
+is not asked: what it writes elsewhere is missing from the rows that Spark counted, and files that it does not see fail its tasks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import uuid
+from collections.abc import Iterator
+from functools import partial
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
+from sframe_spark.engine.spark.executor_answers import Answer, answering, reading, this_host, versions
+from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
+from sframe_spark.operators.sources.segment_parts import STORED_ROWS
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.owner import Holder, own_directory_beside, remove_own
+from sframe_spark.session.workers import is_one_process
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
+from sframe_spark.storage.files.temporary import temporary_store
+
+SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
+NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
+
+
+def require_writable(directory: str) -> None:
+    """Make sure that Spark's processes and this one see each other's files in a directory, and run the same packages.
+
+    Parameters
+    ----------
+    directory
+        A directory of ours, about to be written; its neighbours, in the directory above it, are then taken to be shared too.
+
+    Raises
+    ------
+    NotSharedError
+        If they do not, naming a machine, the directory and the option to set.
+    """
+    above = os.path.dirname(directory)
+    if is_one_process(get_session()) or (above, "written") in get_reached():
+        return
+    holder = Holder()
+    with telling("create a directory in", above):
+        # Beside the dataset, so that what cannot be removed is never published; its name says whose it is.
+        place = own_directory_beside(above, holder)
+    try:
+        _exchange(place, above)
+    finally:
+        remove_own(place)
+    get_reached().update({(above, "written"), (above, "read")})
+
+
+def require_readable(root: PlannerNode) -> None:
+    """Make sure that Spark's processes see the files of all sources of a plan, and run the same packages.
+
+    Raises
+    ------
+    NotSharedError
+        If they do not, naming a machine, the directory and the option to set.
+    """
+    if is_one_process(get_session()):
+        return
+    for node in postorder([root]):
+        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows:
+            manifest = node.operator.manifest
+            file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
+            _require_seen(file, os.path.dirname(manifest.directory))
+
+
+def _require_seen(file: str, above: str) -> None:
+    if (above, "read") in get_reached():
+        return
+    with telling("read", file):
+        expected = reading(file)()
+    for answer in answers(file, None):
+        _check(answer, expected, above)
+    get_reached().add((above, "read"))
+
+
+@contextlib.contextmanager
+def asking_again(root: PlannerNode, directory: str | None) -> Iterator[None]:
+    """Let a failure in the block be told by the executor that is its cause, where one now says that it sees no files of ours."""
+    try:
+        yield
+    except ExecutionError as error:
+        if type(error) is ExecutionError:
+            _ask_again(root, directory)
+        raise
+    except NotSharedError:
+        raise
+    except StorageError:
+        _ask_again(root, directory)
+        raise
+
+
+def _ask_again(root: PlannerNode, directory: str | None) -> None:
+    """Ask anew, if anything was asked before."""
+    if not get_reached():
+        return
+    get_reached().clear()
+    require_readable(root)
+    with contextlib.ExitStack() as stack:
+        if directory is None:
+            handle = temporary_store().new_dataset()
+            stack.callback(handle.discard)
+            directory = handle.directory
+        require_writable(directory)
+
+
+def _exchange(place: str, above: str) -> None:
+    """Write a file, let tasks and a query read it and write others, and read those."""
+    token, file = uuid.uuid4().hex, join(place, "driver.parquet")
+    with telling("write", file):
+        pq.write_table(pa.table({"token": [token]}), file)
+    expected = reading(file)()
+    for answer in answers(file, place):
+        _check(answer, expected, above)
+        if answer.written and not _holds(join(place, answer.written), answer.content):
+            raise _not_shared(f"a file that Spark's executor on {answer.executor} wrote there is not seen by {this_host()}", above)
+    copied = join(place, "query")
+    _copy_by_query(file, copied, above)
+    if _tokens(copied) != [token]:
+        raise _not_shared(f"a file that a query of Spark wrote there is not seen by {this_host()}", above)
+
+
+def answers(file: str, directory: str | None) -> list[Answer]:
+    """What Spark's executors find: as many tasks as run at a time, each of which lasts until the others have started."""
+    # Credentials, for one, that the user has just set.
+    follow_user()
+    session = get_session()
+    tasks = default_parallelism(session)
+    with interrupts_deferred():
+        frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(file, directory), "answer string")
+    try:
+        table = run_spark(frame.toArrow, "asking Spark's executors what they see")
+    except ExecutionError as error:
+        raise NotSharedError(f"Spark's executors cannot be asked what they see of {os.path.dirname(file)}: {error}; {SAME_VERSIONS}") from None
+    found = [Answer.of_text(text) for text in table.column(0).to_pylist()]
+    if len(found) != tasks:
+        raise StorageError(f"{len(found)} of {tasks} tasks answered what they see of {os.path.dirname(file)}; run the query again")
+    return found
+
+
+def _copy_by_query(file: str, copied: str, above: str) -> None:
+    """Let Spark itself read and write: its file systems are others than those of Python."""
+    reader = get_session().read.options(**AS_NAMED).schema("token string")
+    try:
+        with interrupts_deferred():
+            writer = reader.parquet(spark_path(file)).write
+        run_spark(partial(writer.parquet, spark_path(copied)), "asking Spark what it sees")
+    except Exception as error:
+        if not isinstance(error, (ExecutionError, StorageError)) and not type(error).__module__.startswith(("pyspark", "py4j")):
+            raise
+        raise _not_shared(f"Spark cannot read and write what {this_host()} wrote there: {error}", above) from None
+
+
+def _check(answer: Answer, expected: str, above: str) -> None:
+    """Let an answer pass that comes of the same file and the same packages."""
+    if answer.content and answer.content != expected:
+        raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {this_host()}", above)
+    if not answer.content or (answer.trouble and answer.package is not None):
+        raise _not_shared(f"Spark's executor on {answer.executor} does not see what {this_host()} wrote there ({answer.trouble})", above)
+    for name, ours in versions().items():
+        theirs = getattr(answer, name)
+        if theirs != ours:
+            shown = f"has {NAMES_OF_VERSIONS[name]} {theirs}" if theirs is not None else answer.trouble
+            raise NotSharedError(f"Spark's executor on {answer.executor}: {shown}, where {this_host()} has {ours}: {SAME_VERSIONS}")
+
+
+def _not_shared(what: str, directory: str) -> NotSharedError:
+    return NotSharedError(f"{directory} is not shared with Spark: {what}; {SHARED_DIRECTORY}")
+
+
+def _holds(file: str, content: str) -> bool:
+    with contextlib.suppress(OSError), open(file, encoding="ascii") as stream:
+        return stream.read(len(content) + 1) == content
+    return False
+
+
+def _tokens(directory: str) -> list[str]:
+    """What Parquet files in a directory hold; nothing where there is none."""
+    if not os.path.isdir(directory):
+        return []
+    files = [join(directory, name) for name in sorted(os.listdir(directory)) if name.endswith(".parquet")]
+    return [token for file in files for token in pq.read_table(file).column("token").to_pylist()]

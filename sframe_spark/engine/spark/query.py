@@ -1,0 +1,206 @@
+"""Relational sections: lowering to a Spark query and bringing its ordered rows home."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, TypeVar
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES
+from sframe_spark.engine.spark.counts import observed_rows, require_known_rows
+from sframe_spark.engine.spark.page_checks import require_sound_pages
+from sframe_spark.engine.spark.probe import require_readable
+from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
+from sframe_spark.operators.kernels.spark_columns import fit
+from sframe_spark.operators.sources.spark_source import SparkSource
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.graph import fold, postorder, sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.observe import observed_nodes
+from sframe_spark.planner.relation import LoweringContext, Relation
+from sframe_spark.planner.sizes import row_bytes
+from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote, shuffle_partitions
+from sframe_spark.session.active import keeping_active
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.user import in_session
+from sframe_spark.storage.files.paths import spark_path
+from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
+from sframe_spark.visible import visible
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+Value = TypeVar("Value")
+
+# An exchange has more partitions than usual if one would be larger than this.
+LARGE_PARTITION_BYTES = 128 << 20
+
+# Few rows that take more than this are not few.
+ONE_TASK_BYTES = 32 << 20
+
+# Number of the row, and what Spark adds to each.
+BYTES_OF_KEY = 24
+
+# What messages tell of users' DataFrames.
+MOST_FRAMES_SHOWN, MOST_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
+
+# Every running task holds a row group, which Spark does not count, until it is full: Parquet's default of 128 MiB is half
+# a small heap. Whoever reads from the middle of one decodes it from its start, so it has no more rows than one of ours.
+ROW_GROUP_BYTES = 32 << 20
+
+
+def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | None = None) -> Relation:
+    """The plan as one Spark query; row keys are carried only where someone observes the order.
+
+    Parameters
+    ----------
+    root
+        The plan.
+    root_observed
+        False when nobody observes the order of its rows.
+    within
+        A user's session in which a source is read; None for one of ours, as expressions of ours need.
+    """
+    follow_user()
+    size = size_of(root)
+    single = size is QuerySize.FEW_ROWS
+    require_readable(root)
+    with translated_errors(f"checking the files of {root.operator_type}"):
+        require_sound_pages(root)
+    spark = get_session(size) if within is None else within
+    observed = observed_nodes(root, root_observed)
+    sources = get_sources(size)
+
+    def open_source(key: Hashable, build: Callable[[], Relation]) -> Relation:
+        if within is not None:
+            return in_one_task(build()) if single else build()
+        return sources.get(key, lambda: in_one_task(build()) if single else build())
+
+    def lower_node(node: PlannerNode, inputs: list[Relation]) -> Relation:
+        relation = node.operator.plan_to_operator(inputs, LoweringContext(spark, id(node) in observed, open_source))
+        # Spark does not know of a union, nor of a full outer join, that it is in one partition when its inputs are.
+        return in_one_task(relation) if single and node.operator.forgets_one_partition else relation
+
+    with interrupts_deferred(), keeping_active(spark), translated_errors(work_on(root, "planning")):
+        relation = fold([root], lower_node)[id(root)]
+        return relation if within is not None else run_by_user(root, relation)
+
+
+def run_by_user(root: PlannerNode, relation: Relation) -> Relation:
+    """The relation in the session of a user's DataFrame that it reads: what is ours has its meaning already, what is theirs goes by its settings."""
+    sessions = [node.operator.df.sparkSession for node in postorder([root]) if isinstance(node.operator, SparkSource)]
+    if not sessions or is_remote(sessions[0]) or is_remote(relation.df.sparkSession):
+        return relation
+    return attrs.evolve(relation, df=in_session(relation.df, sessions[0]))
+
+
+def in_one_task(relation: Relation) -> Relation:
+    """The relation in one partition: that satisfies every distribution, so Spark plans no exchange above it."""
+    return attrs.evolve(relation, df=relation.df.coalesce(1))
+
+
+def size_of(root: PlannerNode) -> QuerySize:
+    """How much data a query has; rows that nobody has counted may be many."""
+    if fits_one_task(root):
+        return QuerySize.FEW_ROWS
+    known = 0.0
+    for node in postorder([root]):
+        if node.inputs:
+            continue
+        if node.length.at_most is None:
+            return QuerySize.LARGE
+        known += node.length.at_most * row_bytes_in_spark(node)
+    if known <= LARGE_PARTITION_BYTES or known <= LARGE_PARTITION_BYTES * shuffle_partitions():
+        return QuerySize.USUAL
+    return QuerySize.LARGE
+
+
+def row_bytes_in_spark(source: PlannerNode) -> float:
+    """About what a row of a source takes in Spark's memory, with its hidden key."""
+    return row_bytes(sizes_of(source)[id(source)], UNKNOWN_BYTES) + BYTES_OF_KEY
+
+
+def fits_one_task(root: PlannerNode) -> bool:
+    """True when every source is known to have few rows: one task then costs less than an exchange."""
+    nodes = list(postorder([root]))
+    if any(isinstance(node.operator, SparkSource) for node in nodes):
+        return False
+    bounds = [node.length.at_most for node in nodes if not node.inputs or node.operator.unites_rows]
+    if not config.single_task_rows or not all(bound is not None and bound <= config.single_task_rows for bound in bounds):
+        return False
+    sources = [node for node in nodes if not node.inputs]
+    return sum(node.length.at_most * row_bytes_in_spark(node) for node in sources if node.length.at_most is not None) <= ONE_TASK_BYTES
+
+
+def collect(root: PlannerNode) -> Chunk:
+    """All rows of a relational section in row order, as Arrow in the driver's memory."""
+    relation = lower(root)
+    table = run_spark(lambda: counted(relation.sorted(), root.schema).toArrow(), work_on(root, "computing"))
+    require_known_rows(table.num_rows, root.length.rows, f"sent {table.num_rows} rows of {root.operator_type}")
+    return from_spark_table(table, root.schema)
+
+
+def collect_few(root: PlannerNode, most: int) -> Chunk | None:
+    """All rows of a relational section in row order if there are at most ``most``, otherwise None."""
+    relation = lower(root)
+    first = counted(relation.df.orderBy(*relation.order()).limit(most + 1).select(*relation.columns), root.schema)
+    table = run_spark(first.toArrow, work_on(root, "computing"))
+    return from_spark_table(table, root.schema) if table.num_rows <= most else None
+
+
+def counted(df: DataFrame, schema: Schema) -> DataFrame:
+    """Rows with a column at least: Arrow batches without columns, as Spark sends them, have no rows either."""
+    from pyspark.sql import functions as F
+
+    return df if schema else df.select(F.lit(0).alias("row"))
+
+
+def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
+    """A table as Spark returns it, in the physical types of the schema."""
+    columns = tuple(fit(column, column_type.physical) for column, column_type in zip(table.columns, schema, strict=False))
+    return Chunk(columns, table.num_rows)
+
+
+def write_parquet(root: PlannerNode, directory: str) -> int | None:
+    """Write all rows of a relational section in row order as Parquet files with the hidden key; the caller adopts the files.
+
+    Returns
+    -------
+    int or None
+        How many rows Spark wrote by its own count; None when it does not tell.
+    """
+    from pyspark.sql import functions as F
+
+    relation = lower(root)
+    ordered = relation.sorted()
+    options = {"parquet.block.row.count.limit": ROWS_PER_GROUP, "parquet.block.size": ROW_GROUP_BYTES}
+    with interrupts_deferred():
+        observed = observed_rows(ordered.select(*relation.columns, F.monotonically_increasing_id().alias("_key")))
+        writer = observed.df.write.options(**options)
+
+    def write() -> int | None:
+        writer.parquet(spark_path(directory), mode="append", compression="zstd")
+        return observed.count
+
+    return run_spark(write, work_on(root, "materialising"), directory)
+
+
+def work_on(root: PlannerNode, doing: str) -> str:
+    """What is done, for messages and Spark's list of jobs: of the rows of users' DataFrames, by their columns, as these have no names."""
+    found = {node.operator.names: None for node in postorder([root]) if isinstance(node.operator, SparkSource)}
+    if not found:
+        return f"{doing} {root.operator_type}"
+    frames = " and ".join(f"a DataFrame of {_shown(names)}" for names in itertools.islice(found, MOST_FRAMES_SHOWN))
+    return f"{doing} the rows of {frames}" if isinstance(root.operator, SparkSource) else f"{doing} {root.operator_type} of {frames}"
+
+
+def _shown(names: Sequence[str]) -> str:
+    """The first names of columns."""
+    first = [visible(repr(name[:LONGEST_NAME_SHOWN])) for name in names[:MOST_COLUMNS_SHOWN]]
+    more = f" and {len(names) - MOST_COLUMNS_SHOWN} more" if len(names) > MOST_COLUMNS_SHOWN else ""
+    return f"the columns {', '.join(first)}{more}" if first else "no columns"

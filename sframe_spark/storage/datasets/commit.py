@@ -1,0 +1,202 @@
+"""Making segment files a dataset: the manifest is written last, at one stroke, and names what exists."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import os
+import posixpath
+from collections.abc import Iterable, Mapping, Sequence
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import normalised
+from sframe_spark.session.trees import remove_tree
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.listing import files_below, sizes_below
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, RecordedOrder, SegmentEntry
+from sframe_spark.storage.parquet.checksums import with_checksums
+from sframe_spark.types import ColumnType
+
+TEMPORARY_SUFFIX = ".tmp"
+
+
+def publish(
+    directory: str,
+    types: Sequence[ColumnType],
+    entries: Iterable[SegmentEntry],
+    names: Sequence[str] | None = None,
+    kind: str = SFRAME,
+    durable: bool = True,
+    order: RecordedOrder = NO_RECORDED_ORDER,
+) -> Manifest:
+    """Make the rows of the entries, ordered by segment number, the rows of the dataset in a directory.
+
+    Until this returns the directory holds what it held before; afterwards exactly the given entries. Files of lost
+    attempts are removed, entries without rows are dropped.
+
+    Parameters
+    ----------
+    directory
+        Directory that the segment files are in.
+    types
+        Types of the columns.
+    entries
+        What the writers returned, in any order.
+    names
+        Names of the columns of a saved frame.
+    kind
+        ``sframe`` or ``sarray``.
+    durable
+        Whether to wait until the disk has the data; without need for data that ends with the process.
+    order
+        What is known of the row order.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.rows.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 4, [INT])
+    ...     writer.write([pa.array([1, 2])])
+    ...     publish(directory, [INT], [writer.close()]).rows
+    2
+    """
+    location = normalised(directory)
+    column_names = None if names is None else tuple(names)
+    manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind, order=order)
+    with telling("create dataset", location):
+        os.makedirs(location, exist_ok=True)
+    files = sizes_below(location)
+    check_files(manifest, files)
+    if durable:
+        manifest = with_checksums(manifest)
+        flush_files(manifest)
+    write_manifest(manifest, durable)
+    # What a late attempt wrote meanwhile stays only where it ends with the process anyway.
+    remove_unnamed(manifest, files_below(location) if durable else files)
+    return manifest
+
+
+def in_row_order(entries: Iterable[SegmentEntry], location: str) -> tuple[SegmentEntry, ...]:
+    """Return the entries that have rows, in the order of their keys; refuse two that claim the same keys."""
+    ordered = sorted((entry for entry in entries if entry.rows), key=lambda entry: (entry.number, entry.first_position))
+    for before, after in itertools.pairwise(ordered):
+        if before.number == after.number and before.first_position + before.rows != after.first_position:
+            raise StorageError(
+                f"cannot publish {location}: {before.file} and {after.file} both claim rows of segment {after.number}; "
+                "keep the entry of one attempt only"
+            )
+    return tuple(ordered)
+
+
+def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
+    """Make sure that every file that a manifest names is there and as long as it should be.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    sizes
+        Length of each regular file in its directory (see :func:`sizes_below`).
+
+    Raises
+    ------
+    StorageError
+        If one is not.
+    """
+    for entry in manifest.segments:
+        check_file(manifest, entry, sizes)
+
+
+def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> None:
+    """Make sure that one file that a manifest names is there and as long as it should be (see :func:`check_files`)."""
+    file = join(manifest.directory, entry.file)
+    size = sizes.get(entry.file)
+    if size is None:
+        link = os.path.lexists(file)
+        reason = "is a link or no regular file: only files inside its directory are read" if link else "is missing"
+        raise StorageError(f"{file} {reason}; restore it from a copy or write the frame again")
+    if entry.size is not None and size != entry.size:
+        raise StorageError(f"{file} is damaged: it has {size} of {entry.size} bytes; restore it from a copy or write the frame again")
+
+
+def write_manifest(manifest: Manifest, durable: bool) -> None:
+    """Replace the manifest file of a directory at one stroke."""
+    target = join(manifest.directory, MANIFEST_FILE)
+    text = manifest.to_json().encode()
+    with telling("write manifest", target):
+        _replace(target, text, durable)
+
+
+def _replace(target: str, text: bytes, durable: bool) -> None:
+    temporary = target + TEMPORARY_SUFFIX
+    try:
+        with open(temporary, "wb") as stream:
+            stream.write(text)
+            stream.flush()
+            if durable:
+                os.fsync(stream.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        if os.path.exists(temporary):
+            os.remove(temporary)
+        raise
+    if durable:
+        flush_directory(os.path.dirname(target))
+
+
+def flush_files(manifest: Manifest) -> None:
+    """Wait until the segment files of a dataset are on the disk, so that the manifest never names less than it says."""
+    for entry in manifest.segments:
+        location = join(manifest.directory, entry.file)
+        with telling("flush segment", location):
+            _flush(location)
+
+
+def flush_directory(location: str) -> None:
+    """Wait until the names in a local directory are on the disk (where the system can do that, and lets this user)."""
+    if os.name == "posix":
+        # One that may be written but not listed cannot be opened, nor its names made sure of.
+        with contextlib.suppress(PermissionError):
+            _flush(location)
+
+
+def _flush(location: str) -> None:
+    descriptor = os.open(location, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def remove_unnamed(manifest: Manifest, files: Iterable[str]) -> None:
+    """Remove what lost attempts and Spark's writer left among the files in the directory of a dataset.
+
+    Only files that a writer of segments leaves behind are touched; anything else in the directory stays.
+    """
+    named = {entry.file for entry in manifest.segments}
+    with telling("clean", manifest.directory):
+        for file in files:
+            if file in named or not is_leftover(file):
+                continue
+            # Writing the manifest took an unfinished one's place.
+            with contextlib.suppress(FileNotFoundError):
+                os.remove(join(manifest.directory, file))
+        unfinished = join(manifest.directory, "_temporary")
+        if os.path.isdir(unfinished) and not os.path.islink(unfinished):
+            remove_tree(unfinished)
+
+
+def is_leftover(file: str) -> bool:
+    """Say whether a file that no manifest names was left by a writer of segments.
+
+    Examples
+    --------
+    >>> [is_leftover(name) for name in ("_SUCCESS", "segment-1.parquet", ".a.parquet.crc", "readme.txt")]
+    [True, True, True, False]
+    """
+    name = posixpath.basename(file)
+    return name == "_SUCCESS" or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))

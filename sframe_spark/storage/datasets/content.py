@@ -1,0 +1,106 @@
+"""Every byte of a saved dataset, compared with all its check sums, and every row, compared with what its manifest says of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import StorageError
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.claims.manifest_claims import SegmentClaims, check_order, shown
+from sframe_spark.storage.datasets.commit import check_file
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.listing import sizes_below
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, conform, is_stored_as
+from sframe_spark.storage.manifests.text import damaged
+from sframe_spark.storage.parquet.checksums import check_bytes
+
+BATCH_ROWS = 65_536
+
+
+def damage_in(manifest: Manifest) -> list[StorageError]:
+    """Return what is wrong with a dataset: one error for each file that is not what was saved, in row order, or that of all rows together.
+
+    Parameters
+    ----------
+    manifest
+        The dataset. Every file is read to its end, several at a time.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import pyarrow as pa
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.rows.writer import write_segment
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     manifest = publish(directory, [INT], [write_segment(directory, 0, [INT], [[pa.array([1, 2])]])])
+    ...     damage_in(manifest)
+    []
+    """
+    sizes = sizes_below(manifest.directory)
+    looked_at = in_threads(lambda entry: _damage(manifest, entry, sizes), manifest.segments, available_cores())
+    found = [error for error in looked_at if error is not None]
+    if found:
+        return found
+    try:
+        check_order(manifest)
+    except StorageError as error:
+        return [error]
+    return []
+
+
+def _damage(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> StorageError | None:
+    try:
+        check_file(manifest, entry, sizes)
+        _check_bytes(manifest, entry)
+        _check_rows(manifest, entry)
+    except StorageError as error:
+        return error
+    return None
+
+
+def _check_bytes(manifest: Manifest, entry: SegmentEntry) -> None:
+    location = join(manifest.directory, entry.file)
+    if None in (entry.tail, entry.pages, entry.size):
+        raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
+    check_bytes(location, entry, len(manifest.types))
+
+
+def _check_rows(manifest: Manifest, entry: SegmentEntry) -> None:
+    """Decode all rows: a file may have been damaged in memory, before it was written, and what is said of it may be untrue."""
+    location = join(manifest.directory, entry.file)
+    claims = SegmentClaims(manifest, entry)
+    rows = _decoded(manifest, entry, location, claims)
+    if rows != entry.rows:
+        raise StorageError(f"{location} has {rows} rows, its manifest says {entry.rows}; restore it from a copy")
+    wrong = claims.untrue()
+    if wrong is not None:
+        raise damaged(manifest.directory, wrong)
+
+
+def _decoded(manifest: Manifest, entry: SegmentEntry, location: str, claims: SegmentClaims) -> int:
+    """Decode all rows of a file and return how many there are."""
+    position, first_key = 0, (entry.number << KEY_SHIFT) + entry.first_position
+    with telling("read", location), pa.OSFile(location) as source:
+        for batch in pq.ParquetFile(source, pre_buffer=False, page_checksum_verification=True).iter_batches(batch_size=BATCH_ROWS):
+            raise_if_cancelled()
+            for column, column_type in enumerate(manifest.types):
+                stored = batch.column(manifest.file_name(column))
+                if not is_stored_as(stored.type, column_type.physical):
+                    raise damaged(
+                        manifest.directory, f"column {shown(manifest, column)} is said to be {column_type}, and {entry.file} has {stored.type}"
+                    )
+                claims.add(column, conform(stored, column_type))
+            keys = batch.column(KEY_NAME).to_numpy(zero_copy_only=False)
+            if not np.array_equal(keys, np.arange(first_key + position, first_key + position + len(keys))):
+                raise StorageError(f"{location} is damaged: its rows are not those of segment {entry.number}; restore it from a copy")
+            position += len(keys)
+    return position

@@ -1,0 +1,1 @@
+"""Files for other programs: complete before they are seen."""

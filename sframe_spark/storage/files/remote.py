@@ -1,0 +1,176 @@
+"""Files from elsewhere: fetched once, block by block, into the temporary store, where Spark's tasks find them too.
+
+``http`` and ``https`` need nothing; other places are those that fsspec and its packages know.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import string
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.locations import scheme_of
+from sframe_spark.storage.files.failures import NO_SPACE, full_disk
+from sframe_spark.storage.files.listing import is_hidden
+from sframe_spark.storage.files.temporary import DatasetHandle, temporary_store
+from sframe_spark.visible import visible
+
+WEB = ("http", "https")
+BLOCK_BYTES = 4 << 20
+SECONDS_OF_SILENCE = 60
+INSTALL = "pip install 'sframe_spark[remote]'"
+
+
+class Fetched(NamedTuple):
+    """A file that was fetched: where it is, its URL, and its path below the directory that was named."""
+
+    path: str
+    origin: str
+    inside: str
+
+
+class Download:
+    """Fetches files into one temporary directory, which lives as long as its holder."""
+
+    def __init__(self) -> None:
+        self.holder: DatasetHandle | None = None
+        self._number = 0
+
+    def fetch(self, url: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[Fetched]:
+        """Fetch what a URL names: a file, or, but from the web, the files in a directory or that match a pattern.
+
+        Raises
+        ------
+        StorageError
+            If that cannot be done; the message tells why.
+        """
+        url = _whole(url)
+        if scheme_of(url) in WEB:
+            return [self._from_web(url)]
+        with _telling(url):
+            files, path = _file_system(url)
+            found = _listed(files, path, sort_key, is_pattern)
+            if not found:
+                raise StorageError(f"there is no file {visible(without_secrets(url))}: check the address")
+            return [self._copied(files, place, inside) for place, inside in found]
+
+    def _from_web(self, url: str) -> Fetched:
+        with _telling(url):
+            name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
+            # Blanks and letters beyond ASCII, which people write and servers do not take.
+            written = urllib.parse.quote(url, safe=string.punctuation)
+            with urllib.request.urlopen(written, timeout=SECONDS_OF_SILENCE) as stream:
+                said = stream.headers.get("Content-Length")
+                size = int(said) if said is not None and said.isdecimal() else None
+                shown = without_secrets(url)
+                return Fetched(self._kept(stream, name, size, shown), shown, name)
+
+    def _copied(self, files: Any, place: str, inside: str) -> Fetched:
+        origin = files.unstrip_protocol(place)
+        with _telling(origin), files.open(place, "rb") as stream:
+            return Fetched(self._kept(stream, os.path.basename(place), files.info(place).get("size"), origin), origin, inside)
+
+    def _kept(self, stream: Any, name: str, size: int | None, origin: str) -> str:
+        """Copy a stream into a new file, whose name ends as the other's."""
+        if self.holder is None:
+            self.holder = temporary_store().new_dataset()
+        # What somebody else named is no path of ours; its ending says how it is compressed.
+        harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in name)[-100:]
+        path = os.path.join(self.holder.directory, f"{self._number:06d}-{harmless}")
+        self._number += 1
+        with open(path, "xb") as file:
+            shutil.copyfileobj(stream, file, BLOCK_BYTES)
+        found = os.path.getsize(path)
+        if size is not None and found != size:
+            raise StorageError(f"{visible(origin)} has {size} bytes, but {found} came: read it again")
+        return path
+
+
+def _whole(url: str) -> str:
+    """Write a URL with its scheme in small letters and the two slashes of which ``pathlib`` leaves one.
+
+    Examples
+    --------
+    >>> _whole(" HTTPS:/host/a.csv"), _whole("memory:///a")
+    ('https://host/a.csv', 'memory:///a')
+    """
+    scheme, _, rest = url.strip().removeprefix("\ufeff").strip().partition(":")
+    return f"{scheme.lower()}:{rest if rest.startswith('//') else '/' + rest}"
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL as messages show it: without a password, and without a query, which often is a signature.
+
+    Examples
+    --------
+    >>> without_secrets("https://me:secret@host/a.csv?sig=abc"), without_secrets("memory:///a")
+    ('https://host/a.csv', 'memory:///a')
+    """
+    scheme, mark, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    return scheme + mark + place.rpartition("@")[2] + slash + path.partition("?")[0].partition("#")[0] if mark else url
+
+
+def _file_system(url: str) -> tuple[Any, str]:
+    """The file system of a URL, and the path in it.
+
+    Raises
+    ------
+    StorageError
+        If the packages that know it are not installed.
+    """
+    try:
+        import fsspec
+    except ImportError:
+        raise StorageError(
+            f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {INSTALL}; or copy it here"
+        ) from None
+    try:
+        files, path = fsspec.core.url_to_fs(url)
+    except (ImportError, ValueError) as error:
+        raise StorageError(
+            f"{visible(without_secrets(url))} cannot be read: {visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
+        ) from None
+    return files, path
+
+
+def _listed(files: Any, path: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[tuple[str, str]]:
+    """Paths that hold rows, in order, each with its path below what was named."""
+    if files.isfile(path):
+        return [(path, os.path.basename(path))]
+    if files.isdir(path):
+        root = path.rstrip("/") + "/"
+        inside = [place.removeprefix(root) for place in files.find(path)]
+        shown = [name for name in inside if not any(map(is_hidden, name.split("/")))]
+        return [(root + name, name) for name in sorted(shown, key=lambda name: tuple(sort_key(part) for part in name.split("/")))]
+    if is_pattern:
+        found = [place for place in files.glob(path) if files.isfile(place)]
+        return [(place, os.path.basename(place)) for place in sorted(found, key=sort_key)]
+    return []
+
+
+@contextlib.contextmanager
+def _telling(url: str) -> Iterator[None]:
+    """Tell what goes wrong on the way in one line that names the URL."""
+    shown = visible(without_secrets(url))
+    try:
+        yield
+    except SFrameError:
+        raise
+    except urllib.error.HTTPError as error:
+        error.close()
+        raise StorageError(f"cannot read {shown}: the server answers {error.code} {visible(str(error.reason))}") from None
+    except urllib.error.URLError as error:
+        raise StorageError(f"cannot read {shown}: {visible(str(error.reason))}") from None
+    except Exception as error:
+        if isinstance(error, OSError) and error.errno in NO_SPACE:
+            raise StorageError(f"cannot fetch {shown}: {full_disk(temporary_store().directory)}") from None
+        lines = str(error).strip().splitlines() or [""]
+        raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None

@@ -1,0 +1,107 @@
+"""Temporary datasets: they live as long as someone refers to them, and no longer than the process."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import tempfile
+import threading
+import weakref
+
+from sframe_spark.config import config
+from sframe_spark.locations import normalised
+from sframe_spark.session.forks import keep_whole_at_fork
+from sframe_spark.session.leftovers import remove_leftovers
+from sframe_spark.session.owner import CLAIMS, delete, own_directory
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.paths import join
+
+
+class DatasetHandle:
+    """Keeps a temporary dataset alive; its directory is deleted with the last reference to the handle.
+
+    Parameters
+    ----------
+    directory
+        The directory to delete.
+    """
+
+    __slots__ = ("__weakref__", "_finalizer", "directory")
+
+    def __init__(self, directory: str) -> None:
+        self.directory = directory
+        CLAIMS.add(directory, self)
+        self._finalizer = weakref.finalize(self, remove_directory, directory, os.getpid())
+
+    def discard(self) -> None:
+        """Delete the directory now: an error under way would keep references to it, and the disk may be full."""
+        self._finalizer()
+
+    def __repr__(self) -> str:
+        return f"DatasetHandle({self.directory!r})"
+
+
+class TemporaryStore:
+    """One directory of this process, with one directory per dataset in it; all of it goes when the process ends.
+
+    Starting a store also removes what processes that died on this machine have left.
+
+    Parameters
+    ----------
+    root
+        Directory that all executors reach, in which the directory of the process is made.
+    """
+
+    def __init__(self, root: str) -> None:
+        self._owner = os.getpid()
+        self._numbers = itertools.count()
+        self._kept: list[object] = []
+        location = normalised(root)
+        with telling("create a temporary directory in", location):
+            os.makedirs(location, exist_ok=True)
+            remove_leftovers(location)
+            self.directory = own_directory(location)
+
+    def new_dataset(self) -> DatasetHandle:
+        """Return a handle on a new, empty directory."""
+        CLAIMS.remove_abandoned()
+        directory = join(self.directory, f"dataset-{next(self._numbers):06d}")
+        handle = DatasetHandle(directory)
+        with telling("create temporary directory", directory):
+            os.makedirs(directory, exist_ok=True)
+        return handle
+
+    def keep(self, holder: object) -> None:
+        """Keep the datasets that something refers to until the process ends."""
+        self._kept.append(holder)
+
+
+def remove_directory(directory: str, owner: int) -> None:
+    """Delete a directory, but only in the process that made it: forked workers inherit the finalizers.
+
+    Nobody is left to be told when deleting fails; the start of the next store tries again.
+    """
+    if os.getpid() == owner:
+        delete(directory)
+
+
+_STORES: dict[tuple[str, int], TemporaryStore] = {}
+_STORES_LOCK = threading.Lock()
+keep_whole_at_fork(_STORES_LOCK)
+
+
+def temporary_root() -> str:
+    """Return the directory that holds temporary data: the configured one, or that of the system."""
+    return config.temporary_directory or tempfile.gettempdir()
+
+
+def temporary_store() -> TemporaryStore:
+    """Return the store of this process in the configured temporary directory, started at its first use."""
+    root = temporary_root()
+    with _STORES_LOCK:
+        key = root, os.getpid()
+        store = _STORES.get(key)
+        # Someone may have emptied the temporary directory under a process that runs for weeks.
+        if store is None or not os.path.isdir(store.directory):
+            store = _STORES[key] = TemporaryStore(root)
+        return store

@@ -1,0 +1,1 @@
+"""Files that others wrote, as sources: Parquet, ORC and tables of lakes."""

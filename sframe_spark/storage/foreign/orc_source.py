@@ -1,0 +1,209 @@
+"""ORC files: what they hold, and their rows, a stripe at a time."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.errors import StorageError
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_state import FileState, unchanged
+from sframe_spark.storage.files.magic import ORC, refuse_other_kind
+from sframe_spark.storage.files.places import DataFiles
+from sframe_spark.storage.foreign.parquet_source import common_names, common_type
+from sframe_spark.storage.manifests.manifest import Scalar
+from sframe_spark.storage.manifests.physical import convert_foreign
+from sframe_spark.storage.rows.partitions import partition_columns, repeated
+from sframe_spark.types import ColumnType
+from sframe_spark.values.named_columns import column_named
+from sframe_spark.values.nanoseconds import lost_nanoseconds
+from sframe_spark.visible import visible
+
+
+@attrs.frozen
+class OrcFile:
+    """A file, as it was when it was looked at.
+
+    Parameters
+    ----------
+    path
+        Where it is.
+    state
+        What the file system said of it.
+    stripes, rows
+        How many it has.
+    constants
+        Values of columns that are not in it.
+    """
+
+    path: str
+    state: FileState
+    stripes: int
+    rows: int
+    constants: tuple[Scalar, ...] = ()
+
+
+@attrs.frozen
+class OrcEnd:
+    """What the end of a file says of its columns.
+
+    Parameters
+    ----------
+    schema
+        The columns.
+    """
+
+    schema: pa.Schema
+
+
+@attrs.frozen
+class StripesSeen:
+    """What reading stripes shows that only all of them together tell.
+
+    Parameters
+    ----------
+    rows
+        How many rows were found, by the number of the file.
+    lost
+        How many date-times had nanoseconds that are cut off, by the name of the column.
+    """
+
+    rows: Counter[int] = attrs.field(factory=Counter)
+    lost: Counter[str] = attrs.field(factory=Counter)
+
+    def add(self, other: StripesSeen) -> None:
+        """Add what others have seen, in other stripes."""
+        self.rows.update(other.rows)
+        self.lost.update(other.lost)
+
+
+@attrs.frozen
+class OrcTable:
+    """Files with the same columns.
+
+    Parameters
+    ----------
+    files
+        The files, in row order.
+    names, types
+        Their columns; those that directories name come last.
+    stored
+        How many columns are in the files.
+    """
+
+    files: tuple[OrcFile, ...]
+    names: tuple[str, ...]
+    types: tuple[ColumnType, ...]
+    stored: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(file.rows for file in self.files)
+
+    @property
+    def size(self) -> int:
+        """How many bytes the files have."""
+        return sum(file.state.size for file in self.files)
+
+    def arrays(self, stripes: Sequence[tuple[int, int]], seen: StripesSeen) -> Iterator[list[pa.Array]]:
+        """The rows of some stripes, each by the number of its file and its own: one array for each column.
+
+        Parameters
+        ----------
+        stripes
+            The stripes.
+        seen
+            What is found in them, added to as they are read.
+
+        Raises
+        ------
+        StorageError
+            If a file is damaged, or another one than before.
+        """
+        for number, stripe in stripes:
+            raise_if_cancelled()
+            file = self.files[number]
+            unchanged(file.path, file.state)
+            with _telling(file.path):
+                opened = _opened(file.path)
+                batch = opened.read_stripe(stripe)
+                seen.rows[number] += batch.num_rows
+                places = {name: place for place, name in enumerate(opened.schema.names)}
+                found = []
+                for name, kind in zip(self.names[: self.stored], self.types[: self.stored], strict=True):
+                    values = batch.column(places[name])
+                    seen.lost[name] += lost_nanoseconds(values)
+                    with column_named(name):
+                        found.append(convert_foreign(values, kind))
+            unchanged(file.path, file.state)
+            kinds = self.types[self.stored :]
+            yield [*found, *(repeated(value, kind, batch.num_rows) for value, kind in zip(file.constants, kinds, strict=True))]
+
+    def require_rows(self, seen: StripesSeen) -> None:
+        """Compare the rows of all stripes with what the ends of the files say: a stripe cut short is read without an error.
+
+        Raises
+        ------
+        StorageError
+            If a file has other rows.
+        """
+        for number, file in enumerate(self.files):
+            if seen.rows[number] != file.rows:
+                raise StorageError(
+                    f"{visible(file.path)} is damaged: its stripes have {seen.rows[number]} rows, its end says {file.rows}; restore it from a copy"
+                )
+
+
+def orc_table(found: DataFiles) -> OrcTable:
+    """Return what ORC files hold; only their ends are read.
+
+    Raises
+    ------
+    StorageError
+        If the files do not fit together, or one is no ORC file.
+    SchemaError
+        If a column is of a type that no column can have.
+    """
+    paths, files, partitions = found.paths, [], partition_columns(found.files)
+    # What stays of a file is its columns: thousands of files are not open at once.
+    ends = []
+    for number, path in enumerate(paths):
+        state = unchanged(path, None)
+        refuse_other_kind(path, ORC, "a readable ORC file")
+        with _telling(path):
+            file = _opened(path)
+            ends.append(OrcEnd(file.schema))
+            files.append(OrcFile(path, state, file.nstripes, file.nrows, tuple(column.values[number] for column in partitions)))
+    names = tuple(name for name in common_names(paths, ends) if name not in {column.name for column in partitions})
+    types = tuple(common_type(name, paths, ends) for name in names)
+    return OrcTable(tuple(files), (*names, *(column.name for column in partitions)), (*types, *(column.type for column in partitions)), len(names))
+
+
+def _opened(path: str) -> Any:
+    from pyarrow import orc
+
+    return orc.ORCFile(path)
+
+
+class _telling:
+    """Tell what pyarrow reports of a file in our words."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> None:
+        if isinstance(error, pa.ArrowInvalid) and "out of range for nanosecond" in str(error):
+            raise StorageError(
+                f"{visible(self._path)} has a date-time outside the years 1678 to 2261, which pyarrow does not read from ORC: "
+                "let Spark read it, or write the table as Parquet"
+            ) from error
+        telling("read", self._path).__exit__(kind, error, trace)

@@ -1,0 +1,180 @@
+"""Existing Parquet files as read-only segments."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from sframe_spark.errors import SchemaError, StorageError
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_state import Seen, wait_for_tick
+from sframe_spark.storage.files.magic import PARQUET, refuse_other_kind
+from sframe_spark.storage.files.places import DataFiles, resolve
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.parquet.footers import Footer, footer_of, shows_nanoseconds, statistics_in_footer
+from sframe_spark.storage.rows.partitions import facts_of, partition_columns
+from sframe_spark.types import FLOAT, ColumnType, common_encoding
+from sframe_spark.values.decimals import tell_of_types
+from sframe_spark.values.from_arrow import arrow_column_type
+from sframe_spark.values.nanoseconds import tell_of_lost
+
+
+def foreign_manifest(paths: Sequence[str | os.PathLike[str]]) -> Manifest:
+    """Return a manifest of all rows of Parquet files: file after file, in natural order of names within a directory.
+
+    See :func:`manifest_of_files`.
+
+    Parameters
+    ----------
+    paths
+        Whatever :func:`~sframe_spark.storage.files.places.resolve` takes.
+    """
+    return manifest_of_files(resolve(list(paths), natural, "Parquet file"))
+
+
+def manifest_of_files(found: DataFiles) -> Manifest:
+    """Return a manifest of all rows of Parquet files, one after the other.
+
+    Only footers are read. The files may store a column in different Arrow types of one kind, and columns in different
+    orders; the names of the columns must be the same. Columns of a partitioned table that its directories name come last.
+
+    Raises
+    ------
+    StorageError
+        If the files do not fit together, or one is no Parquet file.
+    SchemaError
+        If a column is of a type that no column can have.
+    """
+    files = found.paths
+    _require_named_once(files)
+    with telling("read", files[0]):
+        wait_for_tick(files)
+    footers = list(map(_footer, files))
+    partitions = partition_columns(found.files)
+    # What the directories say of a column counts, as for Spark, though files may have it too.
+    in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
+    types = tuple(common_type(name, files, footers) for name in in_files)
+    tell_of_types((name, footers[0].schema.field(name).type) for name in in_files)
+    tell_of_lost({name: None for name in in_files if any(shows_nanoseconds(footer, name) for footer in footers)})
+    directory = _common_directory(files)
+    entries = tuple(
+        SegmentEntry(
+            os.path.relpath(file, directory),
+            number,
+            footer.rows,
+            (
+                *(statistics_in_footer(footer, name, kind) for name, kind in zip(in_files, types, strict=True)),
+                *(facts_of(column.values[number], footer.rows) for column in partitions),
+            ),
+            size=footer.size,
+            seen=Seen(footer.identity[1], footer.tail),
+            constants=tuple((len(types) + place, column.values[number]) for place, column in enumerate(partitions)),
+        )
+        for number, (file, footer) in enumerate(zip(files, footers, strict=True))
+        if footer.rows
+    )
+    names = (*in_files, *(column.name for column in partitions))
+    types = (*types, *(column.type for column in partitions))
+    return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
+
+
+def _footer(file: str) -> Footer:
+    """The footer of a file; an error says what a file is that is no Parquet file."""
+    try:
+        return footer_of(file)
+    except StorageError:
+        refuse_other_kind(file, PARQUET, "a readable Parquet file")
+        raise
+
+
+def _require_named_once(files: Sequence[str]) -> None:
+    """Rows are told apart by their file.
+
+    Raises
+    ------
+    StorageError
+        If a file is there twice.
+    """
+    twice = [file for file, count in Counter(files).items() if count > 1]
+    if twice:
+        raise StorageError(f"{twice[0]} is named twice: read it once, and append the frame to itself")
+
+
+def natural(name: str) -> tuple[tuple[int, int, str, str], ...]:
+    """Return a sort key by which numbers in names count as numbers.
+
+    Examples
+    --------
+    >>> sorted(["part-10", "part-2", "a"], key=natural)
+    ['a', 'part-2', 'part-10']
+    """
+    return tuple(map(_natural_part, re.split(r"([0-9]+)", name)))
+
+
+def _natural_part(part: str) -> tuple[int, int, str, str]:
+    # Not the number itself: Python makes none of thousands of digits.
+    digits = part.lstrip("0")
+    return (0, len(digits), digits, part) if part.isdecimal() else (1, 0, "", part)
+
+
+class HasSchema(Protocol):
+    """What is known of a file."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """Its Arrow schema."""
+
+
+def common_names(files: Sequence[str], footers: Sequence[HasSchema]) -> tuple[str, ...]:
+    """Return the names of the columns that all files have.
+
+    Raises
+    ------
+    StorageError
+        If they have others, or one name is there twice.
+    """
+    names = tuple(footers[0].schema.names)
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
+    if repeated:
+        raise StorageError(f"{files[0]} has several columns of the name {repeated[0]!r}; rename them first")
+    for file, footer in zip(files, footers, strict=True):
+        other = footer.schema.names
+        if sorted(other) != sorted(names):
+            difference = ", ".join(sorted(set(names) ^ set(other))) or "repeated names"
+            raise StorageError(f"{file} has other columns than {files[0]} ({difference}); read them separately")
+    return names
+
+
+def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -> ColumnType:
+    """Return the type in which the values of a column of all files can be held.
+
+    Raises
+    ------
+    SchemaError
+        If no column can hold them.
+    StorageError
+        If the files have values of different kinds.
+    """
+    common: ColumnType | None = None
+    for file, footer in zip(files, footers, strict=True):
+        data_type = footer.schema.field(name).type
+        if pa.types.is_null(data_type):
+            continue
+        try:
+            found = arrow_column_type(data_type)
+            common = found if common is None else common_encoding(common, found)
+        except SchemaError as error:
+            raise SchemaError(f"column {name!r} of {file}: {error}") from error
+        except TypeError as error:
+            raise StorageError(f"column {name!r} is {found.kind} in {file} but not in {files[0]}: {error}") from error
+    # A column of which no file knows more than that it is empty.
+    return FLOAT if common is None else common
+
+
+def _common_directory(files: Sequence[str]) -> str:
+    return os.path.commonpath([os.path.dirname(file) for file in files])

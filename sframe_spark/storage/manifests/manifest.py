@@ -1,0 +1,389 @@
+"""What a dataset consists of: column types, segments in row order and what is known about each column."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import hashlib
+import itertools
+import math
+import operator
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import StorageError, UnknownColumnTypeError
+from sframe_spark.storage.files.file_state import Seen
+from sframe_spark.storage.manifests.checks import check
+from sframe_spark.storage.manifests.physical import file_column, type_from_json, type_to_json
+from sframe_spark.storage.manifests.text import damaged, sealed, unsealed
+from sframe_spark.types import ColumnType
+
+MANIFEST_FILE = "_manifest.json"
+SFRAME = "sframe"
+SARRAY = "sarray"
+
+Scalar = int | float | str | None
+
+
+@attrs.frozen
+class ColumnStatistics:
+    """Proven facts about the values of one column, in row order; None and False flags mean nothing is known.
+
+    Order is that of the engine: missing values first, then numbers (or texts, or instants) ascending, NaN last, with
+    -0.0 equal to 0.0. Date-times are given as microseconds since 1970.
+
+    Parameters
+    ----------
+    ascending, descending, strictly_ascending, strictly_descending, constant
+        How each value compares to the one before it; None when it was not looked at.
+    has_missing, has_nan
+        Whether any value is missing, or NaN; None when unknown.
+    edges_known, first, last
+        The first and the last value (None for missing), meaningful only if ``edges_known``.
+    bounds_known, minimum, maximum
+        Bounds of the values that are neither missing nor NaN, meaningful only if ``bounds_known``; both None when there
+        are no such values.
+    """
+
+    ascending: bool | None = None
+    descending: bool | None = None
+    strictly_ascending: bool | None = None
+    strictly_descending: bool | None = None
+    constant: bool | None = None
+    has_missing: bool | None = None
+    has_nan: bool | None = None
+    edges_known: bool = False
+    first: Scalar = None
+    last: Scalar = None
+    bounds_known: bool = False
+    minimum: Scalar = None
+    maximum: Scalar = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the known facts as a JSON object.
+
+        Examples
+        --------
+        >>> ColumnStatistics(has_missing=False, bounds_known=True, minimum=1, maximum=float("inf")).to_json()
+        {'has_missing': False, 'bounds_known': True, 'minimum': 1, 'maximum': {'float': 'inf'}}
+        """
+        # Not `attrs.asdict`, which takes longer than all the rest of it: there may be thousands of columns.
+        known: dict[str, Any] = {}
+        for name, value in zip(_FACTS, _facts_of(self), strict=True):
+            if value is not None and (value is not False or name not in ("edges_known", "bounds_known")):
+                known[name] = _scalar_to_json(value) if isinstance(value, float) else value
+        return known
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> ColumnStatistics:
+        """Return the facts that :meth:`to_json` described; facts of a later version are left out."""
+        known = {field.name for field in attrs.fields(cls)}
+        return cls(**{name: _scalar_from_json(fact) for name, fact in value.items() if name in known})
+
+
+_FACTS = tuple(field.name for field in attrs.fields(ColumnStatistics))
+_facts_of = operator.attrgetter(*_FACTS)
+UNKNOWN_STATISTICS = ColumnStatistics()
+
+
+@attrs.frozen
+class SegmentEntry:
+    """One file of a dataset: a range of its rows.
+
+    Parameters
+    ----------
+    file
+        Path relative to the directory of the dataset.
+    number
+        Segment number: the upper bits of the hidden keys of its rows.
+    rows
+        How many rows it has.
+    columns
+        What is known about each column.
+    checksum
+        Check sum of the whole file, ``crc32:`` and eight hexadecimal digits; None where its footer, page headers and pages have all there is to tell.
+    size
+        Length of the file in bytes; None when unknown.
+    first_position
+        Position of its first row inside the segment; not zero only where a writer split a segment into several files.
+    tail
+        How many bytes at the end of the file are no pages, and their check sum; None when it was not computed.
+    pages
+        Check sum of the page headers of each column and of the key; pages carry check sums of their own. None when not computed.
+    seen
+        The file as it was when its statistics were taken, if it is not one of ours with check sums: no manifest file and no plan's text says it.
+    constants
+        Columns, by position, that have one value in all rows and are not in the file, which is one of others: the names of its directories tell.
+    """
+
+    file: str
+    number: int
+    rows: int
+    # What is known about a file follows from the file, so it takes no part in comparing entries.
+    columns: tuple[ColumnStatistics, ...] = attrs.field(default=(), eq=False)
+    checksum: str | None = None
+    size: int | None = None
+    first_position: int = 0
+    tail: tuple[int, int] | None = attrs.field(default=None, eq=False)
+    pages: tuple[int, ...] | None = attrs.field(default=None, eq=False)
+    seen: Seen | None = attrs.field(default=None, eq=False)
+    constants: tuple[tuple[int, Scalar], ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the entry as a JSON object."""
+        fields = {name: getattr(self, name) for name in _IN_FILES}
+        fields["columns"] = [statistics.to_json() for statistics in self.columns]
+        if self.constants:
+            fields["constants"] = [[position, _scalar_to_json(value)] for position, value in self.constants]
+        return fields
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> SegmentEntry:
+        """Return the entry that :meth:`to_json` described."""
+        columns = tuple(ColumnStatistics.from_json(statistics) for statistics in value.get("columns", ()))
+        return cls(
+            file=value["file"],
+            number=value["number"],
+            rows=value["rows"],
+            columns=columns,
+            checksum=value.get("checksum"),
+            size=value.get("size"),
+            first_position=value.get("first_position", 0),
+            tail=_optional_tuple(value.get("tail")),
+            pages=_optional_tuple(value.get("pages")),
+            constants=tuple((position, _scalar_from_json(constant)) for position, constant in value.get("constants", ())),
+        )
+
+
+_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants"))
+
+
+@attrs.frozen
+class RecordedOrder:
+    """What was proved about the rows of a result before they were written, beyond what looking at single columns tells.
+
+    Parameters
+    ----------
+    orderings
+        Lists of column and whether it ascends; the rows are in order of each, compared column by column. Missing values are the smallest.
+    keys
+        Lists of columns on which no two rows are equal.
+    compared
+        Orderings that files of others seem to be in, whose rows were compared, each with how many of its first columns they are in order of. No
+        manifest file and no plan's text says it.
+
+    Examples
+    --------
+    >>> order = RecordedOrder(orderings=(((1, True), (0, False)),), keys=((0,),))
+    >>> RecordedOrder.from_json(order.to_json()) == order
+    True
+    """
+
+    orderings: tuple[tuple[tuple[int, bool], ...], ...] = ()
+    keys: tuple[tuple[int, ...], ...] = ()
+    compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...] = attrs.field(default=(), eq=False)
+
+    def and_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> RecordedOrder:
+        """Return these facts and one more ordering."""
+        return self if ordering in self.orderings else attrs.evolve(self, orderings=(*self.orderings, ordering))
+
+    def and_compared(self, ordering: tuple[tuple[int, bool], ...], held: int, key: int | None) -> RecordedOrder:
+        """Return these facts and what comparing rows told: of how many leading columns the order holds, and how many of these are a key.
+
+        Examples
+        --------
+        >>> RecordedOrder().and_compared(((0, True), (1, True)), 1, None).orderings
+        (((0, True),),)
+        """
+        known = self.and_ordering(ordering[:held]) if held else self
+        keys = known.keys if key is None else (*known.keys, tuple(column for column, _ in ordering[:key]))
+        return attrs.evolve(known, keys=keys, compared=(*self.compared, (ordering, held)))
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the facts as a JSON object."""
+        return {"orderings": self.orderings, "keys": self.keys}
+
+    @classmethod
+    def from_json(cls, value: Mapping[str, Any]) -> RecordedOrder:
+        """Return the facts that :meth:`to_json` described."""
+        orderings = tuple(tuple((column, _flag(up)) for column, up in items) for items in value.get("orderings", ()))
+        return cls(orderings, tuple(tuple(key) for key in value.get("keys", ())))
+
+
+NO_RECORDED_ORDER = RecordedOrder()
+
+
+@attrs.frozen(cache_hash=True)
+class Manifest:
+    """A dataset: rows are those of the segments, one after the other.
+
+    Parameters
+    ----------
+    types
+        Type of each column.
+    segments
+        Entries in row order.
+    directory
+        Absolute local path or URI of the directory; not written into the file, so that a dataset can be moved.
+    names
+        Names of the columns of a saved frame; None for intermediate results.
+    kind
+        ``sframe`` or ``sarray``.
+    has_key
+        Whether the files carry the hidden key column.
+    column_names_in_files
+        What the columns are called inside the files; None for c0, c1 and so on.
+    order
+        What is known of the row order.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> manifest = Manifest((INT,), (SegmentEntry("a", 0, 3), SegmentEntry("b", 2, 4)), "/data")
+    >>> manifest.rows, manifest.offsets, manifest.offset_of_number
+    (7, (0, 3), {0: 0, 2: 3})
+    """
+
+    types: tuple[ColumnType, ...]
+    segments: tuple[SegmentEntry, ...]
+    directory: str
+    names: tuple[str, ...] | None = None
+    kind: str = SFRAME
+    has_key: bool = True
+    column_names_in_files: tuple[str, ...] | None = None
+    order: RecordedOrder = NO_RECORDED_ORDER
+
+    def __attrs_post_init__(self) -> None:
+        check(self)
+
+    @functools.cached_property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(entry.rows for entry in self.segments)
+
+    @functools.cached_property
+    def offsets(self) -> tuple[int, ...]:
+        """Dense number of the first row of each segment."""
+        ends = itertools.accumulate(entry.rows for entry in self.segments)
+        return tuple(end - entry.rows for end, entry in zip(ends, self.segments, strict=True))
+
+    @functools.cached_property
+    def offset_of_number(self) -> dict[int, int]:
+        """Dense row number of position 0 of each segment number: ``offset[_key >> 33] + (_key & mask)`` is the row."""
+        found: dict[int, int] = {}
+        for entry, offset in zip(self.segments, self.offsets, strict=True):
+            found.setdefault(entry.number, offset - entry.first_position)
+        return found
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What tells the rows of this dataset from those of any other, a later one in the same directory included."""
+        # Every segment of ours is written under a name of its own, so the two at the ends tell; plans compare sources often.
+        ends = self.segments[:1] + self.segments[-1:]
+        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version)
+
+    @functools.cached_property
+    def watched(self) -> tuple[SegmentEntry, ...]:
+        """Files that must be found as they were seen whenever something is told of their rows: those that others may write anew under their names."""
+        return tuple(entry for entry in self.segments if entry.seen is not None and entry.rows)
+
+    @functools.cached_property
+    def version(self) -> str | None:
+        """What tells the watched files from others under the same names; None where there are none."""
+        if not self.watched:
+            return None
+        found = hashlib.blake2b(digest_size=16)
+        for entry in self.watched:
+            found.update(repr((entry.file, entry.rows, entry.seen)).encode())
+        return found.hexdigest()
+
+    def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
+        """Return a manifest of some of the segments of this one, or of the same ones with more that is known of them."""
+        return self._trusted("segments", segments)
+
+    def with_order(self, order: RecordedOrder) -> Manifest:
+        """Return the same rows with what is known of their order."""
+        return self._trusted("order", order)
+
+    def _trusted(self, field: str, value: Any) -> Manifest:
+        """Return a copy with another value, which this program made: looking at all segments and columns again would tell nothing."""
+        made = copy.copy(self)
+        object.__setattr__(made, field, value)
+        object.__setattr__(made, "_attrs_cached_hash", None)
+        return made
+
+    def follow_to(self, directory: str) -> None:
+        """Go on with the same files in another directory; every source over this manifest goes with it."""
+        object.__setattr__(self, "directory", directory)
+        # Where attrs keeps the hash, which the directory is part of.
+        object.__setattr__(self, "_attrs_cached_hash", None)
+
+    def file_name(self, column: int) -> str:
+        """Return what a column is called inside the files."""
+        if not 0 <= column < len(self.types):
+            raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
+        return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
+
+    def to_json(self) -> str:
+        """Return the text of the manifest file."""
+        content = {
+            "kind": self.kind,
+            "names": self.names,
+            "types": [type_to_json(column_type) for column_type in self.types],
+            "has_key": self.has_key,
+            "column_names_in_files": self.column_names_in_files,
+            "rows": self.rows,
+            "order": self.order.to_json(),
+            "segments": [entry.to_json() for entry in self.segments],
+        }
+        return sealed(content)
+
+    @classmethod
+    def from_json(cls, text: str, directory: str) -> Manifest:
+        """Return the manifest whose text is given; raises :class:`StorageError` when it is not one we can read."""
+        content = unsealed(text, directory)
+        try:
+            manifest = cls(
+                types=tuple(map(type_from_json, content["types"])),
+                segments=tuple(SegmentEntry.from_json(entry) for entry in content["segments"]),
+                directory=directory,
+                names=_optional_tuple(content["names"]),
+                kind=content["kind"],
+                has_key=content["has_key"],
+                column_names_in_files=_optional_tuple(content["column_names_in_files"]),
+                order=RecordedOrder.from_json(content.get("order", {})),
+            )
+        except UnknownColumnTypeError as error:
+            raise damaged(directory, str(error)) from None
+        except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
+            raise damaged(directory, repr(error)[:200]) from error
+        if content.get("rows") != manifest.rows:
+            raise damaged(directory, "its segments have another number of rows than it says")
+        return manifest
+
+
+def _optional_tuple(items: Any) -> tuple[Any, ...] | None:
+    """Return the items of a JSON list; a text is no list of letters."""
+    if items is None:
+        return None
+    if not isinstance(items, list):
+        raise TypeError(f"{items!r:.80} is no list")
+    return tuple(items)
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"{value!r:.80} is neither true nor false")
+    return value
+
+
+def _scalar_to_json(value: Any) -> Any:
+    """Return a scalar as JSON; JSON has no NaN and no infinities."""
+    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _scalar_from_json(value: Any) -> Any:
+    """Undo :func:`_scalar_to_json`."""
+    return float(str(value["float"])) if isinstance(value, dict) else value

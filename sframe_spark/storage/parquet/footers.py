@@ -1,0 +1,351 @@
+"""Footers of Parquet files: read once per process, and the files opened with them."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import itertools
+import zlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.storage.files.failures import missing, telling
+from sframe_spark.storage.files.file_state import FileState, Seen, file_state
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.physical import order_column
+from sframe_spark.storage.parquet import int96
+from sframe_spark.storage.parquet.foreign_footer import check_footer
+from sframe_spark.storage.parquet.pages import MAGIC, FileBytes, page_headers
+from sframe_spark.storage.parquet.sound import SOUND_COLUMNS, Identity
+from sframe_spark.types import ColumnType
+
+REMEMBERED_FOOTERS = 1024
+# Length of the footer, and four letters.
+FOOTER_END = 8
+# Footers beyond this are looked at before they are copied.
+LARGE_FOOTER = 64 << 20
+TAIL_BLOCK = 4 << 20
+
+
+@attrs.frozen(eq=False, slots=False)
+class Footer:
+    """The footer of one Parquet file, and where its row groups start.
+
+    Parameters
+    ----------
+    metadata
+        Footer as pyarrow reads it.
+    starts
+        Row at which each row group starts, and at the end the number of rows.
+    size
+        Length of the file in bytes.
+    identity
+        What tells this content of the file's path from others.
+    tail
+        How many bytes the footer takes with what follows it, and their check sum; None where a manifest or a writer of ours knows it.
+    measured
+        What was found out about rows of the file; it follows from the file, as the footer does.
+    sound
+        Row groups, with names of columns, whose pages were compared with the check sums that they carry.
+    """
+
+    metadata: pq.FileMetaData
+    starts: tuple[int, ...]
+    size: int
+    identity: Identity
+    tail: tuple[int, int] | None = None
+    measured: dict[Any, float] = attrs.field(factory=dict, repr=False)
+    sound: set[tuple[int, str]] = attrs.field(factory=set, repr=False)
+
+    @functools.cached_property
+    def schema(self) -> pa.Schema:
+        """Arrow schema of the file."""
+        schema = self.metadata.schema.to_arrow_schema()
+        fields = [field.with_type(self.moments[field.name]) if field.name in self.moments else field for field in schema]
+        return pa.schema(fields, schema.metadata) if self.moments else schema
+
+    @functools.cached_property
+    def moments(self) -> dict[str, pa.DataType]:
+        """Types of columns whose values pyarrow reads without the zone that they have."""
+        return int96.moments_in(self.metadata, self.metadata.schema.to_arrow_schema())
+
+    @functools.cached_property
+    def places(self) -> dict[str, int]:
+        """Place of each Parquet column, by its path."""
+        return leaf_places(self.metadata)
+
+    @functools.cached_property
+    def leaves(self) -> dict[str, list[int]]:
+        """Places of the Parquet columns that each column is stored in; a name with a dot in it may be that of a column."""
+        found: dict[str, list[int]] = {name: [] for name in self.schema.names}
+        for path, place in self.places.items():
+            name = path if path in found else path.partition(".")[0]
+            found.setdefault(name, []).append(place)
+        return found
+
+    def chunks(self, name: str) -> Iterator[pq.Statistics | None]:
+        """Yield the statistics of a column that is not nested, one for each row group."""
+        return column_chunks(self.metadata, self.places[name])
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in the file."""
+        return self.starts[-1]
+
+
+def segment_footer(manifest: Manifest, entry: SegmentEntry) -> Footer:
+    """Return the footer of a segment's file, which is the one that the manifest means.
+
+    Raises
+    ------
+    StorageError
+        If the file is missing, damaged or another one.
+    """
+    return footer_of_entry(manifest.directory, entry)
+
+
+def footer_of_entry(directory: str, entry: SegmentEntry) -> Footer:
+    """Return the footer of a file in the directory of a dataset (see :func:`segment_footer`)."""
+    location = join(directory, entry.file)
+    footer = footer_of(location, entry.size, entry.tail, seen=entry.seen)
+    if footer.rows != entry.rows:
+        raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; restore it from a copy or save the frame again")
+    return footer
+
+
+def footer_of(
+    location: str, size: int | None = None, tail: tuple[int, int] | None = None, just_written: bool = False, seen: Seen | None = None
+) -> Footer:
+    """Return the footer of a file, from memory if the file has not changed since.
+
+    Parameters
+    ----------
+    location
+        Path of the file.
+    size
+        Length that the file should have, as the manifest says; None when unknown.
+    tail
+        How many bytes at its end are no pages, and their check sum; None when unknown.
+    just_written
+        Whether a writer of ours has just made the file, so that it need not be looked at with suspicion.
+    seen
+        The file as it was when its statistics were taken, where no manifest of its own tells.
+    """
+    with telling("read", location):
+        try:
+            state = file_state(location, may_be_link=tail is None)
+        except FileNotFoundError:
+            raise StorageError(missing(location)) from None
+        if size is not None and state.size != size:
+            raise (
+                changed(location)
+                if seen is not None
+                else StorageError(
+                    f"{location} is damaged or was replaced: it has {state.size} bytes, its manifest says {size}; "
+                    "restore it from a copy or save the frame again"
+                )
+            )
+        footer = _load(location, state, tail, just_written)
+        if seen is not None and seen.tail not in (None, footer.tail):
+            raise changed(location)
+        return footer
+
+
+def changed(location: str) -> StorageError:
+    """Return the error of a file that is not the one any more that a frame was made of."""
+    return StorageError(f"{location} was changed since it was opened, so what is known of its rows may not be so any more; read it again")
+
+
+@functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
+def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool) -> Footer:
+    """Read a footer; the state of the file is part of the key."""
+    found = None
+    try:
+        if tail is None and not just_written:
+            metadata, found = _foreign_footer(location, state.size)
+        else:
+            with pa.OSFile(location) as source:
+                if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
+                    raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
+                _refuse_false_length(location, source)
+                metadata = pq.read_metadata(source)
+    except (BrokenThrift, UnicodeDecodeError) as error:
+        raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    except pa.ArrowInvalid as error:
+        raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
+    rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
+    return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), state.size, (location, state), found)
+
+
+def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
+    """Read the footer of a file that others may write anew meanwhile, and what tells it from others; pyarrow sees no bytes but those checked."""
+    with pa.OSFile(location) as source:
+        length = _refuse_false_length(location, source)
+        content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
+    metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
+    _require_length(metadata, length)
+    check_footer(content[:-FOOTER_END], metadata)
+    # Fails for names that are no text, or a schema of Arrow's that is none.
+    metadata.schema.to_arrow_schema()
+    return metadata, (len(content), zlib.crc32(content))
+
+
+def _refuse_false_length(location: str, source: pa.NativeFile) -> int:
+    """Return how long a file says that its footer is; a long one is made sure of before so many bytes are copied."""
+    length = int.from_bytes(source.read_at(FOOTER_END, max(source.size() - FOOTER_END, 0))[:4], "little")
+    if length > LARGE_FOOTER:
+        _require_length(pq.read_metadata(location, memory_map=True), length)
+    return length
+
+
+def _require_length(metadata: pq.FileMetaData, length: int) -> None:
+    if metadata.serialized_size != length:
+        raise BrokenThrift("its footer has another length than it says")
+
+
+def tail_checksum(source: pa.NativeFile, length: int) -> int:
+    """Return the check sum of the last bytes of a file, of which there may be as many as a text says: few are in memory at a time."""
+    source.seek(max(source.size() - length, 0))
+    value = 0
+    while block := source.read(TAIL_BLOCK):
+        value = zlib.crc32(block, value)
+    return value
+
+
+def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
+    """Make sure that the page headers of some columns are as they were written; looked at once per process and file.
+
+    Parameters
+    ----------
+    footer
+        Footer of the file.
+    location
+        The file.
+    sums
+        Check sum for each column, by its name in the file.
+
+    Raises
+    ------
+    StorageError
+        If they are not.
+    """
+    wanted = SOUND_COLUMNS.unchecked(footer.identity, sums)
+    if not wanted:
+        return
+    with telling("read", location), pa.OSFile(location) as source:
+        try:
+            found = page_headers(FileBytes(source), footer.metadata, wanted).sums
+        except BrokenThrift as error:
+            raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
+    for name in wanted:
+        if found.get(name) != sums[name]:
+            raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
+    SOUND_COLUMNS.add(footer.identity, wanted)
+
+
+@contextlib.contextmanager
+def opened(location: str, footer: Footer, verify: bool = True) -> Iterator[pq.ParquetFile]:
+    """Open a Parquet file whose footer is known; pages are compared with the check sums that they carry, if wanted.
+
+    The file is read, not mapped into memory: where another process cuts a mapped one, or its disk fails, looking at it ends this process.
+    """
+    with (
+        pa.OSFile(location) as source,
+        pq.ParquetFile(
+            source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify, coerce_int96_timestamp_unit=int96.UNIT
+        ) as file,
+    ):
+        yield file
+
+
+def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] | None:
+    """Return minimum and maximum of a column over all row groups; None when any of them does not tell.
+
+    Date-times come as microseconds. NaN is not among the values compared.
+    """
+    minima, maxima = [], []
+    for statistics in chunks:
+        if statistics is None or not statistics.has_min_max:
+            if statistics is None or not statistics.has_null_count or statistics.num_values:
+                return None
+            continue
+        is_text = statistics.physical_type == "BYTE_ARRAY"
+        minima.append(statistics.min if is_text else statistics.min_raw)
+        maxima.append(statistics.max if is_text else statistics.max_raw)
+    # Some writers of old let NaN into the bounds, which makes them bounds of nothing.
+    if any(bound != bound for bound in (*minima, *maxima)):
+        return None
+    return min(minima, default=None), max(maxima, default=None)
+
+
+def shows_nanoseconds(footer: Footer, name: str) -> bool:
+    """Say whether the bounds of a column's row groups prove that date-times of it are not whole microseconds; no value is read."""
+    data_type = footer.schema.field(name).type
+    if not pa.types.is_timestamp(data_type) or data_type.unit != "ns" or name in footer.moments:
+        return False
+    known = [chunk for chunk in footer.chunks(name) if chunk is not None and chunk.has_min_max]
+    return any(bound % 1000 for chunk in known for bound in (chunk.min_raw, chunk.max_raw) if isinstance(bound, int))
+
+
+def statistics_in_footer(footer: Footer, name: str, column_type: ColumnType) -> ColumnStatistics:
+    """Return what the footer of a file proves about a column.
+
+    Nothing is said about columns that the file stores in another type, nor about the bounds of texts, which writers may
+    cut short.
+    """
+    field = footer.schema.field(name)
+    nested = pa.types.is_nested(field.type) and not column_type.is_zoned
+    if field.type != column_type.physical or nested or column_type.is_encoded:
+        return UNKNOWN_STATISTICS
+    name = order_column(name, column_type)
+    chunks = list(footer.chunks(name))
+    missing = [chunk.null_count if chunk is not None and chunk.has_null_count else None for chunk in chunks]
+    has_missing = None if None in missing else any(missing)
+    has_nan = None if pa.types.is_floating(field.type) else False
+    bounds = None if pa.types.is_string(field.type) else bounds_of(chunks)
+    if bounds is None:
+        return ColumnStatistics(has_missing=has_missing, has_nan=has_nan)
+    low, high = bounds
+    facts = ColumnStatistics(has_missing=has_missing, has_nan=has_nan, bounds_known=True, minimum=low, maximum=high)
+    if has_missing is not False or has_nan is not False:
+        return facts
+    return _of_single_values(facts, chunks, footer.rows)
+
+
+def _of_single_values(facts: ColumnStatistics, chunks: Sequence[pq.Statistics | None], rows: int) -> ColumnStatistics:
+    """Return facts about a column, and its order if all values of each row group are one value."""
+    values: list[int] = []
+    for chunk in chunks:
+        if chunk is None or (chunk.has_min_max and chunk.min_raw != chunk.max_raw):
+            return facts
+        values += [chunk.min_raw] if chunk.has_min_max else []
+    if not values:
+        return facts
+    ascending = all(before <= after for before, after in itertools.pairwise(values))
+    descending = all(before >= after for before, after in itertools.pairwise(values))
+    # Strict orders are told of only where no row group has two rows.
+    single = len(values) == rows
+    return attrs.evolve(
+        facts, ascending=ascending, descending=descending,
+        strictly_ascending=single and all(before < after for before, after in itertools.pairwise(values)),
+        strictly_descending=single and all(before > after for before, after in itertools.pairwise(values)),
+        constant=ascending and descending, edges_known=True, first=values[0], last=values[-1],
+    )  # fmt: skip
+
+
+def leaf_places(metadata: pq.FileMetaData) -> dict[str, int]:
+    """Return the place of each Parquet column of a file, by its path; made once for all columns, since a table may have thousands."""
+    schema = metadata.schema
+    return {schema.column(place).path: place for place in range(len(schema))}
+
+
+def column_chunks(metadata: pq.FileMetaData, place: int) -> Iterator[pq.Statistics | None]:
+    """Yield the statistics of a Parquet column, one for each row group."""
+    for group in range(metadata.num_row_groups):
+        yield metadata.row_group(group).column(place).statistics

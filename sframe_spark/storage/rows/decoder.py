@@ -1,0 +1,179 @@
+"""Row groups of a dataset decoded one after the other, the next ones meanwhile in other threads."""
+
+from __future__ import annotations
+
+import itertools
+import os
+from collections import deque
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
+from queue import SimpleQueue
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.parquet.footers import segment_footer
+from sframe_spark.storage.rows.reader import FEW_ROWS, intersecting, segment_batches
+
+# Values of some rows, one array for each column.
+DecodedPart = list[pa.Array]
+# About how many bytes the rows between two take in memory; None where nobody knows.
+SizeOf = Callable[[int, int], float | None]
+# Where a thread leaves what it decoded, or why it could not. A future has a lock that Python code takes: an interrupt of who waits may leave
+# it taken, for ever, or come as an error of the lock's.
+Found = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
+# Bytes of a row group from which on its columns are worth to be decoded side by side.
+LONG = 32 << 20
+# A step is changed where rows turn out to be so many times shorter or longer.
+OTHER_STEP = 4
+
+
+@attrs.frozen
+class Unit:
+    """Rows of one row group of a file: what is decoded at a time.
+
+    Parameters
+    ----------
+    entry
+        The file.
+    low, high
+        The first of the rows and the one behind the last, counted in the file.
+    size
+        About how many bytes they take in memory; None where nobody knows.
+    """
+
+    entry: SegmentEntry
+    low: int
+    high: int
+    size: float | None
+
+
+class Decoder:
+    """Decodes the rows of a dataset once, from one row on; it refers to nothing that refers to it, so that what it holds goes with it.
+
+    Parameters
+    ----------
+    manifest, columns, stop, size_of, most_bytes, threads
+        As of :class:`~sframe_spark.storage.rows.cursor.Cursor`.
+    step
+        How many rows of row groups that are not short are decoded at a time; it may be set meanwhile.
+    """
+
+    def __init__(self, manifest: Manifest, columns: tuple[int, ...], stop: int, size_of: SizeOf, most_bytes: float, threads: int, step: int) -> None:
+        self._manifest, self._columns, self._stop = manifest, columns, stop
+        self._size_of, self._most_bytes, self._threads = size_of, most_bytes, threads
+        self.step = step
+        self._process = os.getpid()
+        self._pool: ThreadPoolExecutor | None = None
+        self._coming: deque[tuple[Unit, Found | None]] = deque()
+
+    def close(self) -> None:
+        """Let the threads end with what they are at."""
+        pool, self._pool = self._pool, None
+        self._coming.clear()
+        # The threads of a pool stay behind when its process is forked, and with them who holds its locks.
+        if pool is not None and self._process == os.getpid():
+            pool.shutdown(wait=False, cancel_futures=True)
+
+    def parts(self, start: int) -> Iterator[DecodedPart]:
+        """Yield the rows from one on, in the pieces in which they are decoded."""
+        units = self._units(start)
+        while True:
+            self._look_ahead(units)
+            if not self._coming:
+                return
+            unit, found = self._coming.popleft()
+            if found is not None:
+                yield from taken(found)
+            elif self._is_short(unit):
+                yield from self._whole(unit)
+            else:
+                yield from self._in_steps(unit)
+
+    def _units(self, start: int) -> Iterator[Unit]:
+        first = start
+        for entry, low, high in intersecting(self._manifest, start, self._stop):
+            starts = segment_footer(self._manifest, entry).starts
+            for begin, end in itertools.pairwise(starts):
+                bounds = max(low, begin), min(high, end)
+                if bounds[0] < bounds[1]:
+                    rows = bounds[1] - bounds[0]
+                    yield Unit(entry, *bounds, self._size_of(first, first + rows))
+                    first += rows
+
+    def _is_short(self, unit: Unit) -> bool:
+        return unit.size is not None and unit.size <= self._most_bytes
+
+    def _look_ahead(self, units: Iterator[Unit]) -> None:
+        """Have what comes next decoded, as much as is allowed and not more than is needed to keep the threads at work; at least know what it is."""
+        while not self._coming or self._may_add():
+            unit = next(units, None)
+            if unit is None:
+                return
+            self._coming.append((unit, self._submitted(unit)))
+
+    def _may_add(self) -> bool:
+        """Say whether the threads should have one more unit, which is taken to be as long as the last one."""
+        sizes = [unit.size for unit, found in self._coming if found is not None and unit.size is not None]
+        return len(sizes) == len(self._coming) <= self._threads and sum(sizes) + sizes[-1] <= self._most_bytes
+
+    def _submitted(self, unit: Unit) -> Found | None:
+        if not self._threads or not self._is_short(unit):
+            return None
+        found: Found = SimpleQueue()
+        try:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(self._threads, thread_name_prefix="sframe_spark read")
+            self._pool.submit(copy_context().run, self._leave, found, unit)
+        except RuntimeError:
+            # Python ends, and waits for this thread: it starts no other.
+            self._threads = 0
+            return None
+        return found
+
+    def _leave(self, found: Found, unit: Unit) -> None:
+        try:
+            found.put((self._whole(unit), None))
+        except BaseException as error:
+            found.put(([], error))
+
+    def _whole(self, unit: Unit) -> list[DecodedPart]:
+        rows = unit.high - unit.low
+        # Where units are decoded side by side, columns are not, but of a unit that takes long.
+        threads = unit.size is not None and unit.size > LONG if self._threads else None
+        return list(segment_batches(self._manifest, unit.entry, self._columns, unit.low, unit.high, rows if self._threads else None, threads=threads))
+
+    def _in_steps(self, unit: Unit) -> Iterator[DecodedPart]:
+        position = unit.low
+        while position < unit.high:
+            step = self.step
+            threads = self._threads > 1 and step > FEW_ROWS
+            for part in segment_batches(self._manifest, unit.entry, self._columns, position, unit.high, step, threads=threads):
+                yield part
+                position += len(part[0])
+                # Rows that are left are decoded in one more step, however few of them are asked for.
+                left = unit.high - position
+                if self.step * OTHER_STEP <= min(step, left) or step * OTHER_STEP <= min(self.step, left):
+                    break
+
+
+def taken(found: Found) -> list[DecodedPart]:
+    """Wait for what a thread decodes.
+
+    Examples
+    --------
+    >>> found = SimpleQueue()
+    >>> found.put(([[pa.array([1])]], None))
+    >>> [part[0].to_pylist() for part in taken(found)]
+    [[1]]
+    """
+    parts, error = found.get()
+    if error is None:
+        return parts
+    try:
+        raise error
+    finally:
+        # It refers to this frame.
+        del error

@@ -1,0 +1,199 @@
+"""Rows of a dataset, any range of them: only the segments and row groups that intersect it are opened."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
+from sframe_spark.storage.parquet.footers import Footer, check_pages, opened, segment_footer
+from sframe_spark.storage.rows.partitions import repeated
+from sframe_spark.values.named_columns import column_named
+
+# With more rows than this, decoding the columns of a batch in parallel pays.
+FEW_ROWS = 16_384
+DEFAULT_BATCH_ROWS = 131_072
+
+
+def read_rows(manifest: Manifest, columns: Sequence[int], start: int = 0, stop: int | None = None, with_key: bool = False) -> pa.Table:
+    """Return the rows numbered ``start`` up to, but not including, ``stop`` as a table in row order.
+
+    Parameters
+    ----------
+    manifest
+        The dataset.
+    columns
+        Positions of the wanted columns; the table's columns are called c0, c1 ... after these positions.
+    start, stop
+        Range of dense row numbers; it is cut to what exists. ``stop`` None means the end.
+    with_key
+        Whether to add the hidden key as a last column ``_key``.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.rows.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 0, [INT])
+    ...     writer.write([pa.array([10, 11, 12, 13])])
+    ...     manifest = publish(directory, [INT], [writer.close()])
+    ...     read_rows(manifest, [0], 1, 3).to_pydict()
+    {'c0': [11, 12]}
+    """
+    wanted = tuple(columns)
+    parts: list[list[pa.Array]] = []
+    for entry, low, high in intersecting(manifest, start, stop):
+        parts.extend(segment_batches(manifest, entry, wanted, low, high, None, with_key))
+    names = [file_column(position) for position in wanted] + [KEY_NAME] * with_key
+    types = [manifest.types[position].physical for position in wanted] + [pa.int64()] * with_key
+    chunks = [pa.chunked_array([part[index] for part in parts], column_type) for index, column_type in enumerate(types)]
+    return pa.table(chunks, names=names)
+
+
+def iterate_rows(
+    manifest: Manifest,
+    columns: Sequence[int],
+    start: int = 0,
+    stop: int | None = None,
+    batch_rows: int = DEFAULT_BATCH_ROWS,
+    with_key: bool = False,
+) -> Iterator[list[pa.Array]]:
+    """Yield the rows of a range in row order, at most ``batch_rows`` at a time, one array per column.
+
+    Never more than a row group of the wanted columns is in memory. With ``with_key`` the last array holds the hidden
+    keys.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark.storage.datasets.commit import publish
+    >>> from sframe_spark.storage.rows.writer import SegmentWriter
+    >>> from sframe_spark.types import INT
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     writer = SegmentWriter(directory, 0, [INT])
+    ...     writer.write([pa.array([10, 11, 12])])
+    ...     manifest = publish(directory, [INT], [writer.close()])
+    ...     [arrays[0].to_pylist() for arrays in iterate_rows(manifest, [0], batch_rows=2)]
+    [[10, 11], [12]]
+    """
+    for entry, low, high in intersecting(manifest, start, stop):
+        yield from segment_batches(manifest, entry, tuple(columns), low, high, batch_rows, with_key)
+
+
+def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) -> Iterator[tuple[SegmentEntry, int, int]]:
+    """Yield the segments that hold rows of a range, each with the range of its own rows that is meant."""
+    if start < 0 or (stop is not None and stop < 0):
+        raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
+    offsets = manifest.offsets
+    end = manifest.rows if stop is None else min(stop, manifest.rows)
+    index = max(bisect.bisect_right(offsets, start) - 1, 0)
+    while index < len(offsets) and offsets[index] < end:
+        entry, offset = manifest.segments[index], offsets[index]
+        low, high = max(start - offset, 0), min(end - offset, entry.rows)
+        if low < high:
+            yield entry, low, high
+        index += 1
+
+
+def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
+    """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
+    for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
+        starts = segment_footer(manifest, entry).starts
+        found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
+        return found if found > start else stop
+    return stop
+
+
+def segment_batches(
+    manifest: Manifest,
+    entry: SegmentEntry,
+    columns: tuple[int, ...],
+    low: int,
+    high: int,
+    size: int | None,
+    with_key: bool = False,
+    threads: bool | None = None,
+) -> Iterator[list[pa.Array]]:
+    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns."""
+    location = join(manifest.directory, entry.file)
+    footer = segment_footer(manifest, entry)
+    check_pages(footer, location, page_checksums(manifest, entry, columns))
+    convert = conform if manifest.column_names_in_files is None else convert_foreign
+    first_key = (entry.number << KEY_SHIFT) + entry.first_position
+    position = low
+    constants = dict(entry.constants)
+    stored = [column for column in columns if column not in constants]
+    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size, threads):
+        with telling("read", location):
+            found = {}
+            for index, column in enumerate(stored):
+                name = manifest.file_name(column)
+                with column_named(name):
+                    values = batch.column(index)
+                    found[column] = convert(values.cast(footer.moments[name]) if name in footer.moments else values, manifest.types[column])
+        arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
+        if with_key:
+            arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
+        position += batch.num_rows
+        yield arrays
+
+
+def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
+    """Return the check sums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
+    if entry.pages is None:
+        return {}
+    found = {manifest.file_name(column): entry.pages[column] for column in columns}
+    return {**found, KEY_NAME: entry.pages[-1]} if with_key else found
+
+
+def _file_batches(
+    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None, threads: bool | None
+) -> Iterator[pa.RecordBatch]:
+    """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
+    first = bisect.bisect_right(footer.starts, low) - 1
+    last = bisect.bisect_left(footer.starts, high)
+    # Rows are decoded from the start of a row group, and no further than this in one go.
+    step = size or min(high - footer.starts[first], DEFAULT_BATCH_ROWS)
+    threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
+    distinct = list(dict.fromkeys(names))
+    pages = {(group, name) for group in range(first, last) for name in distinct}
+    with telling("read", location), opened(location, footer, verify=not pages <= footer.sound) as file:
+        # The last one for itself, since it may not be read to its end: pyarrow goes on with the next one where a column of one ends too early,
+        # and tells that at the end of all.
+        for start, stop in ((first, last - 1), (last - 1, last)):
+            if start == stop:
+                continue
+            position = footer.starts[start]
+            for batch in _batches(file, list(range(start, stop)), distinct, step, threads):
+                begin, end = max(low - position, 0), min(high - position, batch.num_rows)
+                position += batch.num_rows
+                if position > footer.starts[stop]:
+                    break
+                if position == footer.starts[last]:
+                    footer.sound.update(pages)
+                if begin < end:
+                    yield batch.slice(begin, end - begin).select(list(names)) if names else batch.slice(begin, end - begin)
+                if position >= high:
+                    return
+            if position != footer.starts[stop]:
+                raise other_rows(location, position - footer.starts[start], footer.starts[stop] - footer.starts[start])
+
+
+def other_rows(location: str, found: int, said: int) -> StorageError:
+    """Return the error of a file whose pages hold other rows than its footer says, which pyarrow does not tell."""
+    return StorageError(f"{location} is damaged: pages of {said} rows hold {found}; restore it from a copy")
+
+
+def _batches(file: pq.ParquetFile, groups: list[int], names: list[str], size: int, threads: bool) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of some row groups; the one place where data pages are read."""
+    return file.iter_batches(batch_size=size, row_groups=groups, columns=names, use_threads=threads)

@@ -1,0 +1,1 @@
+"""Values as other programs know them: Arrow types, JSON and VARIANTs."""

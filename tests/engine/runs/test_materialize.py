@@ -1,0 +1,73 @@
+"""``config.check = "result"``: results are compared with those of the naive plan."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from sframe_spark import SArray
+from sframe_spark.config import config
+from sframe_spark.engine.runs.materialize import compare_rows, compare_with_naive
+from sframe_spark.errors import PlanInvariantError
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.testing.tables import column_array, table_source
+from sframe_spark.types import ARRAY, FLOAT, INT, STR, ColumnType
+
+
+@pytest.mark.spark
+def test_rows_without_columns_are_counted(spark: Any) -> None:
+    compare_with_naive(table_source([], [], 2), table_source([], [], 2))
+    with pytest.raises(PlanInvariantError, match="memory_source has 3 rows by the optimized plan, 2 by the naive one"):
+        compare_with_naive(table_source([], [], 2), table_source([], [], 3))
+
+
+@pytest.mark.spark
+def test_values_are_compared(spark: Any) -> None:
+    node = table_source([[3, None], [5, 6]], [INT, INT], 2)
+    compare_with_naive(node, table_source([[3, None], [5, 6]], [INT, INT], 2))
+    with pytest.raises(PlanInvariantError, match="column 1 of memory_source differs"):
+        compare_with_naive(node, table_source([[3, None], [5, 5]], [INT, INT], 2))
+
+
+def chunk_of(values: list[Any], column_type: ColumnType) -> Chunk:
+    return Chunk.of([column_array(values, column_type)])
+
+
+@pytest.mark.parametrize(
+    ("column_type", "found", "expected"),
+    [
+        (FLOAT, [0.1 + 0.2, float("nan"), -0.0, None], [0.3, float("nan"), 0.0, None]),
+        (FLOAT, [sum([0.1] * 10), float("inf")], [1.0, float("inf")]),
+        (ARRAY, [[0.1 + 0.2, float("nan")]], [[0.3, float("nan")]]),
+        (INT, [2**60, None], [2**60, None]),
+    ],
+)
+def test_values_that_mean_the_same_agree(column_type: ColumnType, found: list[Any], expected: list[Any]) -> None:
+    node = table_source([found], [column_type], len(found))
+    compare_rows(node, chunk_of(found, column_type), chunk_of(expected, column_type), 0)
+
+
+@pytest.mark.parametrize(
+    ("column_type", "found", "expected"),
+    [
+        (FLOAT, [1.0, 0.3], [1.0, 0.3001]),
+        (FLOAT, [1.0, None], [1.0, float("nan")]),
+        (INT, [1, 2**60], [1, 2**60 + 1]),
+        (STR, ["a", ""], ["a", None]),
+    ],
+)
+def test_values_that_differ_are_told_with_their_row(column_type: ColumnType, found: list[Any], expected: list[Any]) -> None:
+    node = table_source([found], [column_type], len(found))
+    with pytest.raises(PlanInvariantError, match="column 0 of memory_source differs between the optimized and the naive plan: in row 8 it is "):
+        compare_rows(node, chunk_of(found, column_type), chunk_of(expected, column_type), 7)
+
+
+@pytest.mark.spark
+def test_rounding_of_other_ranges_is_no_difference(spark: Any) -> None:
+    """A running sum adds range by range; the naive plan adds row by row. Rows are compared a batch at a time."""
+    numbers = SArray([0.1 * number for number in range(300)])
+    with config.using(check="result", small_rows=0, batch_rows=64):
+        total = numbers.cumulative_sum()
+        total.materialize(segments=3)
+    assert len(total) == 300

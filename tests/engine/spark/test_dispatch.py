@@ -1,0 +1,126 @@
+"""Works as tasks of one job: results in order, errors as they were raised, by a job and by a query alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import pytest
+
+from sframe_spark.engine.spark import dispatch
+from sframe_spark.engine.spark.dispatch import from_job, from_query, run_tasks
+from sframe_spark.engine.spark.spark_actions import translated_errors
+from sframe_spark.errors import ConversionError, ExecutionError, StorageError
+from sframe_spark.explain.executed_plans import recorded_plans
+from sframe_spark.session import default_parallelism, get_session
+from sframe_spark.session.build import WORKER_PYTHON
+
+pytestmark = pytest.mark.spark
+
+
+@pytest.fixture(params=[from_job, from_query], ids=lambda run: run.__name__)
+def transport(request: pytest.FixtureRequest, spark: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Any]:
+    """Each way to run works, in turn the one that is taken."""
+    monkeypatch.setattr(dispatch, "start_as_queries_do", lambda session: request.param is from_job)
+    return request.param
+
+
+def raised(error: Exception) -> None:
+    raise error
+
+
+def test_results_come_in_the_order_of_the_works(transport: Any) -> None:
+    works = [partial(divmod, number, 3) for number in range(50)]
+    assert run_tasks(works, "dividing") == [divmod(number, 3) for number in range(50)]
+
+
+def test_a_core_takes_several_works(transport: Any) -> None:
+    import os
+
+    processes = run_tasks([os.getpid] * 9, "asking")
+    assert os.getpid() not in processes and len(set(processes)) <= default_parallelism(get_session())
+
+
+def test_the_first_error_of_ours_is_raised_as_it_was(transport: Any) -> None:
+    works = [int, partial(raised, ConversionError("'x'", "int", 7)), partial(raised, ExecutionError("later"))]
+    with pytest.raises(ConversionError, match="row 7: 'x' cannot be cast to int"):
+        run_tasks(works, "casting")
+
+
+def test_a_storage_error_fails_its_task_and_is_told_as_what_it_is(transport: Any) -> None:
+    with pytest.raises(StorageError, match="the disk is full"), translated_errors("writing"):
+        run_tasks([partial(raised, StorageError("the disk is full"))], "writing")
+
+
+def test_what_is_no_error_of_ours_is_told_in_a_line(transport: Any) -> None:
+    with pytest.raises(ExecutionError) as caught, translated_errors("computing"):
+        run_tasks([partial(raised, ZeroDivisionError("nothing to share"))], "computing")
+    assert str(caught.value) == "Spark failed while computing: ZeroDivisionError: nothing to share"
+
+
+def test_a_worker_that_dies_is_told_in_a_line(transport: Any) -> None:
+    import os
+
+    with (
+        pytest.raises(ExecutionError, match=r"^Spark failed while computing: Python worker exited unexpectedly [^\n]*$"),
+        translated_errors("computing"),
+    ):
+        run_tasks([partial(os._exit, 3)], "computing")
+
+
+def tracked() -> int:
+    """How many objects a collection of garbage in this process looks at."""
+    import gc
+
+    return len(gc.get_objects())
+
+
+def test_workers_collect_garbage_among_what_tasks_brought(transport: Any) -> None:
+    # What a worker imports is set aside when its first task has ended: 100,000 objects, at which it would look after each task.
+    works = [tracked] * default_parallelism(get_session())
+    for _ in range(8):
+        found = run_tasks(works, "counting")
+    assert max(found) < 20_000
+
+
+def left_behind(number: int) -> int:
+    """Leave garbage in a worker that only a collection finds, import something, and count what earlier ones left."""
+    import gc
+    import sys
+    import types
+
+    class Left(list[Any]):
+        """Known by its name: each task has a class of its own."""
+
+    left = Left()
+    left.append(left)
+    name = f"sframe_spark_test_{number}"
+    sys.modules[name] = types.ModuleType(name)
+    gc.unfreeze()
+    return sum(type(found).__name__ == "Left" for found in gc.get_objects())
+
+
+def test_garbage_of_tasks_that_import_is_collected(transport: Any) -> None:
+    """It was set aside with the modules, for as long as the worker lives."""
+    cores = default_parallelism(get_session())
+    found = [max(run_tasks([partial(left_behind, round_ * cores + work) for work in range(cores)], "leaving")) for round_ in range(5)]
+    assert max(found) <= cores
+
+
+def test_our_own_session_runs_works_without_a_query(spark: Any) -> None:
+    with recorded_plans() as plans:
+        run_tasks([int, int], "counting")
+    assert [plan.names() for plan in plans] == [["MapPartitions", "RDDScan"]]
+
+
+def test_a_session_whose_queries_start_another_python_runs_works_as_a_query(spark: Any) -> None:
+    session = get_session()
+    python = session.conf.get(WORKER_PYTHON)
+    session.conf.set(WORKER_PYTHON, "python-of-another-environment")
+    try:
+        with recorded_plans() as plans, pytest.raises(Exception, match="python-of-another-environment"):
+            run_tasks([int], "counting")
+    finally:
+        session.conf.set(WORKER_PYTHON, python)
+    assert [plan.names() for plan in plans] == [["MapInArrow", "Range"]]

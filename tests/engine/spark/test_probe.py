@@ -1,0 +1,180 @@
+"""The probe: what executors answer, which answers pass, and that a local Spark is never asked."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import attrs
+import pyarrow as pa
+import pytest
+
+from sframe_spark import SFrame, load_sframe
+from sframe_spark.engine.spark import probe
+from sframe_spark.engine.spark.executor_answers import Answer, answering, reading, versions
+from sframe_spark.errors import NotSharedError, StorageError
+from sframe_spark.session import get_reached
+from sframe_spark.session.owner import delete, owner_in
+from sframe_spark.session.workers import is_one_process
+
+GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="12-ab", written="answer-1", **versions())
+OPTION = r"config\.temporary_directory.*SFRAME_SPARK_TMP"
+
+
+def asked(file: Path, directory: Path | None) -> Answer:
+    """What a task in this process answers."""
+    batches = answering(str(file), None if directory is None else str(directory))(iter([pa.RecordBatch.from_pydict({"id": [0]})]))
+    return Answer.of_text(next(batches).column(0)[0].as_py())
+
+
+def test_an_answer_tells_what_was_read_and_written(tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.write_bytes(b"x" * 200_000)
+    answer = asked(file, tmp_path)
+    assert {name: getattr(answer, name) for name in versions()} == versions()
+    assert answer.content == reading(str(file))() and answer.content.startswith("200000-") and answer.trouble == ""
+    assert (tmp_path / answer.written).read_text() == answer.content
+    assert asked(file, None).written == ""
+
+
+def test_an_answer_tells_of_files_that_are_not_there(tmp_path: Path) -> None:
+    answer = asked(tmp_path / "none", tmp_path)
+    assert answer.content == answer.written == "" and "No such file" in answer.trouble and str(tmp_path / "none") in answer.trouble
+
+
+WITHOUT_PACKAGE = """
+import pickle, sys
+sys.modules["sframe_spark"] = None
+import pyarrow as pa
+function = pickle.loads(open(sys.argv[1], "rb").read())
+print(next(function(iter([pa.RecordBatch.from_pydict({"id": [0]})]))).column(0)[0].as_py())
+"""
+
+
+def test_a_worker_without_the_package_answers(tmp_path: Path) -> None:
+    from pyspark import cloudpickle
+
+    file, function = tmp_path / "file", tmp_path / "function"
+    file.write_text("text")
+    function.write_bytes(cloudpickle.dumps(answering(str(file), str(tmp_path))))
+    done = subprocess.run([sys.executable, "-c", WITHOUT_PACKAGE, str(function)], capture_output=True, text=True, timeout=60, check=True)
+    found = Answer.of_text(done.stdout)
+    assert found.package is None and found.content == reading(str(file))()
+    with pytest.raises(NotSharedError, match=r"sframe_spark cannot be imported.*install the same versions"):
+        probe._check(found, found.content, "/data")
+
+
+def test_the_same_file_and_versions_pass() -> None:
+    probe._check(GOOD, "12-ab", "/data")
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"content": "12-cd"}, rf"/data is not shared.*node-1 \(working in /work/app-1/0\) sees another file.*{OPTION}"),
+        ({"content": "", "trouble": "No such file or directory: /data/x"}, rf"/data is not shared.*node-1.*No such file.*{OPTION}"),
+        ({"trouble": "Permission denied: /data/x"}, rf"/data is not shared.*node-1.*Permission denied.*{OPTION}"),
+        ({"python": "3.9"}, r"node-1.*has Python 3\.9, where .* has .*install the same versions"),
+        ({"pyarrow": "1.0"}, r"node-1.*has pyarrow 1\.0.*install the same versions"),
+        ({"package": "0.0.1"}, r"node-1.*has sframe_spark 0\.0\.1.*PYSPARK_PYTHON"),
+    ],
+)
+def test_another_file_or_version_is_refused(changes: dict[str, Any], words: str) -> None:
+    with pytest.raises(NotSharedError, match=words) as caught:
+        probe._check(attrs.evolve(GOOD, **changes), "12-ab", "/data")
+    assert isinstance(caught.value, StorageError)
+
+
+@pytest.mark.parametrize(
+    ("master", "one"),
+    [("local", True), ("local[*]", True), ("local[2,4]", True), ("local-cluster[2,1,700]", False), ("spark://host:7077", False), ("yarn", False)],
+)
+def test_only_a_local_spark_is_one_process(master: str, one: bool) -> None:
+    assert is_one_process(SimpleNamespace(sparkContext=SimpleNamespace(master=master))) is one  # type: ignore[arg-type]
+
+
+def forbidden(*arguments: object) -> Any:
+    """What must not be called."""
+    raise AssertionError(f"asked {arguments}")
+
+
+@pytest.mark.spark
+def test_a_local_spark_is_never_asked(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(probe, "answers", forbidden)
+    frame = SFrame({"n": range(1_000)})
+    frame.sort("n", ascending=False).save(str(tmp_path / "frame"))
+    assert len(load_sframe(str(tmp_path / "frame"))) == 1_000
+
+
+@pytest.mark.spark
+def test_a_cluster_is_asked_once_for_each_directory(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    places: list[str] = []
+    answers = probe.answers
+    monkeypatch.setattr(probe, "is_one_process", lambda session: False)
+    monkeypatch.setattr(probe, "answers", lambda file, directory: places.append(file) or answers(file, directory))
+    get_reached().clear()
+    frame = SFrame({"n": range(1_000)})
+    try:
+        for name in ("one", "two"):
+            (tmp_path / name).mkdir()
+            for number in range(2):
+                frame.sort("n", ascending=False).save(str(tmp_path / name / str(number)))
+                assert list(load_sframe(str(tmp_path / name / str(number)))["n"].cumulative_sum())[-1] == sum(range(1_000))
+        written = [place for place in places if place.startswith(str(tmp_path))]
+        assert [Path(place).relative_to(tmp_path).parts[0] for place in written] == ["one", "two"]
+        assert sorted(path.name for path in (tmp_path / "one").iterdir()) == ["0", "1"]
+        assert not list(tmp_path.rglob(".sframe_spark*"))
+    finally:
+        get_reached().clear()
+
+
+def test_what_the_probe_leaves_is_not_in_the_dataset(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def exchange(place: str, above: str) -> None:
+        places.append(place)
+        assert os.path.isdir(place)
+        raise NotSharedError("no")
+
+    places: list[str] = []
+    monkeypatch.setattr(probe, "get_session", lambda: None)
+    monkeypatch.setattr(probe, "is_one_process", lambda session: False)
+    monkeypatch.setattr(probe, "get_reached", set)
+    monkeypatch.setattr(probe, "_exchange", exchange)
+    monkeypatch.setattr(probe, "remove_own", lambda place: None)
+    (tmp_path / "dataset").mkdir()
+    with pytest.raises(NotSharedError):
+        probe.require_writable(str(tmp_path / "dataset"))
+    assert list((tmp_path / "dataset").iterdir()) == []
+    # A name with an owner: it goes with this process, or is found by whoever cleans up.
+    (left,) = map(Path, places)
+    assert left.parent == tmp_path and owner_in(left.name) is not None
+    delete(str(left))
+
+
+@pytest.mark.spark
+def test_a_failure_is_told_by_the_executor_at_fault(everything_on_spark: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    SFrame({"n": range(1_000)}).save(str(tmp_path / "frame"))
+    frame = load_sframe(str(tmp_path / "frame"))
+    monkeypatch.setattr(probe, "is_one_process", lambda session: False)
+    get_reached().clear()
+    get_reached().add((str(tmp_path), "read"))
+    monkeypatch.setattr(probe, "answers", lambda file, directory: [attrs.evolve(GOOD, content="", trouble=f"No such file: {file}")])
+    monkeypatch.setattr("sframe_spark.engine.segments.range_tasks.run_tasks", failing)
+    try:
+        with pytest.raises(NotSharedError, match=r"node-1.*No such file"):
+            list(frame["n"].cumulative_sum())
+    finally:
+        get_reached().clear()
+
+
+def failing(works: object, description: str) -> Any:
+    """A task that does not see its file."""
+    raise StorageError("cannot read segment: it does not exist")
+
+
+def test_answers_are_json() -> None:
+    assert Answer.of_text(json.dumps(attrs.asdict(GOOD))) == GOOD

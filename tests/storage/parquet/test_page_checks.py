@@ -1,0 +1,80 @@
+"""Page headers are compared with their check sums before pages are read, and only then."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from unittest import mock
+
+import pyarrow as pa
+import pytest
+
+from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.files.file_state import FileState
+from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.manifests.physical import KEY_NAME
+from sframe_spark.storage.parquet import footers
+from sframe_spark.storage.parquet.page_checks import PageCheck
+from sframe_spark.storage.parquet.sound import SoundColumns
+from sframe_spark.storage.rows import sizes
+from sframe_spark.storage.rows.reader import page_checksums, read_rows
+from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.types import INT, STR
+
+STATE = FileState(1, 1, 1, 1)
+
+
+@pytest.fixture
+def manifest(tmp_path: Path) -> Manifest:
+    """A dataset of two files."""
+    rows = [pa.array(range(1_000)), pa.array([f"text {row % 7}" for row in range(1_000)])]
+    entries = [write_segment(str(tmp_path), number, [INT, STR], [rows]) for number in range(2)]
+    return publish(str(tmp_path), [INT, STR], entries, durable=False)
+
+
+@pytest.fixture
+def walks() -> Iterator[mock.Mock]:
+    """Counts the walks through the page headers of a file."""
+    with mock.patch.object(footers, "page_headers", wraps=footers.page_headers) as counting:
+        yield counting
+
+
+def test_planning_walks_through_no_page_headers(manifest: Manifest, walks: mock.Mock) -> None:
+    assert sizes.column_bytes(manifest, [0, 1], 0, manifest.rows)[1] > 0
+    assert walks.call_count == 0
+
+
+def test_headers_are_checked_before_a_page_is_read_to_learn_how_long_values_are(
+    manifest: Manifest, walks: mock.Mock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sizes, "WORTH_A_LOOK", 0)
+    sizes.column_bytes(manifest, [0, 1], 0, manifest.rows)
+    assert [call.args[2] for call in walks.call_args_list] == [{"c1"}, {"c1"}]
+
+
+def test_what_was_found_sound_is_known_after_its_footer_was_forgotten(manifest: Manifest, walks: mock.Mock) -> None:
+    for _ in range(2):
+        read_rows(manifest, [0, 1])
+        footers._load.cache_clear()
+    assert walks.call_count == 2
+    # A column that was not read yet.
+    read_rows(manifest, [0], with_key=True)
+    for segment in manifest.segments:
+        PageCheck.of(manifest.directory, segment, page_checksums(manifest, segment, [0, 1], with_key=True)).run()
+    assert [call.args[2] for call in walks.call_args_list[2:]] == [{KEY_NAME}] * 2
+
+
+def test_a_changed_file_is_checked_again(manifest: Manifest, walks: mock.Mock) -> None:
+    read_rows(manifest, [0])
+    os.utime(Path(manifest.directory) / manifest.segments[0].file, ns=(1, 1))
+    read_rows(manifest, [0])
+    assert walks.call_count == 3
+
+
+def test_what_is_remembered_is_bounded() -> None:
+    sound = SoundColumns(most=1_000)
+    for number in range(1_000):
+        sound.add((f"/{number}", STATE), ["c0", "c1"])
+    assert len(sound._names) == 100 and sound._size == 1_000
+    assert sound.unchecked(("/999", STATE), ["c0"]) == set() and sound.unchecked(("/0", STATE), ["c0"]) == {"c0"}
