@@ -55,6 +55,17 @@ def construct_value(value: Any, kind: str) -> Any:
     return convert(value)
 
 
+def becomes(kind: str, other: str) -> bool:
+    """Whether values of a kind become values of another one in construction.
+
+    Examples
+    --------
+    >>> becomes("int", "str"), becomes("str", "int")
+    (True, False)
+    """
+    return (kind, other) in _CONSTRUCTORS
+
+
 def float_to_int(value: float) -> int | None:
     """Cut the fraction off; NaN is missing, and what has no 64 bits is the smallest int.
 

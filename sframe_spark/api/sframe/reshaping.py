@@ -14,7 +14,8 @@ from sframe_spark.operators.relational.explode import explode, natural_types
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DICT_KIND, FLOAT, STR_KIND, ColumnType
+from sframe_spark.types import DICT_KIND, FLOAT, ColumnType
+from sframe_spark.values.convert import becomes
 from sframe_spark.values.infer import column_type_for, infer_type
 
 if TYPE_CHECKING:
@@ -71,9 +72,10 @@ class Reshaping(Relational):
         others = [name for name in self._names if name != column_name]
         names = new_names(others, new_column_name, width)
         wanted = new_types(new_column_type, width)
-        natural = natural_types(column_type) or self._types_of_items(position, width)
-        node = explode(self._node, position, natural, not drop_na)
-        return made_frame(as_wanted(node, len(others), natural, wanted), names)
+        natural = natural_types(column_type)
+        types = natural or tuple(wanted or self._types_of_items(position, width))
+        node = explode(self._node, position, types, not drop_na)
+        return made_frame(as_wanted(node, len(others), types, wanted), names)
 
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
         """Types of the items of the first values, which tell of values that describe themselves; floats where there is none."""
@@ -120,7 +122,7 @@ def as_wanted(node: PlannerNode, first: int, natural: tuple[ColumnType, ...], wa
     if wanted is None or list(natural) == wanted:
         return node
     for found, other in zip(natural, wanted, strict=True):
-        if found.kind == STR_KIND != other.kind:
-            raise SchemaError(f"the items are texts, and are not read as {other.kind}: stack them as they are, and use astype()")
+        if not becomes(found.kind, other.kind):
+            raise SchemaError(f"items of {found.kind} do not become {other.kind} here: stack them as they are, and use astype()")
     items = [apply_function("cast", project(node, [first + place]), parameters=(kind, False)) for place, kind in enumerate(wanted)]
     return zip_columns(project(node, list(range(first))), *items) if first else zip_columns(*items)

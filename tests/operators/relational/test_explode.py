@@ -12,6 +12,8 @@ from sframe_spark.errors import ColumnsOfRowsError, InvalidArgumentError, Schema
 
 LISTS = {"id": [1, 2, 3, 4], "l": [[1, 2], [], None, [None, 5]]}
 DICTS = {"id": [1, 2, 3], "d": [{"a": 1, "b": 2}, {}, None]}
+MIXED = {"id": [1, 2, 3], "l": [[1, "a"], [2.5, None], [[1, 2]]]}
+MIXED_DICTS = {"id": [1, 2], "d": [{3: "x"}, {"a": 1.5}]}
 
 
 def stacked(data: dict[str, Any], *arguments: Any, **options: Any) -> tuple[list[str], list[type], list[tuple[Any, ...]]]:
@@ -41,6 +43,12 @@ CASES: list[tuple[dict[str, Any], tuple[Any, ...], dict[str, Any], list[str], li
     ({"id": [1, 2], "l": [[], []]}, ("l",), {}, ["id", "X2"], [int, float], [(1, None), (2, None)]),
     ({"X2": [1], "l": [["a"]]}, ("l",), {}, ["X2", "X2.1"], [int, str], [(1, "a")]),
     ({"l": [["a"], ["b"]]}, ("l",), {}, ["X1"], [str], [("a",), ("b",)]),
+    # Items of several types become one where the caller names it, wherever they stand.
+    (MIXED, ("l",), {"new_column_type": str}, ["id", "X2"], [int, str], [(1, "1"), (1, "a"), (2, "2.5"), (2, None), (3, "[1 2]")]),
+    (MIXED_DICTS, ("d",), {"new_column_type": [str, str]}, ["id", "X2", "X3"], [int, str, str], [(1, "3", "x"), (2, "a", "1.5")]),
+    ({"l": [[0]] * 120 + [["x"]]}, ("l", "i"), {"new_column_type": str}, ["i"], [str], [("0",)] * 120 + [("x",)]),
+    ({"id": [1], "l": [[]]}, ("l",), {"new_column_type": list}, ["id", "X2"], [int, list], [(1, None)]),
+    ({"id": [1], "d": [{}]}, ("d",), {"new_column_type": [dict, list]}, ["id", "X2", "X3"], [int, dict, list], [(1, None, None)]),
 ]
 
 
@@ -87,7 +95,8 @@ def test_wrong_calls() -> None:
         (lambda: ds.stack("d", ["k"]), SchemaError, "a list of two names"),
         (lambda: ds.stack("d", new_column_type=str), InvalidArgumentError, "2 are needed"),
         (lambda: ds.stack("d", new_column_type=[int, "str"]), ColumnsOfRowsError, "is a class such as int"),
-        (lambda: SFrame({"l": [["3"]]}).stack("l", new_column_type=int), SchemaError, "the items are texts"),
+        (lambda: sf.stack("l", new_column_type=list), SchemaError, "items of int do not become list"),
+        (lambda: SFrame({"l": [["3"]]}).stack("l", new_column_type=int), SchemaError, "items of str do not become int"),
     ]
     for call, kind, message in wrong:
         with pytest.raises(kind, match=message):
