@@ -72,6 +72,11 @@ def test_lines_are_short(page: Path) -> None:
     assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
 
 
+def test_each_way_to_extend_is_a_screen_long() -> None:
+    sections = (PAGES / "extending.md").read_text(encoding="utf-8").split("\n## ")[1:]
+    assert {section.splitlines()[0]: len(section.splitlines()) for section in sections if len(section.splitlines()) > 60} == {}
+
+
 def test_the_picture_of_the_layers_is_made_of_the_imports() -> None:
     drawn = (PAGES / "design.md").read_text(encoding="utf-8")
     assert diagram() in drawn, "python -m tests.docs.layers prints what belongs into docs/design.md"
