@@ -72,6 +72,17 @@ def test_lines_are_short(page: Path) -> None:
     assert [line for line in text.splitlines() if len(line) > 120 and not line.startswith("|")] == []
 
 
+ROOT = PAGES.parent
+WRITTEN = [path for place in ("docs", "benchmarks", "examples") for path in sorted((ROOT / place).rglob("*.md"))] + sorted(ROOT.glob("*.md"))
+MODULE = re.compile(r"(?<![\w/.-])((?:[a-z_0-9]+/)+[a-z_0-9]+\.py)\b")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_modules_that_a_page_names_are_there(page: Path) -> None:
+    named = set(MODULE.findall(page.read_text(encoding="utf-8")))
+    assert {name for name in named if not any((ROOT / place / name).exists() for place in ("", "sframe_spark", "examples/plugin_package"))} == set()
+
+
 def test_each_way_to_extend_is_a_screen_long() -> None:
     sections = (PAGES / "extending.md").read_text(encoding="utf-8").split("\n## ")[1:]
     assert {section.splitlines()[0]: len(section.splitlines()) for section in sections if len(section.splitlines()) > 60} == {}
@@ -92,12 +103,10 @@ def test_the_design_is_short() -> None:
     assert len(text.split()) <= 1_500
 
 
-ROOT = PAGES.parent
 LINK = re.compile(r"\]\((?!https?:|#)([^)#\s]+)")
 PLACE = re.compile(
     r"`((?:docs|tests|sframe_spark|benchmarks|examples|operators|engine|planner|explain|storage|session|api|values|order)/[\w./-]+\.(?:py|md|txt|json))`"
 )
-WRITTEN = [path for place in ("docs", "benchmarks", "examples") for path in sorted((ROOT / place).rglob("*.md"))] + sorted(ROOT.glob("*.md"))
 
 
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))

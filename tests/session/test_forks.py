@@ -66,7 +66,7 @@ import multiprocessing, pyarrow.compute as pc, pyarrow as pa
 from concurrent.futures import ProcessPoolExecutor
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.runs.actions import Action
-from sframe_spark.storage import temporary
+from sframe_spark.storage.files import temporary
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 frame = SFrame({"a": [3, 1, 2]})
 frame["b"] = frame["a"] * 2

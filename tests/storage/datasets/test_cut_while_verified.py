@@ -10,7 +10,8 @@ SCRIPT = """
 import os, sys
 import pyarrow as pa
 from sframe_spark.errors import StorageError
-from sframe_spark.storage import checksums, content
+from sframe_spark.storage.parquet import checksums
+from sframe_spark.storage.datasets import content
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import INT

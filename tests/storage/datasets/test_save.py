@@ -253,7 +253,7 @@ def test_a_save_killed_in_the_middle_keeps_the_old_data_and_is_cleaned_up_by_the
     dataset("b", [2])
     code = f"""
 import os, signal
-from sframe_spark.storage import save
+from sframe_spark.storage.datasets import save
 from sframe_spark.storage.datasets.load import load_manifest
 save.write_manifest = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 save.save_dataset([load_manifest({str(tmp_path / "b")!r})], {str(tmp_path / "target")!r})

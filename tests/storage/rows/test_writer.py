@@ -97,7 +97,7 @@ def test_a_writer_killed_in_the_middle_leaves_nothing_readable(tmp_path: Any) ->
     code = f"""
 import os, signal
 import pyarrow as pa
-from sframe_spark.storage import writer
+from sframe_spark.storage.rows import writer
 from sframe_spark.types import INT
 writer.ROWS_PER_GROUP = 10
 segment = writer.SegmentWriter({str(tmp_path)!r}, 0, [INT])
