@@ -20,6 +20,7 @@ from sframe_spark.errors import (
     InvalidArgumentError,
     LengthMismatchError,
     MissingArgumentColumnError,
+    PlanInvariantError,
     SchemaError,
     UnsupportedOperationError,
     UserFunctionError,
@@ -332,3 +333,44 @@ def test_tables_travel_with_functions_that_name_the_tables(tmp_path: Path) -> No
     program.write_text(TABLES_TRAVEL, encoding="utf-8")
     found = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, check=False, timeout=120)
     assert found.stdout.splitlines() == ["True [True, True, True, True]"], found.stderr
+
+
+def test_what_an_aggregate_gives_is_of_the_type_that_it_infers_whoever_asks() -> None:
+    halves = Decomposition(lambda a, n, t, p: n, lambda x, y, t: x + y, lambda part, t, p: part / 2)
+    define_aggregate("test_halves", lambda t, p: INT, parts=halves, order_sensitive=False)
+    define_aggregate("test_arrow_value", lambda t, p: INT, lambda a, t, p: pc.sum(a[0]))
+    sf = SFrame({"k": [1, 2, 1, 1], "v": [1, 2, 3, 4]})
+    for ask in (
+        lambda: list(sf.groupby("k", {"a": aggregate("test_halves", "v")})),
+        lambda: list(sf.running({"a": aggregate("test_halves", "v")})),
+        lambda: reduce("test_halves", sf["v"][:3]),
+    ):
+        with pytest.raises(SchemaError, match=r"'test_halves' gave \d.5 \(float\), which is no value of the int"):
+            ask()
+    assert reduce("test_halves", sf["v"]) == 2
+    assert type(reduce("test_halves", sf["v"])) is int
+    assert list(sf.groupby("k", {"a": aggregate("test_arrow_value", "v")}).sort("k")["a"]) == [8, 2]
+
+
+def test_parts_of_functions_that_are_none_are_told() -> None:
+    with pytest.raises(InvalidArgumentError, match="the scalar function 'test_no_kernel' consists of functions, and None is none"):
+        define_function("test_no_kernel", lambda t, p: INT, None)
+    with pytest.raises(InvalidArgumentError, match="the aggregate 'test_no_reduce' consists of functions, and 5 is none"):
+        define_aggregate("test_no_reduce", lambda t, p: INT, 5)
+    define_function("test_upwards", lambda t, p: INT, lambda a, t, p, rows: a[0], monotone=lambda t, literals: "upwards")
+    with pytest.raises(InvalidArgumentError, match="gave 'upwards': it gives one of 'increasing'"):
+        call("test_upwards", SArray([1, 2])).sort().materialize()
+    define_function("test_no_promise", lambda t, p: INT, lambda a, t, p, rows: a[0], monotone=lambda t, literals: t[7])
+    with pytest.raises(UserFunctionError, match="'test_no_promise' failed with IndexError"):
+        call("test_no_promise", SArray([1, 2])).sort().materialize()
+
+
+@pytest.mark.spark
+def test_a_spark_expression_of_another_type_is_told_where_rows_come_back_and_where_they_are_written() -> None:
+    define_function("test_thirds", lambda t, p: INT, lambda a, t, p, rows: a[0], build=lambda columns, t, p: columns[0] / 3)
+    with sfs.config.using(small_rows=0):
+        for rows in (1_000, 200_000):
+            sf = SFrame({"x": range(rows)})
+            sf["y"] = call("test_thirds", sf["x"])
+            with pytest.raises(PlanInvariantError, match=r"Spark computed double in column \d, which is one of int"):
+                sf.groupby("y", {"n": aggregate("count")}).materialize()

@@ -11,6 +11,7 @@ import sframe_spark as sf
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import SchemaError
 from sframe_spark.plugin import reduce
+from sframe_spark.testing.functions import check_aggregate, check_function
 
 CELSIUS = [None if i % 5 == 4 else float(i) for i in range(40)]
 SMALL_ROWS = pytest.mark.parametrize("small_rows", [0, 1_000_000])
@@ -47,3 +48,8 @@ def test_geometric_mean(small_rows: int) -> None:
 def test_texts_are_refused() -> None:
     with pytest.raises(SchemaError, match="numbers are needed"):
         fahrenheit(SArray(["warm"]))
+
+
+def test_what_they_say_of_themselves_is_true() -> None:
+    check_function("fahrenheit", [3.5, None, -40.0, float("nan"), 0.0])
+    check_aggregate("geometric_mean", [1.0, 4.0, None, 2.0, 2.0, 0.5])

@@ -13,7 +13,7 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOp
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Finish, ReduceColumns
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.user_functions.sent_function import is_ours, sent
-from sframe_spark.types import ColumnType
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.text import brief
 
@@ -86,30 +86,40 @@ def define_aggregate(
     infer = sent(infer, told)
     if parts is not None:
         parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), told) for part in attrs.fields(Decomposition)})
+        if not is_ours(infer):
+            parts = attrs.evolve(parts, finish=CheckedValue(name, infer, parts.finish))
     whole = sent(reduce, told) if reduce is not None else parts.reduce  # type: ignore[union-attr]
-    if not is_ours(infer):
-        whole = CheckedReduce(name, infer, whole)
+    if reduce is not None and not is_ours(infer):
+        whole = CheckedValue(name, infer, whole)
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)
     counts = (arguments, arguments) if isinstance(arguments, int) else arguments
     return AGGREGATES.add(AggregateFunction(name, infer, column, whole, order_sensitive, finish, parts, counts))
 
 
-class CheckedReduce:
-    """An aggregate of others that is told where its value is not of the type that it infers."""
+class CheckedValue:
+    """A reduction, or the end of one, of others that is told where its value is not of the type that it infers; Arrow's values are Python's."""
 
-    def __init__(self, name: str, infer: Infer, reduce: ReduceColumns) -> None:
-        self.name, self.infer, self.reduce = name, infer, reduce
+    def __init__(self, name: str, infer: Infer, function: Callable[[Any, Sequence[ColumnType], tuple[Any, ...]], Any]) -> None:
+        self.name, self.infer, self.function = name, infer, function
 
-    def __call__(self, arrays: Sequence[pa.Array], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
-        value = self.reduce(arrays, types, parameters)
+    def __call__(self, given: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Any:
+        value = self.function(given, types, parameters)
+        if isinstance(value, pa.Scalar):
+            value = value.as_py()
         column_type = self.infer(types, parameters)
+        # Running aggregates come here for each row.
+        if value is None or (type(value) is float and column_type == FLOAT) or (type(value) is str and column_type == STR):
+            return value
         try:
             encode_plain([value], column_type)
+            exact = column_type != INT or value == int(value)
         except (TypeError, ValueError, OverflowError, AttributeError, pa.ArrowException):
+            exact = False
+        if not exact:
             what = f"the aggregate {self.name!r} gave {brief(value, 80)} ({type(value).__name__})"
-            raise SchemaError(f"{what}, which is no value of the {column_type} that it infers: convert it, or infer another type") from None
-        return value
+            raise SchemaError(f"{what}, which is no value of the {column_type} that it infers: convert it, or infer another type")
+        return int(value) if column_type == INT else value
 
 
 def collect_rows(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...], order: Column) -> Column:

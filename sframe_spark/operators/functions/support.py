@@ -57,7 +57,7 @@ def define_function(
     Raises
     ------
     InvalidArgumentError
-        If the name is taken.
+        If the name is taken, or a part is no function.
 
     Examples
     --------
@@ -68,7 +68,9 @@ def define_function(
     >>> function.kernel([pa.array([1, None])], [INT], (), 2).to_pylist()
     [2, None]
     """
-    infer, compute = (sent(part, f"the scalar function {name!r}") for part in (infer, compute))
+    told = f"the scalar function {name!r}"
+    infer, compute = sent(infer, told), sent(compute, told)
+    build, monotone = (None if part is None else sent(part, told) for part in (build, monotone))
     column = None if build is None else WithKernel(name, build)
     return FUNCTIONS.add(ScalarFunction(name, infer, FinishedKernel(name, infer, compute), column, monotone, may_fail, build))
 
@@ -116,11 +118,24 @@ class WithKernel:
     def __call__(self, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         expression = self.build(columns, types, parameters)
         if expression is not None:
-            return expression
+            return require_column(self.name, expression)
         from sframe_spark.operators.kernels.spark_columns import kernel_column
 
         function = FUNCTIONS.named(self.name)
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
+
+
+def require_column(name: str, expression: Any) -> Column:
+    """What a function's builder gave.
+
+    Raises
+    ------
+    SchemaError
+        If it is no column of Spark's.
+    """
+    if type(expression).__name__ != "Column":
+        raise SchemaError(f"the Spark expression of the scalar function {name!r} is a {type(expression).__name__}: it is a column, or None")
+    return expression
 
 
 def spark_expression(name: str, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()) -> Column | None:

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import attrs
 
+from sframe_spark.errors import InvalidArgumentError, listed
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.rowwise.masks import constants_and_present
 from sframe_spark.operators.rowwise.program import Literal, Operand, Program, Register, Step, operand_type
@@ -21,6 +22,13 @@ MOST_STEPS = 200
 MOST_COLUMNS = 8
 INC: Effect = "inc"
 DEC: Effect = "dec"
+# How the result of a monotone function follows its argument, and whether strictly.
+PROMISES: dict[str, tuple[Effect, bool]] = {
+    "increasing": (INC, False),
+    "decreasing": (DEC, False),
+    "strictly increasing": (INC, True),
+    "strictly decreasing": (DEC, True),
+}
 INT_LIMITS = (-(2**63), 2**63 - 1)
 
 
@@ -114,7 +122,10 @@ def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool
     promise = describe([operand_type(operand, types) for operand in step.operands], literals)
     if promise is None:
         return None
-    return INC if promise.endswith("increasing") else DEC, promise.startswith("strictly")
+    if promise not in PROMISES:
+        told = f"'monotone' of the scalar function {str(step.function)!r} gave {promise!r:.80}"
+        raise InvalidArgumentError(f"{told}: it gives one of {listed(list(PROMISES))}, or None")
+    return PROMISES[promise]
 
 
 def shifted_bounds(step: Step, bounds: ValueBounds | None) -> ValueBounds | None:

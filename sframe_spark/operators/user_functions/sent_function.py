@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from sframe_spark.errors import SFrameError
+from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.operators.user_functions.user_errors import failure
 from sframe_spark.operators.user_functions.worker import load_function, pack_function
 
@@ -21,7 +21,8 @@ class SentFunction:
 
     def __init__(self, function: Callable[..., Any], description: str) -> None:
         self.function, self.description = function, description
-        self.__module__, self.__qualname__ = function.__module__, getattr(function, "__qualname__", type(function).__qualname__)
+        self.__module__ = getattr(function, "__module__", type(function).__module__)
+        self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
 
     def __call__(self, *arguments: Any) -> Any:
         try:
@@ -41,9 +42,17 @@ def _received(description: str, packed: Any) -> SentFunction:
 
 def is_ours(function: Callable[..., Any]) -> bool:
     """True for a function of this package, which every worker has."""
-    return str(function.__module__).split(".")[0] == __name__.split(".")[0]
+    return str(getattr(function, "__module__", None)).split(".")[0] == __name__.split(".")[0]
 
 
 def sent(function: Callable[..., Any], description: str) -> Callable[..., Any]:
-    """A function that reaches workers."""
+    """A function that reaches workers.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is none.
+    """
+    if not callable(function):
+        raise InvalidArgumentError(f"{description} consists of functions, and {function!r:.80} is none")
     return function if is_ours(function) else SentFunction(function, description)

@@ -133,6 +133,12 @@ def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
     )
 
 
+def other_type(found: pa.DataType, place: int, column_type: ColumnType) -> str:
+    """What is told where Spark computed values of another type than a column's."""
+    said = "the Spark expression of an operator or a function gives another type than it infers: cast it, or infer the other type"
+    return f"Spark computed {found} in column {place}, which is one of {column_type.kind}: {said}"
+
+
 def _are_timestamps(*types: pa.DataType) -> bool:
     return all(map(pa.types.is_timestamp, types))
 

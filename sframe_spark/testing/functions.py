@@ -1,0 +1,165 @@
+"""The contract kit for scalar functions and aggregates: what they say about themselves is held against what they do, on some values."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.operators.aggregates.base import AGGREGATES
+from sframe_spark.operators.functions.base import FUNCTIONS
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
+from sframe_spark.operators.rowwise.elementwise import apply_program
+from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.operators.rowwise.properties import monotone_step
+from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.contract import check_lowering, check_operator
+from sframe_spark.testing.contract_base import Example, demand, same_value
+from sframe_spark.testing.contract_kernels import kernel_rows
+from sframe_spark.values.encode import encode
+from sframe_spark.values.infer import infer_type
+
+
+def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
+    """Check a scalar function on some values: rows do not see each other, types are those inferred, Spark gives the same, promised orders hold.
+
+    Parameters
+    ----------
+    name
+        Of the function.
+    arguments
+        Lists of values, one a row, and values that are the same in every row. One list at least; give missing values, NaN, both ends.
+    parameters
+        Static parameters.
+    spark
+        False: without Spark.
+
+    Raises
+    ------
+    ContractBroken
+        If the function does not do what it says.
+
+    Examples
+    --------
+    >>> check_function("negate", [3, None, -1, 3], spark=False)
+    """
+    FUNCTIONS.named(name)
+    columns = [argument for argument in arguments if isinstance(argument, list)]
+    places = iter(range(len(columns)))
+    operands = tuple(Register(next(places)) if isinstance(argument, list) else _literal(argument) for argument in arguments)
+    step = Step(name, operands, tuple(parameters))
+    outputs = tuple(Register(place) for place in range(len(columns) + 1))
+
+    def build() -> PlannerNode:
+        return apply_program(source_of(columns), Program(len(columns), (step,), outputs))
+
+    _check(Example("generalized_transform", name, build), spark)
+    _check_promise(build(), step)
+
+
+def check_aggregate(name: str, *columns: list[Any], parameters: tuple[Any, ...] = (), spark: bool = True) -> None:
+    """Check an aggregate on some values: of all rows, of groups, of none, from parts that are cut anywhere, and on Spark.
+
+    Parameters
+    ----------
+    name
+        Of the aggregate.
+    columns
+        Values of its argument columns, six at least: of two or three groups, which they are dealt out to.
+    parameters
+        Static parameters.
+    spark
+        False: without Spark.
+
+    Raises
+    ------
+    ContractBroken
+        If the aggregate does not do what it says.
+
+    Examples
+    --------
+    >>> check_aggregate("sum", [3, None, -1, 3, 5, 9], spark=False)
+    """
+    AGGREGATES.named(name)
+    rows = len(columns[0]) if columns else 0
+    whole = Aggregation(name, tuple(range(len(columns))), tuple(parameters))
+    grouped = Aggregation(name, tuple(range(1, len(columns) + 1)), tuple(parameters))
+    keys = [row * row % 3 for row in range(rows)]
+    _check(Example("reduce", name, lambda: reduce_columns(source_of(columns), [whole])), spark)
+    _check(Example("group_by", name, lambda: group_by(source_of([keys, *columns]), [0], [grouped])), spark)
+    _check_parts(name, columns, parameters, group_by(source_of([keys, *columns]), [0], [grouped]))
+
+
+def source_of(columns: Sequence[list[Any]]) -> PlannerNode:
+    """Rows in memory.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there are no columns, or they have different lengths.
+    """
+    if not columns or len(set(map(len, columns))) > 1:
+        raise InvalidArgumentError("examples are lists of values, one at least, and all of one length")
+    types = [infer_type(values) for values in columns]
+    return memory_source([encode(values, kind) for values, kind in zip(columns, types, strict=True)], types)
+
+
+def _literal(value: Any) -> Literal:
+    return Literal(value, infer_type([value]))
+
+
+def _check(example: Example, spark: bool) -> None:
+    check_operator(example)
+    if spark:
+        check_lowering(example)
+
+
+def _check_promise(node: PlannerNode, step: Step) -> None:
+    """What is said to be monotone is, over all pairs of rows; missing values come first, then numbers, then NaN."""
+    promise = monotone_step(step, node.inputs[0].schema)
+    if promise is None or len(node.inputs[0].schema) > 1:
+        return
+    direction, strict = promise
+    rows = sorted({_place(row[0]): (row[0], row[-1]) for row in kernel_rows(node)}.items())
+    for (_, (low, below)), (_, (high, above)) in itertools.pairwise(rows):
+        first, second = (below, above) if direction == "inc" else (above, below)
+        found = f"{low!r} becomes {below!r}, {high!r} becomes {above!r}"
+        if low is None or above is None or below is None:
+            demand((below is None) == (low is None) and above is not None, node, "missing values stay missing, and no others become so", found)
+        else:
+            demand(_place(first) <= _place(second), node, f"the function is monotone ({direction})", found)
+            demand(not strict or _place(below) != _place(above), node, "the function is strictly monotone", found)
+
+
+def _place(value: Any) -> tuple[int, Any]:
+    """Where a value stands in the order that is meant."""
+    if value is None:
+        return (0, 0)
+    return (2, 0) if value != value else (1, value)
+
+
+def _check_parts(name: str, columns: Sequence[list[Any]], parameters: tuple[Any, ...], node: PlannerNode) -> None:
+    """Parts of runs, cut anywhere, give what all rows give."""
+    parts, reduce = AGGREGATES.named(name).decomposition, AGGREGATES.named(name).reduce
+    if parts is None or reduce is None:
+        return
+    types = [infer_type(values) for values in columns]
+    arrays = [encode(values, kind) for values, kind in zip(columns, types, strict=True)]
+    rows = len(columns[0])
+    whole = reduce(arrays, types, parameters)
+
+    def lifted(start: int, stop: int) -> Any:
+        return parts.lift([array.slice(start, stop - start) for array in arrays], stop - start, types, parameters)
+
+    for cut in range(rows + 1):
+        for end in range(cut, rows + 1):
+            runs = [lifted(0, cut), lifted(cut, end), lifted(end, rows)]
+            left = parts.combine(parts.combine(runs[0], runs[1], types), runs[2], types)
+            right = parts.combine(runs[0], parts.combine(runs[1], runs[2], types), types)
+            for part in (left, right):
+                found = parts.finish(part, types, parameters)
+                rule = "parts of runs that are combined are the part of all rows, in any grouping, of no rows too"
+                demand(same_value(found, whole), node, rule, f"cut at {cut} and {end}: {found!r} and not {whole!r}")
