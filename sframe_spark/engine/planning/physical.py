@@ -72,7 +72,7 @@ class SectionPlanner:
         if isinstance(fragment.operator, SectionResult):
             fragment.operator.section.reason = reason
             return fragment.operator.section
-        return Section(mode_of(fragment, placement), fragment, reason)
+        return Section(mode_of(fragment, placement), fragment, reason, placement=placement)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
@@ -171,7 +171,7 @@ class SectionPlanner:
         is_foreign = lacks_key(node.operator)
         if node.operator.is_source and not is_foreign:
             return node, placement
-        section = Section(Mode.TASKS if is_foreign else mode_of(node, placement), node, reason)
+        section = Section(Mode.TASKS if is_foreign else mode_of(node, placement), node, reason, placement=placement)
         self.stands_for[id(section)] = self._origins[id(node)]
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 

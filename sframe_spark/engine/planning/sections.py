@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import attrs
 
+from sframe_spark.engine.planning.placement import Placement
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
@@ -80,6 +81,8 @@ class Section:
         The mode that was announced, where the rows of other sections made it another one.
     reads
         Numbers of the sections whose rows it read, once these are there.
+    placement
+        Where its root was placed, if it was.
     """
 
     mode: Mode
@@ -89,6 +92,7 @@ class Section:
     number: str = ""
     planned: Mode | None = None
     reads: tuple[str, ...] = ()
+    placement: Placement | None = None
 
     @property
     def inputs(self) -> list[Section]:
@@ -108,8 +112,6 @@ class SectionResult(Operator):
         Types of its columns.
     rows
         What is known of their number.
-    sizes
-        About how many bytes each column takes in a row.
     """
 
     name: ClassVar[str] = "section"
@@ -120,13 +122,12 @@ class SectionResult(Operator):
     section: Section = attrs.field(eq=id)
     schema: Schema
     rows: Length
-    sizes: Sizes
 
     @classmethod
     def of(cls, section: Section) -> PlannerNode:
         """A node in the place of a section's root."""
         root = section.root
-        operator = cls(section, root.schema, root.length, sizes_of(root)[id(root)])
+        operator = cls(section, root.schema, root.length)
         return PlannerNode(operator, (), Facts(root.schema, root.length, root.facts.domain))
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -139,7 +140,8 @@ class SectionResult(Operator):
 
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
         """Those of the section."""
-        return self.sizes
+        root = self.section.root
+        return sizes_of(root)[id(root)]
 
     def describe(self) -> str:
         """Which section."""

@@ -113,6 +113,8 @@ class Executor:
 
     def _results_of(self, sections: Sequence[Section]) -> dict[int, PlannerNode]:
         """Sources of the rows of some sections, and of those that these read, by ``id`` of the sections."""
+        if not sections:
+            return {}
         inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
         results: dict[int, PlannerNode] = {}
         for section in in_order_of_running(sections):
@@ -122,6 +124,8 @@ class Executor:
     def _decided(self, section: Section, results: dict[int, PlannerNode]) -> Section:
         """A section over the rows that it reads, planned again: these may tell more than was known."""
         section.number = section.number or self.journal.next_number(self.prefix)
+        if not results:
+            return section
         section.reads += tuple(below.number for below in section.inputs)
         root = with_results(section.root, results)
         return section if root is section.root else self._planned_again(section, root)

@@ -71,7 +71,7 @@ class Runs:
                 return self._from_parts(section.root)
             case Mode.FIRST_ROWS:
                 return self._first_rows(section.root)
-        root, placement = section.root, placement_of(section.root)
+        root, placement = section.root, section.placement or placement_of(section.root)
         if section.mode is Mode.TASKS:
             return self.in_tasks(root, placement)
         self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")

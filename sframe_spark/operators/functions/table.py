@@ -83,8 +83,9 @@ class FunctionTable(dict[str, Entry]):
         ExecutionError
             If it did not reach this worker.
         """
-        if name in self:
-            return self[name]
+        found = self.get(name)
+        if found is not None:
+            return found
         if name in self._parcels:
             return self._opened(name)
         load_operators()
@@ -93,6 +94,25 @@ class FunctionTable(dict[str, Entry]):
         near = near_names(name, self)
         meant = f": did you mean {listed(near)}?" if near else "."
         raise InvalidArgumentError(f"no {self.kind} is named {name!r:.80}{meant} One of a plug-in is known once its module is imported")
+
+    def inferred(self, name: str, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+        """The type that an entry infers.
+
+        Raises
+        ------
+        SchemaError
+            If it does not take so many arguments, or gives no type.
+        """
+        try:
+            found = self.named(name).infer(types, parameters)
+        except (IndexError, ValueError) as error:
+            if isinstance(error, SFrameError):
+                raise
+            given = f"{len(types)} arguments ({', '.join(map(str, types))})"
+            raise SchemaError(f"the {self.kind} {name!r} does not take {given}: {error}") from error
+        if not isinstance(found, ColumnType):
+            raise SchemaError(f"the {self.kind} {name!r} infers {found!r:.80}: it gives a column type, such as INT or types[0]")
+        return found
 
     def _opened(self, name: str) -> Entry:
         parcel = self._parcels[name]
@@ -131,22 +151,3 @@ class FunctionTable(dict[str, Entry]):
 def place_of(code: Callable[..., Any]) -> str:
     """Module and name of a function, by which its next version is known."""
     return f"{getattr(code, '__module__', None)}.{getattr(code, '__qualname__', type(code).__qualname__)}"
-
-
-def inferred(told: str, infer: Callable[..., Any], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
-    """The type that a function infers.
-
-    Raises
-    ------
-    SchemaError
-        If it does not take so many arguments, or gives no type.
-    """
-    try:
-        found = infer(types, parameters)
-    except (IndexError, ValueError) as error:
-        if isinstance(error, SFrameError):
-            raise
-        raise SchemaError(f"{told} does not take {len(types)} arguments ({', '.join(map(str, types))}): {error}") from error
-    if not isinstance(found, ColumnType):
-        raise SchemaError(f"{told} infers {found!r:.80}: it gives a column type, such as INT or types[0]")
-    return found

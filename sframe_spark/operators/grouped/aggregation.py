@@ -10,7 +10,6 @@ import attrs
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction
 from sframe_spark.operators.aggregates.decompositions import Decomposition
-from sframe_spark.operators.functions.table import inferred
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.parameters import column_positions
@@ -41,7 +40,7 @@ class Aggregation:
         if not fewest <= len(self.positions) <= most:
             takes = f"{fewest} to {most} columns" if fewest < most else "1 column" if most == 1 else f"{most} columns"
             raise UnsupportedOperationError(f"the aggregate {self.function} takes {takes}, not {len(self.positions)}")
-        return inferred(f"the aggregate {self.function!r}", implementation.infer, [schema[p] for p in self.positions], self.parameters)
+        return AGGREGATES.inferred(self.function, [schema[p] for p in self.positions], self.parameters)
 
     def describe(self) -> str:
         """As text."""

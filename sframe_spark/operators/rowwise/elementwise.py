@@ -61,11 +61,14 @@ class RowWise(Operator):
     def column_sizes(self, inputs: Sequence[Sizes], facts: Sequence[Facts], schema: Schema) -> Sizes:
         """Those of copied columns; computed texts hold at most all that is read, and what a user's function gives is not known."""
         sizes = [size for item in inputs for size in item]
+        fixed = [fixed_size(kind) for kind in schema]
+        if None not in fixed:
+            return tuple(fixed)
         types = [column_type for item in facts for column_type in item.schema]
         program = self.program(len(sizes))
         read = [sizes[position] for position in program.used_inputs() if fixed_size(types[position]) is None]
         known = None if program.calls_python or None in read else BYTES_OF_SHORT_TEXT + sum(size for size in read if size is not None)
-        made = [known if (fixed := fixed_size(kind)) is None else fixed for kind in schema]
+        made = [known if size is None else size for size in fixed]
         return tuple(size if place is None else sizes[place] for place, size in zip(origins(program), made, strict=True))
 
     def column_origins(self, inputs: Sequence[Facts]) -> Sequence[Sequence[Origin]]:
@@ -125,6 +128,10 @@ class Transform(RowWise):
     def program(self, width: int) -> Program:
         """A single step."""
         return Program(width, (Step(self.function, self.operands, self.parameters),), (Register(width),))
+
+    def user_functions(self, width: int) -> Sequence[PythonFunction]:
+        """Its function, if that is one."""
+        return (self.function,) if isinstance(self.function, PythonFunction) else ()
 
     def describe(self) -> str:
         """The call."""

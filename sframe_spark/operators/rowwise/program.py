@@ -15,7 +15,6 @@ import pyarrow as pa
 import sframe_spark.operators.functions  # noqa: F401 - importing fills the table
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction
-from sframe_spark.operators.functions.table import inferred
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
@@ -98,7 +97,7 @@ class Program:
             if isinstance(function, PythonFunction):
                 types.append(function.result)
             else:
-                types.append(inferred(f"the scalar function {function!r}", FUNCTIONS.named(function).infer, operands, step.parameters))
+                types.append(FUNCTIONS.inferred(function, operands, step.parameters))
         return types
 
     def run(self, chunk: Chunk, schema: Schema) -> Chunk:

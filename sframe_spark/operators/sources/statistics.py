@@ -11,7 +11,7 @@ from sframe_spark.order.items import Ordering
 from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
 from sframe_spark.storage.rows.statistics import column_statistics, merge, of_some_rows
 
 if TYPE_CHECKING:
@@ -152,6 +152,9 @@ def shown_order(source: Source) -> RecordedOrder:
 
 def recorded_order(node: PlannerNode) -> RecordedOrder:
     """Orderings and keys proved of a node's rows, for the manifest of its result; files that Spark writes tell no order themselves."""
+    if node.length.at_most is not None and node.length.at_most <= 1:
+        # One row is in every order, which its column's statistics tell.
+        return NO_RECORDED_ORDER
     known = properties_of(node).order
     orderings = [shown for items in known.orderings if (shown := recordable_part(items))]
     keys = [tuple(column for column in key if isinstance(column, int)) for key in known.keys if key]
