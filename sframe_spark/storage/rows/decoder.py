@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import segment_footer
-from sframe_spark.storage.rows.reader import FEW_ROWS, intersecting, segment_batches
+from sframe_spark.storage.rows.reader import DEFAULT_BATCH_ROWS, FEW_ROWS, intersecting, segment_batches
 
 # Values of some rows, one array for each column.
 DecodedPart = list[pa.Array]
@@ -26,6 +26,8 @@ SizeOf = Callable[[int, int], float | None]
 Found = SimpleQueue[tuple[list[DecodedPart], BaseException | None]]
 # Bytes of a row group from which on its columns are worth to be decoded side by side.
 LONG = 32 << 20
+# So many rows are decoded at a time to pass them where nobody knows how long they are.
+ROWS_OF_UNKNOWN_LENGTH = 1_024
 # A step is changed where rows turn out to be so many times shorter or longer.
 OTHER_STEP = 4
 
@@ -143,14 +145,24 @@ class Decoder:
         rows = unit.high - unit.low
         # Where units are decoded side by side, columns are not, but of a unit that takes long.
         threads = unit.size is not None and unit.size > LONG if self._threads else None
-        return list(segment_batches(self._manifest, unit.entry, self._columns, unit.low, unit.high, rows if self._threads else None, threads=threads))
+        size = rows if self._threads else None
+        return list(
+            segment_batches(self._manifest, unit.entry, self._columns, unit.low, unit.high, size, threads=threads, passing=self._passing(unit))
+        )
+
+    def _passing(self, unit: Unit) -> int:
+        """How many rows before a unit may be decoded at a time: as many as take no more than is allowed, if they are as long."""
+        if unit.size is None:
+            return ROWS_OF_UNKNOWN_LENGTH
+        return min(DEFAULT_BATCH_ROWS, int(self._most_bytes * (unit.high - unit.low) / max(unit.size, 1.0)))
 
     def _in_steps(self, unit: Unit) -> Iterator[DecodedPart]:
         position = unit.low
         while position < unit.high:
             step = self.step
             threads = self._threads > 1 and step > FEW_ROWS
-            for part in segment_batches(self._manifest, unit.entry, self._columns, position, unit.high, step, threads=threads):
+            passing = self._passing(unit)
+            for part in segment_batches(self._manifest, unit.entry, self._columns, position, unit.high, step, threads=threads, passing=passing):
                 yield part
                 position += len(part[0])
                 # Rows that are left are decoded in one more step, however few of them are asked for.

@@ -123,8 +123,12 @@ def segment_batches(
     size: int | None,
     with_key: bool = False,
     threads: bool | None = None,
+    passing: int = 0,
 ) -> Iterator[list[pa.Array]]:
-    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns."""
+    """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns.
+
+    So many rows of the row group as ``passing`` says may be decoded at a time to come to the first one.
+    """
     location = join(manifest.directory, entry.file)
     footer = segment_footer(manifest, entry)
     check_pages(footer, location, page_checksums(manifest, entry, columns))
@@ -133,7 +137,7 @@ def segment_batches(
     position = low
     constants = dict(entry.constants)
     stored = [column for column in columns if column not in constants]
-    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size, threads):
+    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size, threads, passing):
         with telling("read", location):
             found = {}
             for index, column in enumerate(stored):
@@ -157,13 +161,15 @@ def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[in
 
 
 def _file_batches(
-    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None, threads: bool | None
+    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None, threads: bool | None, passing: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first = bisect.bisect_right(footer.starts, low) - 1
     last = bisect.bisect_left(footer.starts, high)
     # Rows are decoded from the start of a row group, and no further than this in one go.
     step = size or min(high - footer.starts[first], DEFAULT_BATCH_ROWS)
+    # Each step takes its time: where few rows are wanted, those before them in the row group are not passed by so few.
+    step = max(step, min(passing, high - footer.starts[first])) if low > footer.starts[first] else step
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
@@ -181,8 +187,9 @@ def _file_batches(
                     break
                 if position == footer.starts[last]:
                     footer.sound.update(pages)
-                if begin < end:
-                    yield batch.slice(begin, end - begin).select(list(names)) if names else batch.slice(begin, end - begin)
+                for place in range(begin, end, size or step):
+                    part = batch.slice(place, min(end - place, size or step))
+                    yield part.select(list(names)) if names else part
                 if position >= high:
                     return
             if position != footer.starts[stop]:

@@ -290,6 +290,28 @@ def test_a_short_range_at_the_end_of_a_row_group_is_no_new_step(tmp_path: Path, 
     assert len(found) <= 3 * 5 + 3 and sum(found) <= 5_000 + 1_010
 
 
+@pytest.mark.parametrize("by", ["row", "column", "slice", "lookup"])
+def test_few_rows_amid_a_long_row_group_are_come_to_in_few_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: str) -> None:
+    rows = 100_000
+    numbers = pa.array(range(rows))
+    pq.write_table(pa.table({"a": numbers, "b": numbers, "c": numbers.cast("string")}), tmp_path / "one.parquet", row_group_size=rows)
+    lists = pa.array([[row] for row in range(rows)])
+    pq.write_table(pa.table({"a": numbers, "l": lists}), tmp_path / "lists.parquet", row_group_size=rows)
+    for name, most in (("one", 6), ("lists", 2 * 100)):
+        frame = SFrame.read_parquet(str(tmp_path / f"{name}.parquet"))
+        found = decoded_rows(monkeypatch)
+        if by == "row":
+            assert frame[rows - 9]["a"] == rows - 9
+        elif by == "column":
+            assert frame["a"][rows - 9] == rows - 9
+        elif by == "slice":
+            assert list(frame[rows - 9 : rows - 6]["a"]) == [rows - 9, rows - 8, rows - 7]
+        else:
+            assert len(frame[frame["a"] == rows - 9]) == 1
+        assert 0 < len(found) <= most
+        monkeypatch.undo()
+
+
 def test_what_a_reader_holds_goes_with_it(manifests: list[Manifest]) -> None:
     operator = source_of(SFrame.read_parquet(manifests[2].directory)._node)
     assert isinstance(operator, SegmentSource)
