@@ -89,7 +89,9 @@ class AssignIntervals(Operator):
         return FLOAT if key.is_numeric and is_float else key
 
     def as_read(self) -> AssignIntervals:
-        """Refuses intervals of no length, or beyond all keys."""
+        """Refuses intervals of no length, or beyond all keys, and those of a clock that is not there."""
+        if self.grid.every is None and self.clock is None:
+            raise InvalidArgumentError("the plan's text has intervals neither of a length nor of a clock")
         if self.grid.every is not None and not 0 < self.grid.every < 2**63:
             raise InvalidArgumentError(f"the plan's text has intervals of the length {self.grid.every}")
         return self
