@@ -53,8 +53,11 @@ def quoted(name: str) -> str:
     --------
     >>> quoted("day"), quoted("a, b"), quoted("")
     ('day', "'a, b'", "''")
+    >>> print(quoted("two\\nlines"))
+    'two\\nlines'
     """
-    return name if name.isidentifier() else repr(visible(name))
+    # Python's own form has escapes for all that a terminal takes for commands.
+    return name if name.isidentifier() else repr(name)
 
 
 def trace_text(trace: Trace) -> str:
