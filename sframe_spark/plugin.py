@@ -244,7 +244,7 @@ def call(function: str, *arguments: Any, parameters: Sequence[Any] = ()) -> SArr
         raise LengthMismatchError(f"the columns that {function!r} is called with have different lengths, so their rows cannot be paired")
     places = iter(range(len(columns)))
     operands = tuple(Register(next(places)) if isinstance(argument, SArray) else literal_of(argument) for argument in arguments)
-    step = Step(function, operands, tuple(parameters))
+    step = Step(function, operands, _as_tuple(function, parameters))
     return column_of(apply_program(zip_columns(*columns), Program(len(columns), (step,), (Register(len(columns)),))))
 
 
@@ -302,8 +302,16 @@ def reduce(function: str, *columns: SArray, parameters: Sequence[Any] = ()) -> A
     'b'
     """
     AGGREGATES.named(function)
+    if wrong := [column for column in columns if not isinstance(column, SArray)]:
+        raise SchemaError(f"{function!r} is given columns, not a {type(wrong[0]).__name__}: SArray(values) makes one")
     nodes = [column._node for column in columns]
     if not nodes or not all(equal_length(nodes[0], node) for node in nodes[1:]):
         raise LengthMismatchError(f"{function!r} is given columns of one length, one at least")
-    aggregation = Aggregation(function, tuple(range(len(nodes))), tuple(parameters))
+    aggregation = Aggregation(function, tuple(range(len(nodes))), _as_tuple(function, parameters))
     return row_tuples(reduce_columns(zip_columns(*nodes), [aggregation]))[0][0]
+
+
+def _as_tuple(function: str, parameters: Any) -> tuple[Any, ...]:
+    if not isinstance(parameters, (list, tuple)):
+        raise InvalidArgumentError(f"the parameters of {function!r} are a list, one for each, not {parameters!r:.80}")
+    return tuple(parameters)

@@ -3,14 +3,31 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
-from sframe_spark.errors import PlanInvariantError
+from sframe_spark.errors import PlanInvariantError, SFrameError
 from sframe_spark.planner.law import Law
 
 OPERATOR_GROUP = "sframe_spark.operators"
 LAW_GROUP = "sframe_spark.laws"
+
+
+def _loaded(entry: EntryPoint) -> Any:
+    """What an entry point names.
+
+    Raises
+    ------
+    PlanInvariantError
+        If it cannot be imported.
+    """
+    try:
+        return entry.load()
+    except SFrameError:
+        raise
+    except Exception as error:
+        told = f"the entry point {entry.name!r} = {entry.value!r} of {entry.group} cannot be loaded: {type(error).__name__}: {error}"
+        raise PlanInvariantError(f"{told}; mend or uninstall its package") from error
 
 
 @lru_cache(maxsize=1)
@@ -18,7 +35,7 @@ def load_operators() -> tuple[str, ...]:
     """Import every module of the operator group once; importing registers its operators. Returns the entry points' names."""
     names = []
     for entry in sorted(entry_points(group=OPERATOR_GROUP), key=lambda item: item.name):
-        entry.load()
+        _loaded(entry)
         names.append(entry.name)
     return tuple(names)
 
@@ -34,7 +51,9 @@ def plugin_laws() -> tuple[Law, ...]:
     """
     laws: list[Law] = []
     for entry in sorted(entry_points(group=LAW_GROUP), key=lambda item: item.name):
-        loaded: Any = entry.load()
+        loaded = _loaded(entry)
+        if not isinstance(loaded, (Law, list, tuple)):
+            raise PlanInvariantError(f"entry point {entry.name!r} of {LAW_GROUP} gives {loaded!r:.80}, which is neither a law nor a list of laws")
         for item in [loaded] if isinstance(loaded, Law) else loaded:
             if not isinstance(item, Law):
                 raise PlanInvariantError(f"entry point {entry.name!r} of {LAW_GROUP} gives {item!r}, which is not a law")

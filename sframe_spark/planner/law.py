@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence, Set
 
 import attrs
 
+from sframe_spark.errors import PlanInvariantError, SFrameError
 from sframe_spark.planner.node import PlannerNode
 
 Rewrite = Callable[[PlannerNode], PlannerNode | None]
@@ -40,8 +41,22 @@ class Law:
     alone: int = False
 
     def __call__(self, node: PlannerNode) -> PlannerNode | None:
-        """Apply the law at a node."""
-        return self.rewrite(node)
+        """Apply the law at a node.
+
+        Raises
+        ------
+        PlanInvariantError
+            If a law of a plug-in fails, or gives no node.
+        """
+        try:
+            found = self.rewrite(node)
+        except Exception as error:
+            if isinstance(error, SFrameError) or str(getattr(self.rewrite, "__module__", "")).startswith("sframe_spark."):
+                raise
+            raise PlanInvariantError(f"the law {self.equation!r} failed with {type(error).__name__}: {error}") from error
+        if found is not None and not isinstance(found, PlannerNode):
+            raise PlanInvariantError(f"the law {self.equation!r} gave a {type(found).__name__}: it gives a node, or None where it does not apply")
+        return found
 
     def may_fire(self, operators: Set[str]) -> bool:
         """True when the law's left-hand side may be in a graph of these operators."""

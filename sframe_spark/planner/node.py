@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
     from sframe_spark.planner.operator import Operator
@@ -110,7 +111,17 @@ def _restore(operator: Operator, inputs: tuple[PlannerNode, ...], schema: Schema
 def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
     """Facts of an operator over inputs whose facts are known."""
     facts = [node.facts for node in inputs]
-    return Facts(tuple(operator.infer_type(facts)), operator.infer_length(facts), operator.infer_domain(facts))
+    schema = operator.infer_type(facts)
+    if not type(operator).__module__.startswith("sframe_spark.") and not is_schema(schema):
+        raise PlanInvariantError(
+            f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
+        )
+    return Facts(tuple(schema), operator.infer_length(facts), operator.infer_domain(facts))
+
+
+def is_schema(value: Any) -> bool:
+    """True for column types one after the other."""
+    return isinstance(value, (tuple, list)) and all(isinstance(kind, ColumnType) for kind in value)
 
 
 def check_same_rows(before: Facts, after: Facts, what: str) -> None:

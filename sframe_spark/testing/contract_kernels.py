@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.planning.matches import with_known_rows
 from sframe_spark.engine.planning.placement import Placement, place
+from sframe_spark.engine.segments.others import combined
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.segments.tasks import combined_parts
 from sframe_spark.errors import PlanInvariantError
@@ -142,7 +143,7 @@ def _initial_state(plan: FlatPlan, place: int) -> Any:
 def _state_after(plan: FlatPlan, place: int, start: int, stop: int, before: dict[int, Any]) -> Any:
     operator = plan.operators[place]
     assert isinstance(operator, SequentialOperator)
-    return operator.combine(before[place], summarize(plan, place, before, start, stop, BATCH_ROWS))
+    return combined(operator, (before[place], summarize(plan, place, before, start, stop, BATCH_ROWS)))
 
 
 def check_no_rows(node: PlannerNode) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import pyarrow as pa
+
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
@@ -19,11 +21,18 @@ def require_inferred(operator: Operator, inputs: Sequence[Any], chunk: Chunk, sc
     PlanInvariantError
         If it has not; the message names the operator and the column.
     """
+    if not isinstance(chunk, Chunk):
+        raise PlanInvariantError(f"the kernel of {operator.name!r} gave a {type(chunk).__name__}: it gives a Chunk")
     columns = chunk.columns
     if len(columns) != len(schema):
         raise PlanInvariantError(f"the kernel of {operator.name!r} gave {len(columns)} columns, its infer_type says {len(schema)}")
     for place, (column, column_type) in enumerate(zip(columns, schema, strict=True)):
-        found = column.type
+        found = getattr(column, "type", None)
+        if not isinstance(found, pa.DataType):
+            raise PlanInvariantError(f"the kernel of {operator.name!r} gave a {type(column).__name__} as column {place}: it gives Arrow arrays")
+        if len(column) != chunk.rows:
+            told = f"{len(column):,} values in column {place} of a Chunk of {chunk.rows:,} rows"
+            raise PlanInvariantError(f"the kernel of {operator.name!r} gave {told}: one for each")
         if found is not column_type.physical and not found.equals(column_type.physical):
             said = f"its infer_type says {column_type}, which is {column_type.physical}"
             raise PlanInvariantError(

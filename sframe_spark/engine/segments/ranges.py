@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from sframe_spark.engine.segments.others import combined
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 
 Range = tuple[int, int]
@@ -28,7 +29,7 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
         if part is TOO_LARGE or (running is TOO_LARGE and not operator.ends_suffice(part)):
             running = TOO_LARGE
         else:
-            running = operator.carried(operator.combine(initial if running is TOO_LARGE else running, part))
+            running = operator.carried(combined(operator, (initial if running is TOO_LARGE else running, part)))
         found.append(running)
     return found
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import partial, reduce
+from functools import partial
 from typing import Any, TypeVar
 
 import attrs
@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.measured import MeasuredCalls
+from sframe_spark.engine.segments.others import advanced, asked, combined
 from sframe_spark.errors import ConversionError, ResultsTooLongError, TooLargeError
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.sources.readers import Reader
@@ -242,10 +243,10 @@ class PlanRunner:
     def _computed(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
         facts = self.plan.input_facts(place)
         if isinstance(operator, SequentialOperator):
-            chunk, self.states[place] = operator.advance(inputs, facts, self.states[place])
+            chunk, self.states[place] = advanced(operator, inputs, facts, self.states[place])
             return with_rows_held_back(chunk, operator.finish(facts, self.states[place])) if final else chunk
         try:
-            return operator.run_interval(inputs, facts, interval[0], interval[1], needed)
+            return asked(operator, lambda: operator.run_interval(inputs, facts, interval[0], interval[1], needed))
         except ConversionError as error:
             raise error.counted_from(interval[0] if self.plan.is_dense(place) else None) from None
         except pa.ArrowCapacityError:
@@ -296,8 +297,8 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
         """The state of some rows; those that many are made of come in pieces."""
         if len(runners) == 1:
             pieces = runners[0].pieces(first, last, False, batch_rows)
-            return reduce(operator.combine, (operator.summarize([piece], facts) for piece in pieces))
-        return operator.summarize([runner.run(first, last) for runner in runners], facts)
+            return combined(operator, (asked(operator, partial(operator.summarize, [piece], facts)) for piece in pieces))
+        return asked(operator, partial(operator.summarize, [runner.run(first, last) for runner in runners], facts))
 
     def end_of_batch(first: int) -> int:
         return min(runner.end_of_batch(first, stop, batch_rows) for runner in runners)
@@ -307,14 +308,14 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
     total = part_of(start, position)
     while position < stop and not (stateless and operator.ends_suffice(total)):
         last = end_of_batch(position)
-        total, position, step = operator.combine(total, part_of(position, last)), last, last - position
+        total, position, step = combined(operator, (total, part_of(position, last))), last, last - position
     end: Any = None
     while position < stop and (end is None or not operator.ends_suffice(end)):
         first = max(position, stop - step)
         part = part_of(first, stop)
-        end = part if end is None else operator.combine(part, end)
+        end = part if end is None else combined(operator, (part, end))
         stop = first
-    return total if end is None else operator.combine(total, end)
+    return total if end is None else combined(operator, (total, end))
 
 
 def _states_below(plan: FlatPlan, place: int, states: dict[int, Any]) -> dict[int, Any]:

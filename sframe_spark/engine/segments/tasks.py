@@ -9,7 +9,9 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
+from sframe_spark.engine.segments.others import asked, is_of_others
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.operators.user_functions.fresh import fresh
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
@@ -81,7 +83,9 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts]) -> Any:
     """The part of consecutive runs of rows together."""
-    return reduce(lambda first, second: operator.combined(first, second, facts), parts)
+    if not is_of_others(operator):
+        return reduce(lambda first, second: operator.combined(first, second, facts), parts)
+    return reduce(lambda first, second: asked(operator, lambda: operator.combined(fresh(first), fresh(second), facts)), parts)
 
 
 def summarize_range(task: RangeTask, place: int) -> Any:

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Finish, ReduceColumns
 from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.user_functions.fresh import OnCopies
 from sframe_spark.operators.user_functions.sent_function import is_ours, sent
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
@@ -87,7 +88,9 @@ def define_aggregate(
     if parts is not None:
         parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), told) for part in attrs.fields(Decomposition)})
         if not is_ours(infer):
-            parts = attrs.evolve(parts, finish=CheckedValue(name, infer, parts.finish))
+            # Parts are used again: running values combine each with the rows behind it.
+            finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
+            parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
     whole = sent(reduce, told) if reduce is not None else parts.reduce  # type: ignore[union-attr]
     if reduce is not None and not is_ours(infer):
         whole = CheckedValue(name, infer, whole)

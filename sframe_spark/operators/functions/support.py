@@ -18,8 +18,8 @@ from sframe_spark.operators.functions.base import (
     Infer,
     ScalarFunction,
 )
-from sframe_spark.operators.user_functions.sent_function import sent
-from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.operators.user_functions.sent_function import SentFunction, sent
+from sframe_spark.types import ARRAY, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode, scalar_array
 
 if TYPE_CHECKING:
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 Compute = Callable[[Sequence[Argument], Sequence[ColumnType], tuple[Any, ...], int], Any]
 MonotonyOf = Callable[[Sequence[ColumnType], Sequence[Any]], str | None]
 
+TYPES_OF_SPARK = {INT: "bigint", FLOAT: "double", STR: "string", ARRAY: "array<double>"}
 NUMERIC_KINDS = frozenset({INT_KIND, FLOAT_KIND})
 INCREASING = "increasing"
 STRICTLY_INCREASING = "strictly increasing"
@@ -119,11 +120,23 @@ class WithKernel:
     def __call__(self, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
         expression = self.build(columns, types, parameters)
         if expression is not None:
-            return require_column(self.name, expression)
+            return self._of_its_type(expression, types, parameters) if isinstance(self.build, SentFunction) else expression
         from sframe_spark.operators.kernels.spark_columns import kernel_column
 
         function = FUNCTIONS.named(self.name)
         return kernel_column(function, columns, types, parameters, function.infer(types, parameters))
+
+    def _of_its_type(self, expression: Any, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column:
+        """A column of others, which fails where it is run if it has another type than is inferred: what is above it was planned for that."""
+        column, kind = require_column(self.name, expression), FUNCTIONS.inferred(self.name, types, parameters)
+        if kind not in TYPES_OF_SPARK:
+            return column
+        from pyspark.sql import functions as F
+
+        wanted = TYPES_OF_SPARK[kind]
+        told = f"the Spark expression of the scalar function {self.name!r} is not of Spark's type {wanted}, though it infers {kind}"
+        # Spark knows the type as it plans: where it is right, the column alone is left.
+        return F.when(F.typeof(column) == wanted, column).otherwise(F.raise_error(told))
 
 
 def require_column(name: str, expression: Any) -> Column:

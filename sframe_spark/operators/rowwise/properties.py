@@ -122,7 +122,7 @@ def monotone_step(step: Step, types: Sequence[ColumnType]) -> tuple[Effect, bool
     promise = describe([operand_type(operand, types) for operand in step.operands], literals)
     if promise is None:
         return None
-    if promise not in PROMISES:
+    if not isinstance(promise, str) or promise not in PROMISES:
         told = f"'monotone' of the scalar function {str(step.function)!r} gave {promise!r:.80}"
         raise InvalidArgumentError(f"{told}: it gives one of {listed(list(PROMISES))}, or None")
     return PROMISES[promise]

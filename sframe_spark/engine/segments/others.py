@@ -1,0 +1,67 @@
+"""Operators of plug-ins at work: what they are given they may change, and their failures say whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
+from typing import Any, TypeVar
+
+from sframe_spark.errors import PlanInvariantError, SFrameError
+from sframe_spark.operators.user_functions.fresh import fresh
+from sframe_spark.operators.user_functions.user_errors import failure
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.operator import Operator, SequentialOperator
+
+Result = TypeVar("Result")
+
+
+def is_of_others(operator: Operator) -> bool:
+    """True for an operator of a plug-in."""
+    return not type(operator).__module__.startswith("sframe_spark.")
+
+
+def asked(operator: Operator, ask: Callable[[], Result]) -> Result:
+    """What an operator says, or an error that names it.
+
+    Raises
+    ------
+    UserFunctionError
+        If it fails otherwise than by an error of ours; also of the class of what it raised.
+    """
+    try:
+        return ask()
+    except SFrameError:
+        raise
+    except Exception as error:
+        if not is_of_others(operator):
+            raise
+        raise failure(f"the operator {operator.name!r}", error) from error
+
+
+def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
+    """Rows of a range and the state after it; the state before it stays as it is.
+
+    Raises
+    ------
+    PlanInvariantError
+        If the operator gives something else, or another number of rows than it says.
+    """
+    if not is_of_others(operator):
+        return operator.advance(inputs, facts, state)
+    found: Any = asked(operator, lambda: operator.advance(inputs, facts, fresh(state)))
+    if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Chunk):
+        raise PlanInvariantError(
+            f"advance() of the operator {operator.name!r} gave a {type(found).__name__}: it gives a Chunk and the state after it"
+        )
+    if operator.keeps_dense and found[0].rows != inputs[0].rows:
+        said = f"{found[0].rows:,} rows for {inputs[0].rows:,}"
+        raise PlanInvariantError(f"advance() of the operator {operator.name!r} gave {said}, and it keeps_dense: a row for each")
+    return found[0], found[1]
+
+
+def combined(operator: SequentialOperator, states: Iterable[Any]) -> Any:
+    """The state of runs of rows behind each other, from theirs, which stay as they are."""
+    if not is_of_others(operator):
+        return reduce(operator.combine, states)
+    return reduce(lambda first, second: asked(operator, lambda: operator.combine(fresh(first), fresh(second))), states)

@@ -1,0 +1,189 @@
+"""What authors of plug-ins do wrong is told with the name of what is theirs, and what they may do without harm does none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from importlib.metadata import EntryPoint
+from typing import Any, ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from sframe_spark import SArray, SFrame, config
+from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
+from sframe_spark.planner import installed, registry
+from sframe_spark.plugin import (
+    INT,
+    Chunk,
+    Decomposition,
+    SequentialOperator,
+    aggregate,
+    call,
+    column_of,
+    define_aggregate,
+    define_function,
+    law,
+    node_of,
+    reduce,
+    register,
+)
+
+VALUES = [None if number % 7 == 0 else number for number in range(5_000)]
+MISSING_SO_FAR = np.cumsum([value is None for value in VALUES]).tolist()
+
+
+@pytest.fixture(autouse=True)
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Operators that a test registers are forgotten after it."""
+    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
+    yield
+
+
+def counting(**changes: Any) -> Callable[[SArray], SArray]:
+    """An operator that counts missing values so far in a list, which it changes in place; or one with other members."""
+
+    @register
+    @attrs.frozen
+    class Counting(SequentialOperator):
+        name: ClassVar[str] = "test_counting"
+        keeps_dense: ClassVar[bool] = True
+
+        def infer_type(self, inputs: Any) -> Any:
+            return changes.get("infer_type", (INT,))
+
+        def initial_state(self, facts: Any) -> Any:
+            return [0]
+
+        def summarize(self, inputs: Any, facts: Any) -> Any:
+            return [inputs[0].columns[0].null_count]
+
+        def combine(self, first: Any, second: Any) -> Any:
+            first[0] += second[0]
+            return first
+
+        def advance(self, inputs: Any, facts: Any, state: Any) -> Any:
+            if "advance" in changes:
+                return changes["advance"](inputs[0])
+            missing = inputs[0].columns[0].is_null().to_numpy(zero_copy_only=False)
+            counts = state[0] + np.cumsum(missing, dtype=np.int64)
+            state[0] += int(missing.sum())
+            return Chunk((pa.array(counts),), inputs[0].rows), state
+
+    return lambda column: column_of(Counting().make_planner_node(node_of(column)))
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_a_state_may_be_changed_in_place() -> None:
+    count = counting()
+    with config.using(batch_rows=500, default_segments=4):
+        column = SArray(VALUES)
+        assert list(count(column)) == MISSING_SO_FAR
+        assert list(count(column)[4_000:4_010]) == MISSING_SO_FAR[4_000:4_010]
+        assert count(column)[4_999] == MISSING_SO_FAR[-1]
+        assert count(column).sum() == sum(MISSING_SO_FAR)
+
+
+@pytest.mark.spark
+@pytest.mark.behaviour
+def test_parts_may_be_changed_in_place() -> None:
+    def both(first: Any, second: Any, types: Any) -> Any:
+        first[0] += second[0]
+        return first
+
+    def value(part: Any, types: Any, parameters: Any) -> int:
+        part[0] += 1
+        return part[0] - 1
+
+    define_aggregate("test_in_place", lambda t, p: INT, parts=Decomposition(lambda a, n, t, p: [n - a[0].null_count], both, value))
+    there = np.cumsum([value is not None for value in VALUES]).tolist()
+    with config.using(batch_rows=500, default_segments=4):
+        frame = SFrame({"k": [number % 3 for number in range(5_000)], "v": VALUES})
+        assert list(frame.running({"n": aggregate("test_in_place", "v")})["n"]) == there
+        assert reduce("test_in_place", frame["v"]) == there[-1]
+        found = frame.groupby("k", {"n": aggregate("test_in_place", "v")}).sort("k")["n"]
+        assert list(found) == [sum(value is not None for value in VALUES[k::3]) for k in range(3)]
+
+
+WRONG_ROWS: dict[str, tuple[Callable[[Chunk], Any], type[Exception], str]] = {
+    "fewer rows": (lambda rows: (Chunk((pa.array([1] * (rows.rows - 1)),), rows.rows - 1), 0), PlanInvariantError, "gave 19 rows for 20"),
+    "fewer values": (
+        lambda rows: (Chunk((pa.array([1] * (rows.rows - 1)),), rows.rows), 0),
+        PlanInvariantError,
+        "gave 19 values in column 0 of a Chunk of 20",
+    ),
+    "no state": (lambda rows: Chunk((pa.array([1] * rows.rows),), rows.rows), PlanInvariantError, "gave a Chunk: it gives a Chunk and the state"),
+    "no Chunk": (lambda rows: (pa.array([1] * rows.rows), 0), PlanInvariantError, "gave a tuple: it gives a Chunk and the state"),
+    "nothing": (lambda rows: None, PlanInvariantError, "gave a NoneType"),
+    "no Arrow": (lambda rows: (Chunk(([1] * rows.rows,), rows.rows), 0), PlanInvariantError, "gave a list as column 0"),
+    "an error": (lambda rows: 1 // 0, ZeroDivisionError, "the operator 'test_counting' failed with ZeroDivisionError"),
+}
+
+
+@pytest.mark.parametrize("mistake", WRONG_ROWS)
+def test_rows_that_an_operator_makes_wrongly(mistake: str) -> None:
+    advance, kind, message = WRONG_ROWS[mistake]
+    with pytest.raises(kind, match=message):
+        list(counting(advance=advance)(SArray(VALUES[:20])))
+
+
+@pytest.mark.parametrize("schema", [INT, (int,), None, "int"])
+def test_types_that_an_operator_infers_wrongly(schema: Any) -> None:
+    with pytest.raises(PlanInvariantError, match=r"infer_type\(\) of the operator 'test_counting' gave"):
+        counting(infer_type=schema)(SArray([1]))
+
+
+def test_laws_that_fail_are_named() -> None:
+    node = node_of(SArray([1]))
+    failing = law("f(x) = x", stage="pushdown", on="transform")(lambda node: 1 // 0)
+    with pytest.raises(PlanInvariantError, match=r"the law 'f\(x\) = x' failed with ZeroDivisionError"):
+        failing(node)
+    for wrong in ((node,), True, node.operator):
+        other = law("f(x) = x", stage="pushdown", on="transform")(lambda node, wrong=wrong: wrong)
+        with pytest.raises(PlanInvariantError, match=r"the law 'f\(x\) = x' gave a \w+: it gives a node, or None"):
+            other(node)
+
+
+@pytest.mark.parametrize("module", ["numpy:pi", "there.is.none:LAWS"])
+def test_packages_that_announce_something_else_are_named(monkeypatch: pytest.MonkeyPatch, module: str) -> None:
+    entry = EntryPoint("mine", module, installed.LAW_GROUP)
+    monkeypatch.setattr(installed, "entry_points", lambda group: [entry] if group == installed.LAW_GROUP else [])
+    with pytest.raises(PlanInvariantError, match="entry point 'mine'"):
+        installed.plugin_laws.__wrapped__()
+
+
+def test_wrong_arguments_of_doors() -> None:
+    with pytest.raises(InvalidArgumentError, match="the parameters of 'negate' are a list"):
+        call("negate", SArray([1]), parameters=5)
+    with pytest.raises(SchemaError, match="is given columns, not a list"):
+        reduce("sum", [1, 2])
+    define_function("test_list_promise", lambda t, p: INT, lambda a, t, p, rows: a[0], monotone=lambda t, literals: ["increasing"])
+    with pytest.raises(InvalidArgumentError, match="it gives one of"):
+        call("test_list_promise", SArray([1, 2])).sort().materialize()
+
+
+@pytest.mark.spark
+def test_a_spark_expression_of_another_type_is_told_where_others_compute_with_it() -> None:
+    def halves(arguments: Any, types: Any, parameters: Any, rows: int) -> pa.Array:
+        return pc.divide(arguments[0], 2)
+
+    define_function("test_half", lambda t, p: INT, halves, build=lambda columns, t, p: columns[0] / 2)
+    with config.using(small_rows=0):
+        frame = SFrame({"a": [3, 1, None, 2, 5], "z": [5, 4, 3, 2, 1]}).groupby(["a", "z"], {})
+        frame["h"] = call("test_half", frame["a"]).astype(str)
+        with pytest.raises(
+            (ExecutionError, PlanInvariantError), match="the Spark expression of the scalar function 'test_half' is not of Spark's type bigint"
+        ):
+            frame.sort("z").groupby("h", {"n": aggregate("count")}).materialize()
+    define_function("test_right_half", lambda t, p: INT, halves, build=lambda columns, t, p: (columns[0] / 2).cast("bigint"))
+    with config.using(small_rows=0):
+        frame["h"] = call("test_right_half", frame["a"]).astype(str)
+        assert len(frame.groupby("h", {"n": aggregate("count")})) == 4
+
+
+def test_errors_of_operators_are_those_of_users() -> None:
+    with pytest.raises(UserFunctionError, match=r"test_plugin_mistakes.py"):
+        list(counting(advance=lambda rows: 1 // 0)(SArray([1])))
