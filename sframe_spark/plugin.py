@@ -85,6 +85,7 @@ from typing import Any
 
 from sframe_spark import errors
 from sframe_spark.api.aggregate import AggregateRequest, request
+from sframe_spark.api.names import require_distinct
 from sframe_spark.api.nodes import equal_length, literal_of, row_tuples
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
@@ -196,17 +197,46 @@ __all__ = [
 
 
 def node_of(data: SArray | SFrame) -> PlannerNode:
-    """The plan of a column or a frame, to put an operator on."""
+    """The plan of a column or a frame, to put an operator on.
+
+    Raises
+    ------
+    TypeError
+        If it is neither.
+    """
+    if not isinstance(data, (SArray, SFrame)):
+        raise SchemaError(f"a plan is that of an SArray or an SFrame, not of a {type(data).__name__}: SArray(values) makes one")
     return data._node
 
 
 def column_of(node: PlannerNode) -> SArray:
-    """A one-column plan as an SArray."""
+    """A one-column plan as an SArray.
+
+    Raises
+    ------
+    TypeError
+        If it has another number of columns.
+    """
+    if node.facts.width != 1:
+        raise SchemaError(
+            f"the plan has {node.facts.width} columns, and an SArray is one: frame_of(node, names) makes a frame, project(node, [0]) one"
+        )
     return SArray(_node=node)
 
 
 def frame_of(node: PlannerNode, names: Sequence[str]) -> SFrame:
-    """A plan as an SFrame with names for its columns."""
+    """A plan as an SFrame with names for its columns.
+
+    Raises
+    ------
+    TypeError
+        If there is not one name for each column.
+    ValueError
+        If two are equal.
+    """
+    if isinstance(names, str) or len(names) != node.facts.width or not all(isinstance(name, str) for name in names):
+        raise SchemaError(f"the plan has {node.facts.width} column(s), and a name for each is needed, not {names!r:.80}")
+    require_distinct(names)
     return SFrame(_node=node, _names=names)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
+from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.planner import installed, registry
 from sframe_spark.plugin import (
     INT,
@@ -25,6 +27,7 @@ from sframe_spark.plugin import (
     column_of,
     define_aggregate,
     define_function,
+    frame_of,
     law,
     node_of,
     reduce,
@@ -182,6 +185,42 @@ def test_a_spark_expression_of_another_type_is_told_where_others_compute_with_it
     with config.using(small_rows=0):
         frame["h"] = call("test_right_half", frame["a"]).astype(str)
         assert len(frame.groupby("h", {"n": aggregate("count")})) == 4
+
+
+def test_plans_that_are_no_column_or_have_no_names_are_told() -> None:
+    two = node_of(SFrame({"a": [1], "b": [2]}))
+    with pytest.raises(SchemaError, match="the plan has 2 columns, and an SArray is one"):
+        column_of(two)
+    for names in (["a"], ["a", "b", "c"], "ab", ["a", 5]):
+        with pytest.raises(SchemaError, match=r"2 column\(s\), and a name for each"):
+            frame_of(two, names)
+    with pytest.raises(ValueError, match="'a'"):
+        frame_of(two, ["a", "a"])
+    with pytest.raises(SchemaError, match="not of a list"):
+        node_of([1])
+    with pytest.raises(InvalidArgumentError, match="goes by its name"):
+        call(["negate"], SArray([1]))
+    with pytest.raises(PlanInvariantError, match="is for classes of operators"):
+        register(5)
+
+
+def test_values_are_checked_whoever_infers_their_type() -> None:
+    define_aggregate("test_infers_as_count", AGGREGATES["count"].infer, lambda a, t, p: 1.5)
+    with pytest.raises(SchemaError, match=r"gave 1.5 \(float\), which is no value of the int"):
+        reduce("test_infers_as_count", SArray([1]))
+
+
+def test_a_name_is_not_taken_by_another_partial_function() -> None:
+    def one(result: Any, types: Any, parameters: Any) -> Any:
+        return result
+
+    def other(result: Any, types: Any, parameters: Any) -> Any:
+        return result
+
+    define_function("test_partial", functools.partial(one, INT), lambda a, t, p, rows: a[0])
+    define_function("test_partial", functools.partial(one, INT), lambda a, t, p, rows: a[0])
+    with pytest.raises(InvalidArgumentError, match="'test_partial' is taken"):
+        define_function("test_partial", functools.partial(other, INT), lambda a, t, p, rows: a[0])
 
 
 def test_errors_of_operators_are_those_of_users() -> None:

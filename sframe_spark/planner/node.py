@@ -42,7 +42,7 @@ class PlannerNode:
         self.known: Any = None
         # What users called the columns first, for messages only: no plan and no result depends on it.
         self.names: tuple[str, ...] | None = None
-        # What ran when somebody last looked at the rows, for messages only (engine.journal).
+        # What ran when somebody last looked at the rows, for messages only (engine.runs.journal).
         self.ran: Any = None
 
     @property

@@ -19,7 +19,9 @@ def register(operator_class: OperatorClass) -> OperatorClass:
     PlanInvariantError
         If the class has no name, the name is taken by another class, the class is no frozen value, or it has a kernel and does not say so.
     """
-    name = operator_class.name
+    if not isinstance(operator_class, type):
+        raise PlanInvariantError(f"@register is for classes of operators, and {operator_class!r:.80} is none")
+    name = getattr(operator_class, "name", None)
     if not name:
         raise PlanInvariantError(f"{operator_class.__qualname__} needs a class attribute 'name' to be registered")
     _require_value(operator_class)

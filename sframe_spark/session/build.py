@@ -53,7 +53,7 @@ PERMITTING_SETTINGS = {"spark.sql.timeType.enabled": "true"}
 # A remote server has no such setting, or does not tell how it ran a query.
 LOCAL_SETTINGS = {
     "spark.sql.execution.arrow.pyspark.fallback.enabled": "false",
-    # The form of the plans that Spark keeps, which `engine.executed_plans` reads.
+    # The form of the plans that Spark keeps, which `explain.executed_plans` reads.
     "spark.sql.ui.explainMode": "formatted",
 }
 

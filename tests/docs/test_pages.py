@@ -83,6 +83,25 @@ def test_modules_that_a_page_names_are_there(page: Path) -> None:
     assert {name for name in named if not any((ROOT / place / name).exists() for place in ("", "sframe_spark", "examples/plugin_package"))} == set()
 
 
+FOLDER = re.compile(r"`((?:[a-z_]+/)+)`")
+DOTTED = re.compile(r"`((?:api|engine|explain|operators|order|planner|session|storage|values)(?:\.[a-z_]+)+)`")
+
+
+@pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
+def test_folders_and_modules_that_a_page_names_are_there(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    folders = {name for name in FOLDER.findall(text) if not any((ROOT / place / name).is_dir() for place in ("", "sframe_spark", "docs", "tests"))}
+    # A name of a module, or of something in one.
+    parts = [(name, name.split(".")) for name in DOTTED.findall(text)]
+    modules = {
+        name
+        for name, path in parts
+        if not any((ROOT / "sframe_spark" / "/".join(path[:end])).with_suffix(".py").is_file() for end in (len(path), len(path) - 1) if end > 1)
+        and not (ROOT / "sframe_spark" / "/".join(path)).is_dir()
+    }
+    assert (folders, modules) == (set(), set())
+
+
 def test_each_way_to_extend_is_a_screen_long() -> None:
     sections = (PAGES / "extending.md").read_text(encoding="utf-8").split("\n## ")[1:]
     assert {section.splitlines()[0]: len(section.splitlines()) for section in sections if len(section.splitlines()) > 60} == {}

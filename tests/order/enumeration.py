@@ -30,7 +30,7 @@ def in_order(rows: Sequence[Row], items: Items) -> bool:
 
 
 def monotone_holds(rows: Sequence[Row], function: Mapping[str, Any]) -> bool:
-    """Whether a column is a monotone function of others, as `FORMAT.md` defines it."""
+    """Whether a column is a monotone function of others, as the recorded cases define it."""
     arguments, value = function["args"], function["col"]
     for row in rows:
         if (row[value] is None) != any(row[column] is None for column, _ in arguments):

@@ -1,4 +1,4 @@
-"""The operators of derivation cases run on actual rows: every output that an operator allows, as `FORMAT.md` describes it."""
+"""The operators of derivation cases run on actual rows: every output that an operator allows, as the recorded cases describe it."""
 
 from __future__ import annotations
 

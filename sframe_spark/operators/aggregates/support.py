@@ -84,15 +84,17 @@ def define_aggregate(
     if reduce is None and parts is None:
         raise InvalidArgumentError(f"the aggregate {name!r} has neither 'reduce' nor 'parts': give the one that you can write")
     told = f"the aggregate {name!r}"
+    given: list[Any] = [infer, reduce, *([] if parts is None else [parts.lift, parts.finish])]
+    is_built_in = all(is_ours(part) for part in given if part is not None)
     infer = sent(infer, told)
     if parts is not None:
         parts = attrs.evolve(parts, **{part.name: sent(getattr(parts, part.name), told) for part in attrs.fields(Decomposition)})
-        if not is_ours(infer):
+        if not is_built_in:
             # Parts are used again: running values combine each with the rows behind it.
             finish_part = CheckedValue(name, infer, OnCopies(parts.finish, 1))
             parts = attrs.evolve(parts, combine=OnCopies(parts.combine, 2), finish=finish_part)
     whole = sent(reduce, told) if reduce is not None else parts.reduce  # type: ignore[union-attr]
-    if reduce is not None and not is_ours(infer):
+    if reduce is not None and not is_built_in:
         whole = CheckedValue(name, infer, whole)
     if column is None:
         column, finish = collect_rows, ReduceCollected(infer, whole)

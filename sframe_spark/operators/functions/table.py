@@ -83,6 +83,8 @@ class FunctionTable(dict[str, Entry]):
         ExecutionError
             If it did not reach this worker.
         """
+        if not isinstance(name, str):
+            raise InvalidArgumentError(f"a {self.kind} goes by its name, a text, not by {name!r:.80}")
         found = self.get(name)
         if found is not None:
             return found

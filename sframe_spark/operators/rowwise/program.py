@@ -227,7 +227,7 @@ def identity_program(width: int, positions: Sequence[int]) -> Program:
 
 
 def lower_program(program: Program, columns: Sequence[Column], schema: Schema) -> list[Column]:
-    """Spark columns of the outputs; the caller splits programs whose registers are read more than once (see ``operators.elementwise``)."""
+    """Spark columns of the outputs; the caller splits programs whose registers are read more than once (see ``operators.rowwise.elementwise``)."""
     from sframe_spark.operators.kernels.spark_columns import literal_column
 
     types = program.register_types(schema)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,9 @@ class SentFunction:
 
     def __init__(self, function: Callable[..., Any], description: str) -> None:
         self.function, self.description = function, description
+        # By these its next version is known; what is made of a function goes by that one's.
+        while isinstance(function, functools.partial):
+            function = function.func
         self.__module__ = getattr(function, "__module__", type(function).__module__)
         self.__qualname__ = getattr(function, "__qualname__", type(function).__qualname__)
 
