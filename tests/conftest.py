@@ -113,3 +113,23 @@ def everything_on_spark(spark: Any) -> Iterator[None]:
 
     with config.using(small_rows=0, single_task_rows=0):
         yield
+
+
+@pytest.fixture
+def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """What a test adds to the registry of operators and to the tables of functions is gone after it.
+
+    Installed packages are loaded before: they are loaded once in a process.
+    """
+    from sframe_spark.operators.aggregates.base import AGGREGATES
+    from sframe_spark.operators.functions.base import FUNCTIONS
+    from sframe_spark.planner import installed, registry
+
+    installed.load_operators()
+    installed.plugin_laws()
+    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
+    tables = [(table, set(table)) for table in (FUNCTIONS, AGGREGATES)]
+    yield
+    for table, names in tables:
+        for name in set(table) - names:
+            del table[name]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from typing import Any, ClassVar
 
@@ -16,7 +16,7 @@ import pytest
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.operators.aggregates.base import AGGREGATES
-from sframe_spark.planner import installed, registry
+from sframe_spark.planner import installed
 from sframe_spark.plugin import (
     INT,
     Chunk,
@@ -38,11 +38,7 @@ VALUES = [None if number % 7 == 0 else number for number in range(5_000)]
 MISSING_SO_FAR = np.cumsum([value is None for value in VALUES]).tolist()
 
 
-@pytest.fixture(autouse=True)
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Operators that a test registers are forgotten after it."""
-    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
-    yield
+pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 def counting(**changes: Any) -> Callable[[SArray], SArray]:

@@ -14,16 +14,8 @@ import sframe_spark as sf
 from sframe_spark import SArray, SFrame
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.operators.laws import STAGES, builtin_laws, require_sound_laws
-from sframe_spark.planner import registry
 from sframe_spark.planner.optimizer import Optimizer
 from sframe_spark.plugin import FLOAT, Chunk, Operator, column_of, graph_from_json, graph_to_json, law, node_of, register
-
-
-@pytest.fixture
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Operators that a test registers are forgotten after it."""
-    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
-    yield
 
 
 def test_a_law_of_an_unknown_stage() -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import ClassVar
 
 import attrs
@@ -11,16 +10,8 @@ import pytest
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.laws import builtin_laws
 from sframe_spark.operators.rowwise.columns import Project
-from sframe_spark.planner import registry
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, register, registered_names
-
-
-@pytest.fixture
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Registrations of a test go with the test."""
-    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
-    yield
 
 
 def test_names_and_classes_are_each_others_inverse() -> None:

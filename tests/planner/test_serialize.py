@@ -20,7 +20,6 @@ from sframe_spark.operators.rowwise.program import Literal, Program, Register, S
 from sframe_spark.operators.sources.made import range_source
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.operators.sources.spark_source import SparkSource
-from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.infer import prove_equal_length, same_plan
@@ -43,9 +42,8 @@ PORTABLE_STEPS = sorted(set(ALL_STEPS) - CALLING_PYTHON)
 
 
 @pytest.fixture(autouse=True)
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
+def samples(own_registry: None) -> None:
     """The sample operators are known for the length of a test."""
-    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
     for operator_class in (Leaf, SampleStep, Pair):
         register(operator_class)
 

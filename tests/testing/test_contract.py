@@ -15,7 +15,6 @@ from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.sources.made import range_source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.relation import RelationProperties
-from sframe_spark.planner import registry
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
@@ -27,6 +26,8 @@ from sframe_spark.testing.contract_base import same_value
 from sframe_spark.testing.contract_lowering import partitions_for
 from sframe_spark.testing.examples import table
 from sframe_spark.types import FLOAT, INT
+
+pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 @attrs.frozen
@@ -271,12 +272,6 @@ class PartitionNumber(Doubled):
         from pyspark.sql import functions as F
 
         return inputs[0].with_columns([F.spark_partition_id().cast("bigint")], (INT,))
-
-
-@pytest.fixture(autouse=True)
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Registrations of a test go with the test."""
-    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
 
 
 def example(operator_class: type[Operator]) -> Example:

@@ -13,6 +13,8 @@ from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.plugin import FLOAT, INT, Decomposition, define_aggregate, define_function
 from sframe_spark.testing.functions import check_aggregate, check_function
 
+pytestmark = pytest.mark.usefixtures("own_registry")
+
 VALUES = [3, None, -1, 3, 7, 0]
 INTS, FLOATS = [1, 2, None, 3, -4, 0, 7], [1.5, float("nan"), None, -2.0, 0.0, 1e300, 4.0]
 TEXTS = ["b", None, "a", "", "z", "é", "q"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -11,17 +11,12 @@ import pyarrow.compute as pc
 import pytest
 
 from sframe_spark.operators.sources.source import memory_source
-from sframe_spark.planner import registry
 from sframe_spark.plugin import INT, STR, Chunk, Need, Operator, register
 from sframe_spark.testing.contract import Example
 from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.opportunities import unused_opportunities
 
-
-@pytest.fixture(autouse=True)
-def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setattr(registry, "_OPERATORS", dict(registry._OPERATORS))
-    yield
+pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 @attrs.frozen
