@@ -35,6 +35,7 @@ LAYERS = (
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are above all rooms of the operators, and below those of other layers.
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "values": (("outgoing",),),
     "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("foreign", "exports")),
     "operators": (
         ("user_functions",),
@@ -52,7 +53,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("user_calls",),
         ("laws",),
     ),
-    "engine": (("spark",), ("segments", "datasets"), ("planning",), ("runs",)),
+    "engine": (("spark",), ("segments",), ("datasets",), ("planning",), ("runs",)),
     "api": (("interchange", "files"), ("sarray",), ("sframe",), ("sql",)),
 }
 # As many modules as one looks through.
@@ -128,6 +129,8 @@ def imported_at_run_time(path: Path) -> set[str]:
     for node in ast.walk(tree):
         if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "sframe_spark":
             found.update({node.module, *(f"{node.module}.{alias.name}" for alias in node.names)})
+        elif isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names if alias.name.split(".")[0] == "sframe_spark")
     return found
 
 

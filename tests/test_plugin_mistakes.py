@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
+from pathlib import Path
 from typing import Any, ClassVar
 
 import attrs
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+import sframe_spark
 from sframe_spark import SArray, SFrame, config
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, PlanInvariantError, SchemaError, UserFunctionError
 from sframe_spark.operators.aggregates.base import AGGREGATES
@@ -219,6 +221,16 @@ def test_a_name_is_not_taken_by_another_partial_function() -> None:
         define_function("test_partial", functools.partial(other, INT), lambda a, t, p, rows: a[0])
 
 
-def test_errors_of_operators_are_those_of_users() -> None:
-    with pytest.raises(UserFunctionError, match=r"test_plugin_mistakes.py"):
-        list(counting(advance=lambda rows: 1 // 0)(SArray([1])))
+def test_tracebacks_of_users_functions_begin_with_their_own_lines() -> None:
+    package = str(Path(sframe_spark.__file__).parent)
+    for fail in (
+        lambda: list(SArray([1, 2, 3]).apply(lambda value: 1 // 0)),
+        lambda: list(SArray([1, 2, 3]).apply(lambda value: 1 // 0, int)),
+        lambda: list(SFrame({"a": [1]}).flat_map(["b"], lambda row: [[1 // 0]])),
+        lambda: list(counting(advance=lambda rows: 1 // 0)(SArray([1]))),
+    ):
+        with pytest.raises(UserFunctionError) as found:
+            fail()
+        frames = [line for line in str(found.value).splitlines() if line.strip().startswith("File ")]
+        assert "test_plugin_mistakes.py" in frames[0]
+        assert package not in frames[0]

@@ -1,1 +1,1 @@
-"""Operators, one file per family; laws, scalar functions and aggregates below."""
+"""Operators in rooms by idea, with the scalar functions, aggregates and laws that they use."""

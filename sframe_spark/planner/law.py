@@ -8,6 +8,7 @@ import attrs
 
 from sframe_spark.errors import PlanInvariantError, SFrameError
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.ours import is_ours
 
 Rewrite = Callable[[PlannerNode], PlannerNode | None]
 
@@ -51,7 +52,7 @@ class Law:
         try:
             found = self.rewrite(node)
         except Exception as error:
-            if isinstance(error, SFrameError) or str(getattr(self.rewrite, "__module__", "")).startswith("sframe_spark."):
+            if isinstance(error, SFrameError) or is_ours(self.rewrite):
                 raise
             raise PlanInvariantError(f"the law {self.equation!r} failed with {type(error).__name__}: {error}") from error
         if found is not None and not isinstance(found, PlannerNode):

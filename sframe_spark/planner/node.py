@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.planner.facts import Facts, Length, Schema
+from sframe_spark.planner.ours import is_ours
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
     """Facts of an operator over inputs whose facts are known."""
     facts = [node.facts for node in inputs]
     schema = operator.infer_type(facts)
-    if not type(operator).__module__.startswith("sframe_spark.") and not is_schema(schema):
+    if not is_ours(type(operator)) and not is_schema(schema):
         raise PlanInvariantError(
             f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
         )

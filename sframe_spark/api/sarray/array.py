@@ -57,7 +57,7 @@ from sframe_spark.operators.rowwise.row_number import row_number as number_rows
 from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import FLOAT, INT, common_encoding
+from sframe_spark.types import INT, common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.plain import one_value
 
@@ -384,11 +384,6 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
 
 
 Faces.array = SArray
-
-
-def empty_column() -> PlannerNode:
-    """A float column without rows."""
-    return node_from_values([], FLOAT.python_class)
 
 
 __all__ = ["SArray", "row_count"]

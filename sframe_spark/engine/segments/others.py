@@ -12,13 +12,9 @@ from sframe_spark.operators.user_functions.user_errors import failure
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import Operator, SequentialOperator
+from sframe_spark.planner.ours import is_ours
 
 Result = TypeVar("Result")
-
-
-def is_of_others(operator: Operator) -> bool:
-    """True for an operator of a plug-in."""
-    return not type(operator).__module__.startswith("sframe_spark.")
 
 
 def asked(operator: Operator, ask: Callable[[], Result]) -> Result:
@@ -34,7 +30,7 @@ def asked(operator: Operator, ask: Callable[[], Result]) -> Result:
     except SFrameError:
         raise
     except Exception as error:
-        if not is_of_others(operator):
+        if is_ours(type(operator)):
             raise
         raise failure(f"the operator {operator.name!r}", error) from error
 
@@ -47,7 +43,7 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
     PlanInvariantError
         If the operator gives something else, or another number of rows than it says.
     """
-    if not is_of_others(operator):
+    if is_ours(type(operator)):
         return operator.advance(inputs, facts, state)
     found: Any = asked(operator, lambda: operator.advance(inputs, facts, fresh(state)))
     if not isinstance(found, tuple) or len(found) != 2 or not isinstance(found[0], Chunk):
@@ -62,6 +58,6 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
 
 def combined(operator: SequentialOperator, states: Iterable[Any]) -> Any:
     """The state of runs of rows behind each other, from theirs, which stay as they are."""
-    if not is_of_others(operator):
+    if is_ours(type(operator)):
         return reduce(operator.combine, states)
     return reduce(lambda first, second: asked(operator, lambda: operator.combine(fresh(first), fresh(second))), states)

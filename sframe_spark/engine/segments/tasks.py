@@ -9,12 +9,13 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.segments.others import asked, is_of_others
+from sframe_spark.engine.segments.others import asked
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.operators.user_functions.fresh import fresh
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
+from sframe_spark.planner.ours import is_ours
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.types import ColumnType
 
@@ -83,7 +84,7 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts]) -> Any:
     """The part of consecutive runs of rows together."""
-    if not is_of_others(operator):
+    if is_ours(type(operator)):
         return reduce(lambda first, second: operator.combined(first, second, facts), parts)
     return reduce(lambda first, second: asked(operator, lambda: operator.combined(fresh(first), fresh(second), facts)), parts)
 

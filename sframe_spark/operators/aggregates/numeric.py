@@ -302,11 +302,6 @@ def _infer_count(types: Types, parameters: Parameters) -> ColumnType:
     return INT
 
 
-def reduce_count(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Number of values of the first argument, missing ones included."""
-    return len(arrays[0])
-
-
 def _count_missing_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
     from pyspark.sql import functions as F
 

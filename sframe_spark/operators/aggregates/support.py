@@ -13,7 +13,8 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOp
 from sframe_spark.operators.aggregates.base import AGGREGATES, AggregateFunction, ColumnBuilder, Finish, ReduceColumns
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.user_functions.fresh import OnCopies
-from sframe_spark.operators.user_functions.sent_function import is_ours, sent
+from sframe_spark.operators.user_functions.sent_function import sent
+from sframe_spark.planner.ours import is_ours
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.text import brief

@@ -44,7 +44,7 @@ class ScalarFunction:
         place of the column; None promises nothing. The order meant has missing values first, then numbers, then NaN,
         and the result is missing exactly where the argument is.
     may_fail
-        True when some values make the function raise, so that it must not be called for rows that a filter leaves out.
+        True when some values make the function raise, so that no law may call it for rows that a filter below it has left out.
     expression
         Like ``column``, but None for types of which only the kernel computes it.
     """

@@ -54,7 +54,7 @@ def define_function(
     monotone
         Gets the types and, place by place, the literal arguments, with None in the place of the column.
     may_fail
-        Some values make the function raise: it is not called for rows that a filter leaves out.
+        Some values make the function raise: no law calls it for rows that a filter below it has left out.
 
     Raises
     ------

@@ -9,6 +9,7 @@ from typing import Any
 from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.operators.user_functions.user_errors import failure
 from sframe_spark.operators.user_functions.worker import load_function, pack_function
+from sframe_spark.planner.ours import is_ours
 
 
 class SentFunction:
@@ -42,11 +43,6 @@ class SentFunction:
 
 def _received(description: str, packed: Any) -> SentFunction:
     return SentFunction(load_function(*packed), description)
-
-
-def is_ours(function: Callable[..., Any]) -> bool:
-    """True for a function of this package, which every worker has."""
-    return str(getattr(function, "__module__", None)).split(".")[0] == __name__.split(".")[0]
 
 
 def sent(function: Callable[..., Any], description: str) -> Callable[..., Any]:

@@ -22,7 +22,6 @@ from sframe_spark.types import ColumnType
 
 MANIFEST_FILE = "_manifest.json"
 SFRAME = "sframe"
-SARRAY = "sarray"
 
 Scalar = int | float | str | None
 

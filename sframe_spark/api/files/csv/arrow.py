@@ -1,4 +1,4 @@
-"""CSV text by Arrow, as far as its quotes, brackets and escapes leave no doubt that Arrow reads it as :mod:`csv_fields` does."""
+"""CSV text by Arrow, as far as its quotes, brackets and escapes leave no doubt that Arrow reads it as `fields.py` does."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """CSV files as blocks of rows, so that a file larger than memory can be read; where a block ends makes no difference to any row.
 
-A line ends where :mod:`csv_fields` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same,
+A line ends where `fields.py` says. What is read at a time goes through Arrow up to the last line for which that is sure to be the same,
 and is read line by line where it is not sure of the first.
 """
 
