@@ -56,10 +56,10 @@ def counting(**changes: Any) -> Callable[[SArray], SArray]:
             return changes.get("infer_type", (INT,))
 
         def initial_state(self, facts: Any) -> Any:
-            return [0]
+            return changes.get("initial_state", [0])
 
         def summarize(self, inputs: Any, facts: Any) -> Any:
-            return [inputs[0].columns[0].null_count]
+            return changes.get("summarize", [inputs[0].columns[0].null_count])
 
         def combine(self, first: Any, second: Any) -> Any:
             first[0] += second[0]
@@ -129,6 +129,13 @@ def test_rows_that_an_operator_makes_wrongly(mistake: str) -> None:
     advance, kind, message = WRONG_ROWS[mistake]
     with pytest.raises(kind, match=message):
         list(counting(advance=advance)(SArray(VALUES[:20])))
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("part", ["initial_state", "summarize"])
+def test_states_that_do_not_travel_are_told(part: str) -> None:
+    with config.using(small_rows=0, default_segments=4), pytest.raises(ExecutionError, match="cannot be pickled"):
+        counting(**{part: (item for item in [0])})(SArray(VALUES)).materialize()
 
 
 @pytest.mark.parametrize("schema", [INT, (int,), None, "int"])

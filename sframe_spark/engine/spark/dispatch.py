@@ -35,12 +35,19 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
     ------
     SFrameError
         The first error of ours that a task met, as it was raised there.
+    ExecutionError
+        If what tasks are sent, or give, cannot be pickled.
     """
     follow_user()
     spark = get_session()
     tasks = min(len(works), default_parallelism(spark))
     run = from_job if start_as_queries_do(spark) else from_query
-    outcomes = sorted(run_cancellable(lambda: run(spark, works, tasks), description))
+    try:
+        outcomes = sorted(run_cancellable(lambda: run(spark, works, tasks), description))
+    except pickle.PicklingError as error:
+        raise ExecutionError(
+            f"{description}: what its tasks are sent cannot be pickled ({error}): states and parameters of operators must be"
+        ) from error
     for _, failed, payload in outcomes:
         if failed:
             raise error_of_text(payload) or ExecutionError(f"{description}: a task failed with an error that cannot be read")
@@ -93,7 +100,12 @@ def set_modules_aside(modules: int) -> None:
 def outcome_of(number: int, work: TaskWork, transport: ErrorTransport) -> TaskOutcome:
     """A work's pickled result, or its error when it is one of ours (others fail the task, so Spark retries it)."""
     try:
-        return number, False, pickle.dumps(work())
+        result = work()
+        try:
+            return number, False, pickle.dumps(result)
+        except Exception as error:
+            told = f"what a task gives cannot be pickled ({type(error).__name__}: {error}): states and parts that operators make must be"
+            raise ExecutionError(told) from error
     except StorageError as error:
         # The task fails, so that Spark tries again on another machine; the last failure is told as what it is.
         raise CarriedError(transport.packed(error)) from None
