@@ -366,11 +366,17 @@ def test_parts_of_functions_that_are_none_are_told() -> None:
 
 
 @pytest.mark.spark
-def test_a_spark_expression_of_another_type_is_told_where_rows_come_back_and_where_they_are_written() -> None:
+def test_spark_expressions_of_another_type_are_told_where_rows_come_back_and_where_they_are_written() -> None:
+    from pyspark.sql import functions as F
+
     define_function("test_thirds", lambda t, p: INT, lambda a, t, p, rows: a[0], build=lambda columns, t, p: columns[0] / 3)
+    mean = {"column": lambda columns, t, p, order: F.avg(columns[0]), "order_sensitive": False}
+    define_aggregate("test_mean_as_int", lambda t, p: INT, lambda a, t, p: 0, **mean)
     with sfs.config.using(small_rows=0):
         for rows in (1_000, 200_000):
-            sf = SFrame({"x": range(rows)})
-            sf["y"] = call("test_thirds", sf["x"])
+            sf = SFrame({"x": [number * 7_919 % 200_003 for number in range(rows)]})
             with pytest.raises(PlanInvariantError, match=r"Spark computed double in column \d, which is one of int"):
+                sf.groupby("x", {"n": aggregate("test_mean_as_int", "x")}).materialize()
+            sf["y"] = call("test_thirds", sf["x"])
+            with pytest.raises(ExecutionError, match="expression of the scalar function 'test_thirds' is not of Spark's type bigint"):
                 sf.groupby("y", {"n": aggregate("count")}).materialize()
