@@ -45,6 +45,9 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
     try:
         outcomes = sorted(run_cancellable(lambda: run(spark, works, tasks), description))
     except pickle.PicklingError as error:
+        # Of a user's function it is told already whose it is.
+        if isinstance(error, SFrameError):
+            raise
         raise ExecutionError(
             f"{description}: what its tasks are sent cannot be pickled ({error}): states and parameters of operators must be"
         ) from error
