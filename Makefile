@@ -47,6 +47,7 @@ bench: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.laws
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.ordered
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.interchange
+	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.members
 
 check: $(STAMP)
 	$(VENV)/bin/ruff check sframe_spark tests examples benchmarks

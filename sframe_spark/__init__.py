@@ -1,12 +1,38 @@
 """sframe_spark: ordered, lazy data frames on Spark, with the SFrame and SArray API."""
 
 from sframe_spark import aggregate
-from sframe_spark.api.sarray import SArray
+from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
+from sframe_spark.api.sarray import SArray, load_sarray
+from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.intervals import uniform_clock
 from sframe_spark.api.sql import sql
 from sframe_spark.config import config
 
 __version__ = "0.1.0"
+version_info = (0, 1, 0)
 
-__all__ = ["SArray", "SFrame", "__version__", "aggregate", "config", "load_sframe", "sql", "uniform_clock"]
+__all__ = [
+    "SArray",
+    "SArrayBuilder",
+    "SFrame",
+    "SFrameBuilder",
+    "Sketch",
+    "__version__",
+    "aggregate",
+    "config",
+    "load_sarray",
+    "load_sframe",
+    "sql",
+    "uniform_clock",
+    "version_info",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Tell what to use instead of names that the reference and other libraries have."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from sframe_spark.api.hints import no_module_member
+
+    raise no_module_member(name)

@@ -21,7 +21,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
 from typing import Any, Generic, TypeVar, overload
 
-from sframe_spark.errors import InvalidArgumentError, StorageError
+from sframe_spark.errors import InvalidArgumentError, SettingError, StorageError
 from sframe_spark.locations import normalised
 
 Value = TypeVar("Value")
@@ -130,6 +130,15 @@ def set_of_names(value: Any) -> frozenset[str]:
     """Return the names as a frozen set; text is one name, and in the environment names are separated by ``;``."""
     names: Iterable[Any] = value.split(";") if isinstance(value, str) else value
     return frozenset(str(name).strip() for name in names if str(name).strip())
+
+
+# Names of the reference engine, and ours for the same.
+_RUNTIME = {
+    "TURI_CACHE_FILE_LOCATIONS": "temporary_directory",
+    "TURI_FILEIO_MAXIMUM_CACHE_CAPACITY": "memory_budget",
+    "TURI_SFRAME_DEFAULT_NUM_SEGMENTS": "default_segments",
+    "TURI_SFRAME_READ_BATCH_SIZE": "batch_rows",
+}
 
 
 class Configuration:
@@ -258,6 +267,49 @@ class Configuration:
     def as_dict(self) -> dict[str, Any]:
         """Return every option with the value in force here."""
         return {name: getattr(self, name) for name in self._options()}
+
+    def get_runtime_config(self) -> dict[str, Any]:
+        """Return the settings of the reference engine that mean something here, by its names.
+
+        Examples
+        --------
+        >>> sorted(config.get_runtime_config())
+        ['TURI_CACHE_FILE_LOCATIONS', 'TURI_FILEIO_MAXIMUM_CACHE_CAPACITY', 'TURI_SFRAME_DEFAULT_NUM_SEGMENTS', 'TURI_SFRAME_READ_BATCH_SIZE']
+        """
+        return {theirs: getattr(self, ours) for theirs, ours in _RUNTIME.items()}
+
+    def set_runtime_config(self, name: str, value: Any) -> None:
+        """Set an option by the name that the reference engine has for it.
+
+        Parameters
+        ----------
+        name
+            ``TURI_CACHE_FILE_LOCATIONS`` (``temporary_directory``), ``TURI_FILEIO_MAXIMUM_CACHE_CAPACITY`` (``memory_budget``),
+            ``TURI_SFRAME_DEFAULT_NUM_SEGMENTS`` (``default_segments``) or ``TURI_SFRAME_READ_BATCH_SIZE`` (``batch_rows``).
+        value
+            Its value.
+
+        Raises
+        ------
+        SettingError
+            If nothing here goes by that name, or the value is none of the option's; a RuntimeError, as in the reference, and a ValueError.
+
+        Examples
+        --------
+        >>> config.set_runtime_config("TURI_FILEIO_MAXIMUM_CACHE_CAPACITY", 1 << 30)
+        >>> config.memory_budget == 1 << 30
+        True
+        >>> config.reset()
+        """
+        option = _RUNTIME.get(name)
+        if option is None:
+            raise SettingError(f"no setting is named {name!r:.60} here; those of the reference that mean something are {', '.join(_RUNTIME)}")
+        if option == "temporary_directory" and not os.path.isdir(str(value)):
+            raise SettingError(f"{name} = {value!r:.200}: there is no such directory, make it first")
+        try:
+            setattr(self, option, value)
+        except (InvalidArgumentError, StorageError) as error:
+            raise SettingError(f"{name}: {error}") from error
 
     def __repr__(self) -> str:
         values = ", ".join(f"{name}={value!r}" for name, value in self.as_dict().items())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -19,6 +20,17 @@ def fresh(monkeypatch: pytest.MonkeyPatch) -> Iterator[Configuration]:
         if option.variable:
             monkeypatch.delenv(option.variable, raising=False)
     yield configuration
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("nope", 1), ("TURI_NUM_GPUS", 1), ("TURI_CACHE_FILE_LOCATIONS", "/no/such/place"), ("TURI_FILEIO_MAXIMUM_CACHE_CAPACITY", "x")],
+)
+def test_settings_of_the_reference_that_mean_nothing_are_refused(name: str, value: Any) -> None:
+    before = config.get_runtime_config()
+    with pytest.raises(RuntimeError, match=name):
+        config.set_runtime_config(name, value)
+    assert config.get_runtime_config() == before
 
 
 def test_defaults_pass_their_own_checks(fresh: Configuration) -> None:

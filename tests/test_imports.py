@@ -54,7 +54,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         ("laws",),
     ),
     "engine": (("spark",), ("segments",), ("datasets",), ("planning",), ("runs",)),
-    "api": (("interchange", "files"), ("sarray",), ("sframe",), ("sql",)),
+    "api": (("interchange", "files"), ("sarray",), ("sframe",), ("sql", "builders")),
 }
 # As many modules as one looks through.
 SCREENFUL = 25

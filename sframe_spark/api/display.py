@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import array
 import bisect
-import html
 import itertools
 import unicodedata
 from collections.abc import Sequence
@@ -166,10 +165,12 @@ def footer(node: PlannerNode, names: Sequence[str], fixed: bool, shown: int = SH
     return size
 
 
-def frame_text(node: PlannerNode, names: Sequence[str]) -> str:
+def frame_text(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS, has_footer: bool = True) -> str:
     """A frame as ``print`` shows it."""
-    text, fixed = frame_tables(node, names)
-    below = footer(node, names, fixed)
+    text, fixed = frame_tables(node, names, shown)
+    if not has_footer:
+        return text
+    below = footer(node, names, fixed, shown)
     return f"{text}\n{below}" + ("" if "\n" in below else "\n")
 
 
@@ -179,11 +180,3 @@ def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
     rows = infer_planner_node_length(node)
     data = frame_text(node, names) if names and rows != 0 else "\t[]"
     return "\n".join(["Columns:", *(columns or ["\tNone"]), "", f"Rows: {'Unknown' if rows is None else rows}", "", "Data:", data])
-
-
-def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
-    """A frame as an HTML table."""
-    rows, fixed = first_tuples(node, SHOWN_ROWS, names) if names else ([], True)
-    head = "".join(f"<th>{html.escape(visible(name))}</th>" for name in names)
-    body = "".join("<tr>" + "".join(f"<td>{html.escape(cell_text(value))}</td>" for value in row) + "</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{html.escape(footer(node, names, fixed) if names else '')}</p>"

@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from sframe_spark.api.captured import compute_captured
 from sframe_spark.errors import (
+    BeyondRangeError,
     InvalidArgumentError,
     MaskLengthError,
     NegativeCountError,
@@ -43,7 +45,9 @@ def function_as_now(fn: Any, what: str, form: Callable[[Callable[..., Any]], Cal
     """
     if not callable(fn):
         raise NotCallableError(f"{what} takes a function, got {type(fn).__name__}")
-    return FunctionAsNow(fn, form)
+    bound = FunctionAsNow(fn, form)
+    compute_captured(bound)
+    return bound
 
 
 def whole(value: Any, what: str) -> int:
@@ -54,14 +58,27 @@ def whole(value: Any, what: str) -> int:
     SchemaError
         If the value is not a number.
     InvalidArgumentError
-        If it is infinite or NaN.
+        If it is infinite (an OverflowError too) or NaN.
     """
     value = one_value(value)
-    if not isinstance(value, (int, float, np.integer, np.floating)):
+    if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
         raise SchemaError(f"{what} is a whole number, got {value!r}")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
-        raise InvalidArgumentError(f"{what} is a whole number, got {value!r}")
+        raise (InvalidArgumentError if math.isnan(value) else BeyondRangeError)(f"{what} is a whole number, got {value!r}")
     return max(-MOST_ROWS, min(int(value), MOST_ROWS))
+
+
+def flag(value: Any, what: str) -> bool:
+    """A choice that is given as a truth value, or as a number that is cut to a whole one, as in the reference.
+
+    Raises
+    ------
+    SchemaError
+        If it is neither.
+    """
+    if not isinstance(value, (int, float, np.number, np.bool_)):
+        raise SchemaError(f"{what} is True or False, got {value!r}")
+    return bool(whole(value, what))
 
 
 def row_number(index: Any, rows: int, what: str) -> int:

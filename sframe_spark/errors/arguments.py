@@ -11,6 +11,7 @@ from sframe_spark.errors.base import (
     UnsupportedOperationError,
     travelling,
 )
+from sframe_spark.visible import visible
 
 
 class UnknownResultError(SchemaError, UnsupportedOperationError):
@@ -51,6 +52,10 @@ class MaskLengthError(LengthMismatchError, IndexError):
 
 class NegativeCountError(InvalidArgumentError, OverflowError):
     """A number of rows or a step is negative; a ValueError and, as in the reference, an OverflowError."""
+
+
+class BeyondRangeError(InvalidArgumentError, OverflowError):
+    """A number of rows is infinite or needs more than 64 bits; a ValueError and, as in the reference, an OverflowError."""
 
 
 class NegativeSizeError(InvalidArgumentError, RuntimeError):
@@ -97,3 +102,28 @@ class NoColumnTypeError(SchemaError, UnsupportedOperationError):
 @travelling
 class FillValueError(UnsupportedOperationError, SchemaError):
     """A value does not fill the gaps of a column; a RuntimeError and, as in the reference for what no column holds, a TypeError."""
+
+
+@travelling
+class TimeFormatError(InvalidArgumentError, UnsupportedOperationError):
+    """A format of date-times has a directive that cannot be read, or none; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class TakenKeyError(TakenNameError, KeyError):
+    """A column of that name exists already; as in one place of the reference, a KeyError too."""
+
+    def __str__(self) -> str:
+        # KeyError shows the repr of its argument, which would put the sentence in quotes.
+        return visible(str(self.args[0]), lines=True)
+
+
+class SettingError(InvalidArgumentError, UnsupportedOperationError):
+    """A setting of the reference means nothing here, or has no such value; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class BuilderError(UnsupportedOperationError, InvalidArgumentError):
+    """A builder does not take a value, has no such segment or is closed; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class BoundsError(InvalidArgumentError, UnsupportedOperationError):
+    """Two bounds leave nothing between them; a ValueError and, as in the reference, a RuntimeError."""

@@ -136,6 +136,9 @@ def local_settings() -> dict[str, str]:
         # Recording the caller's line costs three calls to the JVM for every column expression, and the lines would be ours.
         "spark.python.sql.dataFrameDebugging.enabled": "false",
     }
+    # Spark gives every worker as many threads as a task has cores, one, unless it is told otherwise.
+    if os.environ.get("OMP_NUM_THREADS"):
+        settings["spark.executorEnv.OMP_NUM_THREADS"] = os.environ["OMP_NUM_THREADS"]
     directory = config.temporary_directory
     if directory is not None:
         # Spark would start, and then end without saying why.

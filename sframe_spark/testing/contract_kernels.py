@@ -143,7 +143,7 @@ def _initial_state(plan: FlatPlan, place: int) -> Any:
 def _state_after(plan: FlatPlan, place: int, start: int, stop: int, before: dict[int, Any]) -> Any:
     operator = plan.operators[place]
     assert isinstance(operator, SequentialOperator)
-    return combined(operator, (before[place], summarize(plan, place, before, start, stop, BATCH_ROWS)))
+    return combined(operator, operator.combine, (before[place], summarize(plan, place, before, start, stop, BATCH_ROWS)))
 
 
 def check_no_rows(node: PlannerNode) -> None:

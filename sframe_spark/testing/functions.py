@@ -6,19 +6,21 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from sframe_spark.api.nodes import literal_of
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
 from sframe_spark.operators.rowwise.elementwise import apply_program
-from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
+from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.operators.rowwise.properties import monotone_step
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.testing.claims import rank
 from sframe_spark.testing.contract import check_lowering, check_operator
 from sframe_spark.testing.contract_base import Example, demand, same_value
-from sframe_spark.testing.contract_kernels import kernel_rows
+from sframe_spark.testing.contract_kernels import kernel_rows, read_all
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import infer_type
 
@@ -49,12 +51,12 @@ def check_function(name: str, *arguments: Any, parameters: tuple[Any, ...] = (),
     FUNCTIONS.named(name)
     columns = [argument for argument in arguments if isinstance(argument, list)]
     places = iter(range(len(columns)))
-    operands = tuple(Register(next(places)) if isinstance(argument, list) else _literal(argument) for argument in arguments)
+    operands = tuple(Register(next(places)) if isinstance(argument, list) else literal_of(argument) for argument in arguments)
     step = Step(name, operands, tuple(parameters))
     outputs = tuple(Register(place) for place in range(len(columns) + 1))
 
     def build() -> PlannerNode:
-        return apply_program(source_of(columns), Program(len(columns), (step,), outputs))
+        return apply_program(table_of(columns), Program(len(columns), (step,), outputs))
 
     _check(Example("generalized_transform", name, build), spark)
     _check_promise(build(), step)
@@ -88,12 +90,16 @@ def check_aggregate(name: str, *columns: list[Any], parameters: tuple[Any, ...] 
     whole = Aggregation(name, tuple(range(len(columns))), tuple(parameters))
     grouped = Aggregation(name, tuple(range(1, len(columns) + 1)), tuple(parameters))
     keys = [row * row % 3 for row in range(rows)]
-    _check(Example("reduce", name, lambda: reduce_columns(source_of(columns), [whole])), spark)
-    _check(Example("group_by", name, lambda: group_by(source_of([keys, *columns]), [0], [grouped])), spark)
-    _check_parts(name, columns, parameters, group_by(source_of([keys, *columns]), [0], [grouped]))
+
+    def reduced() -> PlannerNode:
+        return reduce_columns(table_of(columns), [whole])
+
+    _check(Example("reduce", name, reduced), spark)
+    _check(Example("group_by", name, lambda: group_by(table_of([keys, *columns]), [0], [grouped])), spark)
+    _check_parts(name, parameters, reduced())
 
 
-def source_of(columns: Sequence[list[Any]]) -> PlannerNode:
+def table_of(columns: Sequence[list[Any]]) -> PlannerNode:
     """Rows in memory.
 
     Raises
@@ -104,11 +110,8 @@ def source_of(columns: Sequence[list[Any]]) -> PlannerNode:
     if not columns or len(set(map(len, columns))) > 1:
         raise InvalidArgumentError("examples are lists of values, one at least, and all of one length")
     types = [infer_type(values) for values in columns]
+    # Values as users give them, arrays too, which `table_source` does not take.
     return memory_source([encode(values, kind) for values, kind in zip(columns, types, strict=True)], types)
-
-
-def _literal(value: Any) -> Literal:
-    return Literal(value, infer_type([value]))
 
 
 def _check(example: Example, spark: bool) -> None:
@@ -123,32 +126,24 @@ def _check_promise(node: PlannerNode, step: Step) -> None:
     if promise is None or len(node.inputs[0].schema) > 1:
         return
     direction, strict = promise
-    rows = sorted({_place(row[0]): (row[0], row[-1]) for row in kernel_rows(node)}.items())
+    rows = sorted({rank(row[0]): (row[0], row[-1]) for row in kernel_rows(node)}.items())
     for (_, (low, below)), (_, (high, above)) in itertools.pairwise(rows):
         first, second = (below, above) if direction == "inc" else (above, below)
         found = f"{low!r} becomes {below!r}, {high!r} becomes {above!r}"
         if low is None or above is None or below is None:
             demand((below is None) == (low is None) and above is not None, node, "missing values stay missing, and no others become so", found)
         else:
-            demand(_place(first) <= _place(second), node, f"the function is monotone ({direction})", found)
-            demand(not strict or _place(below) != _place(above), node, "the function is strictly monotone", found)
+            demand(rank(first) <= rank(second), node, f"the function is monotone ({direction})", found)
+            demand(not strict or rank(below) != rank(above), node, "the function is strictly monotone", found)
 
 
-def _place(value: Any) -> tuple[int, Any]:
-    """Where a value stands in the order that is meant."""
-    if value is None:
-        return (0, 0)
-    return (2, 0) if value != value else (1, value)
-
-
-def _check_parts(name: str, columns: Sequence[list[Any]], parameters: tuple[Any, ...], node: PlannerNode) -> None:
+def _check_parts(name: str, parameters: tuple[Any, ...], node: PlannerNode) -> None:
     """Parts of runs, cut anywhere, give what all rows give."""
     parts, reduce = AGGREGATES.named(name).decomposition, AGGREGATES.named(name).reduce
     if parts is None or reduce is None:
         return
-    types = [infer_type(values) for values in columns]
-    arrays = [encode(values, kind) for values, kind in zip(columns, types, strict=True)]
-    rows = len(columns[0])
+    chunk, types = read_all(node.inputs[0]), node.inputs[0].schema
+    arrays, rows = chunk.columns, chunk.rows
     whole = reduce(arrays, types, parameters)
 
     def lifted(start: int, stop: int) -> Any:

@@ -35,9 +35,10 @@ from sframe_spark.types import (
 from sframe_spark.values.convert import list_to_array
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
+from sframe_spark.values.moment_texts import moment_texts
 from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
 from sframe_spark.values.plain import SMALLEST_INT
-from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, SECOND
+from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND
 from sframe_spark.values.text import display_text
 
 _RESULTS: dict[tuple[str, str], ColumnType] = {
@@ -164,6 +165,23 @@ def microseconds_of(values: pa.Array | pa.Scalar, column_type: ColumnType) -> pa
     return instants.cast(pa.int64())
 
 
+def wall_microseconds(microseconds: pa.Array, moments: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Microseconds as the clock on the wall counts them, where the offsets are those of ``moments``."""
+    if not column_type.is_zoned:
+        return microseconds
+    offsets = pc.fill_null(pc.struct_field(moments, "offset"), 0).cast(pa.int64())
+    return pc.add(microseconds, pc.multiply(offsets, MINUTE))
+
+
+def _datetime_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
+    """What the clock on the wall shows, all at once; where that is in no year of Python's, the error of who shows it one by one."""
+    wall = wall_microseconds(microseconds_of(values, source), values, source)
+    limits = pc.min_max(wall)
+    if limits["min"].is_valid and (limits["min"].as_py() < FIRST_MICROSECOND or limits["max"].as_py() > LAST_MICROSECOND):
+        return _per_value(display_text, STR)(values, source)
+    return moment_texts(wall.cast(DATETIME.physical), pa.nulls(len(wall), pa.int32()), "%Y%m%dT%H%M%S%F")
+
+
 def _datetime_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
     microseconds = microseconds_of(values, source)
     numbers = microseconds.fill_null(0).to_numpy(zero_copy_only=False)
@@ -225,7 +243,7 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (STR_KIND, DICT_KIND): _per_value(parse_dict, ENCODED_DICT),
     (DATETIME_KIND, INT_KIND): _datetime_to_int,
     (DATETIME_KIND, FLOAT_KIND): _datetime_to_float,
-    (DATETIME_KIND, STR_KIND): _per_value(display_text, STR),
+    (DATETIME_KIND, STR_KIND): _datetime_to_str,
     (LIST_KIND, STR_KIND): _per_value(display_text, STR),
     (LIST_KIND, ARRAY_KIND): _per_value(_list_cell_to_array, ARRAY),
     (ARRAY_KIND, LIST_KIND): _array_to_list,

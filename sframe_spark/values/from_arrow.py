@@ -29,11 +29,14 @@ from sframe_spark.values.plain import plain, plain_dict, plain_list
 from sframe_spark.values.temporal import MINUTE, SECOND
 from sframe_spark.values.text import encode_value
 from sframe_spark.values.variants import VariantType, is_stored_variant, variant_value
-from sframe_spark.values.zones import WITH_OFFSET, is_with_offset
 from sframe_spark.visible import visible
 
 MOST_MINUTES = 24 * 60 - 1
 _TICKS_PER_SECOND = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
+
+WITH_OFFSET = "arrow.timestamp_with_offset"
+OFFSET_FIELDS = [pa.field("timestamp", pa.timestamp("us", "UTC"), nullable=False), pa.field("offset_minutes", pa.int16(), nullable=False)]
+"""How Arrow's canonical extension stores date-times with an offset."""
 
 
 def normalize(values: pa.Array | pa.ChunkedArray) -> tuple[pa.Array, ColumnType]:
@@ -340,3 +343,17 @@ _CONVERSIONS: dict[ColumnType, Callable[[pa.Array], pa.Array]] = {
     DATETIME: _datetime_values,
     ZONED_DATETIME: _zoned_values,
 }
+
+
+def is_with_offset(data_type: pa.DataType) -> bool:
+    """True for what date-times with an offset are stored as by Arrow's canonical extension, whichever unit and name of UTC.
+
+    Examples
+    --------
+    >>> is_with_offset(pa.struct(OFFSET_FIELDS)), is_with_offset(pa.int64())
+    (True, False)
+    """
+    if not pa.types.is_struct(data_type) or [field.name for field in data_type] != [field.name for field in OFFSET_FIELDS]:
+        return False
+    moment, offset = (field.type for field in data_type)
+    return pa.types.is_timestamp(moment) and moment.tz in ("UTC", "Etc/UTC") and pa.types.is_int16(offset)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import numbers
 from collections.abc import Iterable, Sequence
 from itertools import chain
@@ -44,11 +45,16 @@ _ASKED_CLASSES: tuple[tuple[tuple[type, ...], ColumnType], ...] = (
     ((numbers.Integral, np.bool_), INT),
     ((numbers.Real,), FLOAT),
     ((str, bytes), STR),
+    ((datetime.date, np.datetime64), DATETIME),
+    ((set, frozenset, range), ENCODED_LIST),
+    ((np.ndarray,), ARRAY),
 )
 
 
 def column_type_for(dtype: Any) -> ColumnType:
-    """Find the column type that a user asks for by a class: besides those of columns, numpy's scalar classes, ``bytes`` and subclasses.
+    """Find the column type that a user asks for by a class: besides those of columns, numpy's classes, ``bytes``, ``date``, sets and subclasses.
+
+    Types of numpy's arrays and of pandas' own columns stand for the classes of their values.
 
     Raises
     ------
@@ -57,13 +63,16 @@ def column_type_for(dtype: Any) -> ColumnType:
 
     Examples
     --------
-    >>> str(column_type_for(np.int32)), str(column_type_for(np.float64)), str(column_type_for(bytes))
-    ('int', 'float', 'str')
+    >>> [str(column_type_for(kind)) for kind in (np.int32, np.dtype("float32"), bytes, np.datetime64)]
+    ['int', 'float', 'str', 'datetime']
     """
     if isinstance(dtype, type):
         for classes, column_type in _ASKED_CLASSES:
             if issubclass(dtype, classes):
                 return column_type
+    values = getattr(dtype, "type", None)
+    if isinstance(values, type) and (isinstance(dtype, np.dtype) or hasattr(dtype, "construct_from_string")):
+        return column_type_for(values)
     return type_of_class(dtype)
 
 

@@ -1,7 +1,7 @@
 """Small programs over SArray and SFrame whose results, or classes of errors, were recorded from the reference.
 
-``tests/data/api_facts.jsonl``: one program a line; its last line is an expression, and ``result`` is what :func:`plain` makes of its value.
-``tests/data/api_deviations.jsonl``: programs that have another outcome here, with the reason.
+``tests/data/api_facts*.jsonl``: one program a line; its last line is an expression, and ``result`` is what ``plain`` makes of its value.
+``tests/data/api_deviations*.jsonl``: programs that have another outcome here, with the reason.
 """
 
 from __future__ import annotations
@@ -21,52 +21,16 @@ import pandas as pd
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
+from tests.plain_values import plain
 
 DATA = Path(__file__).parents[1] / "data"
-FACTS = [json.loads(line) for line in (DATA / "api_facts.jsonl").read_text().splitlines()]
-DEVIATIONS = [json.loads(line) for line in (DATA / "api_deviations.jsonl").read_text().splitlines()]
+FACTS, DEVIATIONS = (
+    [json.loads(line) for path in sorted(DATA.glob(f"{name}*.jsonl")) for line in path.read_text(encoding="utf-8").split("\n")[:-1]]
+    for name in ("api_facts", "api_deviations")
+)
 PARTS = 8
 # With every query on Spark a program takes tens of milliseconds: of these each so many is run.
 STRIDE_ON_SPARK = 50
-
-
-def plain(value: Any) -> Any:
-    """A value as JSON that tells types apart."""
-    name = type(value).__name__
-    if value is None or isinstance(value, str):
-        return value
-    if isinstance(value, bool):
-        return ["bool", value]
-    if isinstance(value, np.generic):
-        return [f"np.{name}", plain(value.item())]
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float):
-        return ["f", "nan" if math.isnan(value) else repr(float(f"{value:.10g}"))]
-    if isinstance(value, type):
-        return ["type", name if name == "array" else value.__name__]
-    return plain_container(value)
-
-
-def plain_container(value: Any) -> Any:
-    """The same of values that hold others."""
-    if isinstance(value, SArray):
-        return ["SArray", plain(value.dtype), [plain(item) for item in value]]
-    if isinstance(value, SFrame):
-        names = value.column_names()
-        return ["SFrame", names, [plain(kind) for kind in value.column_types()], [[plain(item) for item in value[name]] for name in names]]
-    if isinstance(value, (list, tuple)):
-        return [type(value).__name__, *map(plain, value)]
-    if isinstance(value, dict):
-        return ["dict", *sorted(([plain(key), plain(item)] for key, item in value.items()), key=json.dumps)]
-    if isinstance(value, array.array):
-        return ["array", value.typecode, *map(plain, value)]
-    if isinstance(value, datetime.datetime):
-        offset = value.utcoffset()
-        return ["dt", value.replace(tzinfo=None).isoformat(), None if offset is None else offset.total_seconds()]
-    if isinstance(value, np.ndarray):
-        return ["ndarray", str(value.dtype), list(value.shape), plain(value.tolist())]
-    raise TypeError(f"no plain form of a {type(value).__name__}")
 
 
 @attrs.frozen

@@ -16,6 +16,9 @@ from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.laws import LawCase, read_case_files
+from sframe_spark.types import ColumnType
+from tests.operators.functions.row_by_row import is_row_by_row, kernels
+from tests.operators.functions.test_spark_columns import own_functions
 
 ROOT = Path(__file__).parents[2]
 FLAGS = (
@@ -75,7 +78,33 @@ def operators_page() -> str:
     for room, kinds in sorted(rooms.items()):
         parts.append(f"## {room}")
         parts += [part for kind in kinds for part in operator_parts(kind)]
-    return "\n\n".join(parts) + "\n"
+    return "\n\n".join([*parts, *function_parts()]) + "\n"
+
+
+def function_parts() -> Iterator[str]:
+    """The scalar functions, and how each is computed."""
+    one_by_one: dict[str, dict[str, None]] = {}
+    for name, types, cells, parameters in kernels():
+        if is_row_by_row(name, types, cells, parameters):
+            one_by_one.setdefault(name, {}).update(dict.fromkeys(_told(types)))
+    yield "## Scalar functions"
+    yield wrapped(
+        "One value of the values of a row; members of frames and columns are made of them. Arrow kernels compute all rows at once, but for the "
+        "columns in the last column of this table, whose values Python looks at one by one. Where there is a Spark expression, queries take it for "
+        "the types that it knows, and the kernel, on batches of rows, for the others."
+    )
+    rows = ["| Function | Spark expression | One by one |", "| --- | --- | --- |"]
+    for name, function in sorted(own_functions().items()):
+        told = ", ".join(sorted(one_by_one.get(name, ())))
+        rows.append(f"| `{name}` | {'yes' if function.expression is not None else ''} | {told} |")
+    yield "\n".join(rows)
+
+
+def _told(types: tuple[ColumnType, ...]) -> list[str]:
+    """Kinds of columns that describe themselves, that are of several types, or that are of one."""
+    if any(column_type.is_encoded for column_type in types):
+        return ["mixed lists and dicts"]
+    return ["columns of several types"] if len(set(types)) > 1 else [types[0].kind]
 
 
 def operator_parts(kind: type[Operator]) -> Iterator[str]:

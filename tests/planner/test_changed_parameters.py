@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import json
 from collections.abc import Iterator
 from typing import Any
@@ -14,19 +13,10 @@ from sframe_spark.plugin import graph_from_json, graph_to_json
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.contract_kernels import has_whole_kernel, kernel_rows
 from sframe_spark.testing.examples import EXAMPLES
+from tests.planner.plan_parameters import leaves, with_leaf
 
 # Texts that are data, and not words of a parameter: constants, and names for people.
 DATA = {"value", "columns", "names"}
-
-
-def leaves(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[tuple[Any, ...], Any]]:
-    """Plain values within a JSON value, with the way to each."""
-    inner = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else None
-    if inner is None:
-        yield path, value
-        return
-    for key, item in inner:
-        yield from leaves(item, (*path, key))
 
 
 def others(value: Any) -> list[Any]:
@@ -47,12 +37,7 @@ def changed(example: Example) -> Iterator[tuple[tuple[Any, ...], Any, Any, str]]
     last = len(plan["nodes"]) - 1
     for path, value in leaves(plan["nodes"][last].get("parameters", {})):
         for other in others(value):
-            text = copy.deepcopy(plan)
-            place = text["nodes"][last]["parameters"]
-            for step in path[:-1]:
-                place = place[step]
-            place[path[-1]] = other
-            yield path, value, other, json.dumps(text)
+            yield path, value, other, json.dumps(with_leaf(plan, ("nodes", last, "parameters", *path), other))
     # Until then, what it reads is there.
     del node
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from typing import Any, ClassVar
 
 import attrs
@@ -16,6 +15,7 @@ from sframe_spark.errors import InvalidArgumentError, PlanInvariantError
 from sframe_spark.operators.laws import STAGES, builtin_laws, require_sound_laws
 from sframe_spark.planner.optimizer import Optimizer
 from sframe_spark.plugin import FLOAT, Chunk, Operator, column_of, graph_from_json, graph_to_json, law, node_of, register
+from tests.planner.plan_parameters import leaves, with_leaf
 
 
 def test_a_law_of_an_unknown_stage() -> None:
@@ -136,25 +136,17 @@ def plans() -> dict[str, str]:
     }
 
 
-def changed_texts(value: Any) -> Iterator[Any]:
-    """A plan's parameters, each time with another of the texts in them misspelled."""
-    for key, item in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
-        if isinstance(item, str) and not str(key).startswith("$"):
-            yield {**value, key: item + "m"} if isinstance(value, dict) else [*value[:key], item + "m", *value[key + 1 :]]
-        for inner in changed_texts(item):
-            yield {**value, key: inner} if isinstance(value, dict) else [*value[:key], inner, *value[key + 1 :]]
-
-
 @pytest.mark.parametrize("name", ["cumulative", "rolling", "join", "asof_join", "intervals", "group_by", "transform"])
 def test_a_plan_with_a_parameter_that_does_not_exist_is_refused(name: str) -> None:
     text = plans()[name]
     graph_from_json(text)
     content, tried = json.loads(text), 0
     for place, node in enumerate(content["nodes"]):
-        for parameters in changed_texts(node["parameters"]):
-            nodes = [*content["nodes"][:place], {**node, "parameters": parameters}, *content["nodes"][place + 1 :]]
+        for path, value in leaves(node["parameters"]):
+            if not isinstance(value, str) or str(path[-1]).startswith("$"):
+                continue
             with pytest.raises(InvalidArgumentError):
-                graph_from_json(json.dumps({**content, "nodes": nodes}))
+                graph_from_json(json.dumps(with_leaf(content, ("nodes", place, "parameters", *path), value + "m")))
             tried += 1
     assert tried
 

@@ -209,6 +209,15 @@ def test_closed_session_of_a_user_is_reported(monkeypatch: pytest.MonkeyPatch) -
     assert holder.get() == ("ours", "local")
 
 
+@pytest.mark.parametrize(("value", "found"), [("3", "3"), ("", None), (None, None)])
+def test_workers_have_the_threads_that_the_user_says(value: str | None, found: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    if value is not None:
+        monkeypatch.setenv("OMP_NUM_THREADS", value)
+    # Without it Spark gives each worker one.
+    assert local_settings().get("spark.executorEnv.OMP_NUM_THREADS") == found
+
+
 def test_local_settings(monkeypatch: pytest.MonkeyPatch) -> None:
     from sframe_spark.config import config
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from types import NoneType
 from typing import Any
 
 import attrs
@@ -13,7 +15,7 @@ from sframe_spark.api.files.json_values import JsonValues, values_of
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import write_runs
-from sframe_spark.errors import JsonError, SFrameError
+from sframe_spark.errors import JsonError, SchemaError, SFrameError
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.file_state import FileState, unchanged
@@ -32,6 +34,8 @@ BYTES_OF_CHARACTER = 8
 COLUMN_NAME = "X1"
 # Of 64 bits, but none that a float holds.
 LARGE_INT = "large int"
+# Floats hold all ints up to it.
+_EXACT = 2**53
 _NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"int", "float"}): FLOAT}
 _ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"str"}): STR}
 
@@ -53,6 +57,22 @@ def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNo
         return _Reader(files, orient == RECORDS, named).read()
 
 
+def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:
+    """The elements of the arrays in JSON files as one column, whatever they are.
+
+    Raises
+    ------
+    JsonError
+        If a file is not one array.
+    SchemaError
+        If the values have no common type.
+    """
+    named = text_encoding(encoding)
+    files = resolve(url, str)
+    with files.named_in_errors():
+        return _Reader(files, True, named, are_values=True).read()[0]
+
+
 @attrs.define
 class _Column:
     """What is known of the values of a column.
@@ -68,12 +88,26 @@ class _Column:
     kinds: set[str] = attrs.Factory(set)
     inner: set[str] = attrs.Factory(set)
 
-    def learn(self, value: Any) -> None:
-        """Look at one more value."""
-        kind = _kind(value)
-        self.kinds.add(kind)
-        if kind in ("list", "dict"):
-            self.inner.update(_kind(item) for item in (value if kind == "list" else value.values()) if item is not None)
+    def learn(self, values: Iterable[Any]) -> None:
+        """Look at more values, missing ones among them."""
+        cells = [value for value in values if value is not None]
+        found = _kinds(cells)
+        self.kinds |= found
+        if "list" in found:
+            self.inner |= _kinds([item for cell in cells if isinstance(cell, list) for item in cell if item is not None])
+        if "dict" in found:
+            self.inner |= _kinds([item for cell in cells if isinstance(cell, dict) for item in cell.values() if item is not None])
+
+    def require_one_kind(self) -> None:
+        """Refuse values that only text would hold together.
+
+        Raises
+        ------
+        SchemaError
+            If there are such.
+        """
+        if len(kinds := _of_ints(self.kinds)) > 1 and kinds not in _NUMBERS:
+            raise SchemaError(f"the values have no common type, they are {' and '.join(sorted(kinds))}: read_json() of SFrame takes objects")
 
     @property
     def type(self) -> ColumnType:
@@ -96,6 +130,16 @@ def _kind(value: Any) -> str:
     return type(value).__name__
 
 
+def _kinds(cells: list[Any]) -> set[str]:
+    """Kinds of values, none of which is missing."""
+    classes = set(map(type, cells))
+    if not classes & {int, bool}:
+        return {found.__name__ for found in classes}
+    ints = [cell for cell in cells if isinstance(cell, int)]
+    within = min(ints) >= -_EXACT and max(ints) <= _EXACT
+    return {found.__name__ for found in classes - {int, bool}} | ({"int"} if within else set(map(_kind, ints)))
+
+
 def _of_ints(kinds: set[str]) -> frozenset[str]:
     """Kinds of values: large ints are ints, except beside floats, which do not hold them."""
     return frozenset(kinds if "float" in kinds else {"int" if kind == LARGE_INT else kind for kind in kinds})
@@ -110,6 +154,7 @@ class _Reader:
     encoding: str
     columns: dict[str, _Column] = attrs.Factory(dict)
     has_objects: bool | None = None
+    are_values: bool = False
     states: dict[str, FileState] = attrs.Factory(dict)
 
     def read(self) -> tuple[PlannerNode, list[str]]:
@@ -124,7 +169,9 @@ class _Reader:
             else:
                 kept = None
         if not rows:
-            return memory_source([], [], 0), []
+            return (memory_source([pa.nulls(0, FLOAT.physical)], [FLOAT]), [COLUMN_NAME]) if self.are_values else (memory_source([], [], 0), [])
+        if self.are_values:
+            self.columns[COLUMN_NAME].require_one_kind()
         if not self.columns:
             raise JsonError(f"{visible(self.files.files[0].origin)} has {rows} rows, but no object has a member: a frame of rows has columns")
         names, types = sorted(self.columns), [self.columns[name].type for name in sorted(self.columns)]
@@ -164,6 +211,13 @@ class _Reader:
         JsonError
             If values are no objects where there must be, or some are and others not.
         """
+        if self.are_values:
+            self.has_objects = False
+            self.columns.setdefault(COLUMN_NAME, _Column()).learn(found.values)
+            return
+        if set(map(type, found.values)) <= {dict, NoneType} and self.has_objects is not False:
+            self._learn_objects([value for value in found.values if value is not None], found)
+            return
         for value, line in zip(found.values, found.lines, strict=True):
             if value is None:
                 continue
@@ -173,12 +227,20 @@ class _Reader:
             if is_object != self.has_objects or (self.is_array and not is_object):
                 others = "an object" if is_object else f"a {_kind(value)}, no object"
                 raise JsonError(f"{visible(found.path)}, line {line}: the value is {others}: a frame is made of objects, each of which is a row")
-            for name, item in value.items() if is_object else ((COLUMN_NAME, value),):
-                column = self.columns.get(name)
-                if column is None:
-                    column = self.columns[self._name(name, found.path, line)] = _Column()
-                if item is not None:
-                    column.learn(item)
+            if is_object:
+                self._learn_objects([value], found)
+            else:
+                self.columns.setdefault(COLUMN_NAME, _Column()).learn([value])
+
+    def _learn_objects(self, objects: list[dict[str, Any]], found: JsonValues) -> None:
+        """Column by column."""
+        if objects:
+            self.has_objects = True
+        for name in dict.fromkeys(chain.from_iterable(objects)):
+            if name not in self.columns:
+                line = next(line for value, line in zip(found.values, found.lines, strict=True) if value is not None and name in value)
+                self.columns[self._name(name, found.path, line)] = _Column()
+            self.columns[name].learn([value.get(name) for value in objects])
 
     def _name(self, name: str, path: str, line: int) -> str:
         if not is_unicode(name):
@@ -210,7 +272,19 @@ def _array(cells: Sequence[Any], kind: ColumnType) -> pa.Array:
         return pa.array([None if cell is None else float(cell) for cell in cells], kind.physical)
     if kind == STR:
         return pa.array([cell if cell is None or isinstance(cell, str) else json_text(cell) for cell in cells], kind.physical)
-    return encode_plain([None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+    return encode_plain(list(cells) if _are_plain(cells) else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+
+
+def _are_plain(cells: Sequence[Any]) -> bool:
+    """Whether lists and objects hold nothing but texts and numbers that are what they are in columns."""
+    lists = [cell for cell in cells if isinstance(cell, list)]
+    objects = [cell for cell in cells if isinstance(cell, dict)]
+    items = [*chain.from_iterable(lists), *chain.from_iterable(cell.values() for cell in objects)]
+    classes = set(map(type, items))
+    if not classes <= {str, float, int, NoneType}:
+        return False
+    ints = [item for item in items if type(item) is int]
+    return not ints or (min(ints) >= SMALLEST_INT and max(ints) <= LARGEST_INT)
 
 
 def _plain(value: Any, levels: int) -> Any:

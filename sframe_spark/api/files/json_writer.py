@@ -21,7 +21,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.outgoing.json_text import json_text
+from sframe_spark.values.outgoing.json_text import compact_json_text, json_text
 
 RECORDS, LINES = "records", "lines"
 _SPECIAL = r'[\x00-\x1f"\\]'
@@ -120,7 +120,7 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
         return _texts(values)
     try:
         with column_named(name):
-            return pa.array([None if value is None else json_text(value) for value in decode(values, kind)], pa.large_string())
+            return pa.array([None if value is None else compact_json_text(value) for value in decode(values, kind)], pa.large_string())
     except DateTimeRangeError as error:
         raise error.located(name, first_row) from error.__cause__
 

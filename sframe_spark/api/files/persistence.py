@@ -20,6 +20,7 @@ from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
 
 COLUMN_NAME = "X1"
+_CSV, _JSON = (".csv", ".csv.gz"), (".json", ".json.gz")
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str]) -> None:
@@ -43,27 +44,31 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...]) -> None:
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:
-    """Save a frame as a directory of segments or as CSV, whose name ends in ``.csv`` or ``.csv.gz``."""
+    """Save a frame as a directory of segments, as CSV, in a file named so, or as JSON; the name tells which, where nothing else does."""
     from sframe_spark.api.files.csv.writer import write_csv
+    from sframe_spark.api.files.json_writer import RECORDS, write_json
 
     text = path_text(path)
-    is_named_csv = text.endswith((".csv", ".csv.gz"))
-    chosen = format or ("csv" if is_named_csv else "binary")
+    is_named_csv = text.endswith(_CSV)
+    chosen = format or ("csv" if is_named_csv else "json" if text.endswith(_JSON) else "binary")
     if chosen == "csv":
         write_csv(node, names, text if is_named_csv else f"{file_path_text(text)}.csv")
     elif chosen == "binary":
         save_node(node, path, names)
+    elif chosen == "json":
+        write_json(node, names, path, RECORDS)
     else:
-        raise InvalidArgumentError(f"format must be 'binary' or 'csv', got {format!r}")
+        raise InvalidArgumentError(f"format must be 'binary', 'csv' or 'json', got {format!r}")
 
 
 def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | None) -> None:
     """Save a column as a directory of segments or as lines of text."""
     from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
 
-    if format in ("text", "csv"):
+    chosen = format or ("text" if path_text(path).endswith(_CSV) else "binary")
+    if chosen in ("text", "csv"):
         write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))
-    elif format in (None, "binary"):
+    elif chosen == "binary":
         save_node(node, path, [COLUMN_NAME])
     else:
         raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")

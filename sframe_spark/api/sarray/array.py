@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from types import NoneType
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from sframe_spark.api import display
+from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces, made_frame
-from sframe_spark.api.files import persistence
 from sframe_spark.api.files.paths import nothing_to_verify
+from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
-from sframe_spark.api.indexing import function_as_now, head_count, is_collection, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.hints import no_array_member
+from sframe_spark.api.indexing import MOST_ROWS, flag, function_as_now, head_count, is_collection, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import (
     column_values,
     equal_length,
@@ -26,16 +27,22 @@ from sframe_spark.api.nodes import (
     row_count,
     single_value,
 )
+from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray.arithmetic import Arithmetic
+from sframe_spark.api.sarray.choices import Choices
 from sframe_spark.api.sarray.conversions import ValuesElsewhere
+from sframe_spark.api.sarray.datetimes import DateTimes
+from sframe_spark.api.sarray.files import ValuesInFiles
+from sframe_spark.api.sarray.items import Items
 from sframe_spark.api.sarray.missing import Missing
 from sframe_spark.api.sarray.reductions import Reductions
+from sframe_spark.api.sarray.sampling import RandomValues
 from sframe_spark.api.sarray.windows import Windows
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import (
+    BeyondRangeError,
     InvalidArgumentError,
-    LengthMismatchError,
     NegativeSizeError,
     NoAttributeError,
     RowKeyError,
@@ -61,14 +68,18 @@ from sframe_spark.types import INT, common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.plain import one_value
 
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
 
-class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
+
+class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, ReadOneByOne):
     """An ordered column of values of one type, computed when it is looked at.
 
     Parameters
     ----------
     data
-        Values (list, numpy array, pandas Series, range, iterable; Arrow array, whose memory is shared), or the path of a saved SArray.
+        Values (list, numpy array, pandas Series, range, iterable; Arrow array, whose memory is shared), or the path of a saved SArray or
+        of text files, plain or compressed, with a value on each line.
     dtype
         Class of the values; inferred when not given.
     ignore_cast_failure
@@ -106,7 +117,7 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
         elif isinstance(data, SArray):
             self._node = data._node if dtype is None else data.astype(dtype)._node
         elif isinstance(data, str):
-            self._node = persistence.load_column(data, verify)
+            self._node = column_from_path(data, dtype, verify)
         else:
             self._node = node_from_values(data, dtype, ignore_cast_failure)
 
@@ -123,6 +134,8 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
             raise SchemaError("dtype is the class of the values: leave it out to have it found")
         if not is_row_index(size) or int(size) < 0:
             raise RowNumberError(f"size must be a number of rows, not negative, got {size!r}")
+        if size > MOST_ROWS:
+            raise BeyondRangeError(f"size must be a number of rows, got {size!r}")
         value = one_value(value)
         column_type = literal_of(value).type if dtype is NoneType else encoding_for([value], column_type_for(dtype))
         converted = node_from_values([value], column_type.python_class)
@@ -138,53 +151,19 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
             raise NegativeSizeError(f"a sequence cannot have {start} rows: give the first number and the one after the last")
         first, last = (0, int(start)) if stop is None else (int(start), int(stop))
         if last > first and not (first >= -(2**63) and last <= 2**63):
-            raise InvalidArgumentError(f"a sequence from {first} to {last} holds numbers that need more than 64 bits")
+            raise BeyondRangeError(f"a sequence from {first} to {last} holds numbers that need more than 64 bits")
         return cls(_node=range_source(first, max(0, last - first)))
-
-    @staticmethod
-    def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:
-        """Row by row, the value of ``istrue`` where the condition is true, else that of ``isfalse``.
-
-        Raises
-        ------
-        TypeError
-            If the two have different types and no ``dtype`` is given.
-        """
-        for value in (condition, istrue, isfalse):
-            if isinstance(value, SArray) and not equal_length(condition._node, value._node):
-                raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")
-        istrue, isfalse = one_value(istrue), one_value(isfalse)
-        chosen = SArray._type_of_choice(istrue, isfalse, dtype)
-        operands = [SArray._choice(value, chosen, len(condition)) for value in (istrue, isfalse)]
-        kinds = [operand.schema[0].kind for operand in operands]
-        if kinds[0] != kinds[1]:
-            error = UnsupportedOperationError if isinstance(istrue, SArray) and isinstance(isfalse, SArray) else SchemaError
-            raise error(f"istrue is {kinds[0]} and isfalse is {kinds[1]}: convert one of them with astype()")
-        common = common_encoding(operands[0].schema[0], operands[1].schema[0])
-        return SArray(_node=apply_function("if_else", condition._node, *[recoded(node, common) for node in operands]))
-
-    @staticmethod
-    def _type_of_choice(istrue: Any, isfalse: Any, dtype: type | None) -> type | None:
-        """Class that single values take: that of the SArray beside them, the one asked for, or that of the value beside a None."""
-        for value in (istrue, isfalse):
-            if isinstance(value, SArray):
-                return value.dtype
-        known = [value for value in (istrue, isfalse) if value is not None]
-        if dtype is not None or len(known) != 1:
-            return dtype
-        return list if isinstance(known[0], list) else literal_of(known[0]).type.python_class
-
-    @staticmethod
-    def _choice(value: Any, dtype: type | None, rows: int) -> PlannerNode:
-        if isinstance(value, SArray):
-            return value._node
-        converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
-        return constant_source(single_value(converted, 0), converted.schema[0], rows)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if not name.startswith("_"):
             raise NoAttributeError(f"an SArray has no attribute {name!r} to assign to")
         super().__setattr__(name, value)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Nothing: tells what to use instead of members that other libraries have."""
+            raise AttributeError(name) if name.startswith("_") else no_array_member(name)
 
     @property
     def dtype(self) -> type:
@@ -202,8 +181,14 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
         """Values in row order, read in batches."""
         return (values[0] for values in iterate_tuples(self._node))
 
+    @overload
+    def __getitem__(self, key: SArray | np.ndarray[Any, Any] | slice) -> SArray: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> Any: ...
     def __getitem__(self, key: Any) -> Any:
         """A value by row number, rows by slice, or rows where an SArray, or a boolean array of numpy, pandas or Arrow, of the same length is true."""
+        if (known := self._known_row(key)) is not None:
+            return known[0]
         key = one_value(key)
         if is_mask(key):
             key = SArray(key)
@@ -212,7 +197,7 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
                 raise mask_error(row_count(key._node), len(self), "SArray")
             return SArray(_node=filter_by_mask(self._node, key._truth()))
         if is_row_index(key):
-            return single_value(self._node, row_number(key, len(self), "this SArray"))
+            return self._recent_rows().row(row_number(key, len(self), "this SArray"))[0]
         if isinstance(key, slice):
             return SArray(_node=sliced(self._node, key, self.__len__))
         raise RowKeyError(f"rows are chosen by an int, a slice or an SArray, not by {type(key).__name__}; a boolean array does as well")
@@ -294,11 +279,9 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
 
     def sort(self, ascending: bool = True) -> SArray:
         """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
-        if not isinstance(ascending, (int, np.bool_)):
-            raise SchemaError(f"ascending is True or False, got {ascending!r}")
         if self._node.schema[0].kind not in SORTABLE:
             raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
-        return SArray(_node=sort_rows(self._node, [(0, bool(ascending))]))
+        return SArray(_node=sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
 
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
         """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0."""
@@ -321,7 +304,7 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
         """
         return SArray(_node=self._counted([]))
 
-    def value_counts(self) -> Any:
+    def value_counts(self) -> SFrame:
         """A frame of the distinct values and how often each occurs, most frequent first.
 
         Raises
@@ -363,15 +346,14 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows):
 
         return last_run(self._node)
 
-    def save(self, filename: str, format: str | None = None) -> None:
-        """Save as a directory that :class:`SArray` opens again, or as text (``format="text"``), whole or not at all."""
-        persistence.save_column(self._node, filename, format)
-
     def __str__(self) -> str:
         return display.column_text(self._node)
 
     def __repr__(self) -> str:
         return f"dtype: {self.dtype.__name__}\nRows: {display.count_text(self._node)}\n{display.column_text(self._node)}"
+
+    def _repr_html_(self) -> str:
+        return notebook.column_html(self._node)
 
     def __copy__(self) -> SArray:
         return SArray(_node=self._node)

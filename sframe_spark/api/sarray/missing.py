@@ -9,7 +9,9 @@ import numpy as np
 
 from sframe_spark.api.clocks import require_clock_of_values
 from sframe_spark.api.faces import made_array
-from sframe_spark.errors import NotValuesError
+from sframe_spark.engine.planning.placement import is_at_hand
+from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.errors import NotValuesError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.types import INT, STR
@@ -66,7 +68,9 @@ class Missing:
 
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
         """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``."""
-        return self._function("clip", *(limit.item() if isinstance(limit, np.number) else limit for limit in map(one_value, (lower, upper))))
+        return self._function(
+            "clip", *(limit.item() if isinstance(limit, (np.number, np.bool_)) else limit for limit in map(one_value, (lower, upper)))
+        )
 
     def clip_lower(self, threshold: Any) -> SArray:
         """Rows below the threshold become the threshold."""
@@ -85,8 +89,23 @@ class Missing:
             The Python class of the result.
         undefined_on_failure
             Rows that do not convert become missing instead of raising.
+
+        Raises
+        ------
+        RuntimeError
+            If values of the column's type never convert, or one of these does not: at once where the rows are in memory, otherwise when they are
+            computed.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["1", "x"]).astype(int, undefined_on_failure=True))
+        [1, None]
         """
-        return self._function("cast", column_type_for(dtype), bool(undefined_on_failure))
+        result = self._function("cast", column_type_for(dtype), bool(undefined_on_failure))
+        if not undefined_on_failure and self._node.schema[0].kind == STR.kind and is_at_hand(result._node):
+            materialize(result._node)
+        return result
 
     def is_in(self, other: Any) -> SArray:
         """1 in rows whose value is among the values of ``other`` (a list or an SArray), or part of it (a str), else 0.
@@ -114,7 +133,15 @@ class Missing:
         return self._function("contains", item)
 
     def hash(self, seed: int = 0) -> SArray:
-        """An int hash of every row, the same for equal values."""
+        """An int hash of every row, the same for equal values.
+
+        Raises
+        ------
+        TypeError
+            If ``seed`` is not a number.
+        """
+        if not isinstance(seed, (int, float, np.number, np.bool_)):
+            raise SchemaError(f"seed is a whole number, got {seed!r}")
         return self._function("hash", int(seed))
 
     def item_length(self) -> SArray:

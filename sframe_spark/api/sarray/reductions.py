@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.api.faces import made_array
 from sframe_spark.api.indexing import head_count
-from sframe_spark.api.nodes import reduce_values, row_count, single_value
+from sframe_spark.api.nodes import literal_of, reduce_values, row_count, single_value
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.relational.rows import filter_by_mask
-from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.row_number import row_number
 
 if TYPE_CHECKING:
+    from sframe_spark.api.sarray.sketch import Sketch
     from sframe_spark.planner.node import PlannerNode
 
 
@@ -102,6 +104,16 @@ class Reductions:
         """Number of missing values (NaN is a value)."""
         return int(self._reduce("count_missing"))
 
+    def __contains__(self, item: Any) -> bool:
+        """True when some row has that value."""
+        literal, own = literal_of(item), self._node.schema[0]
+        if literal.value is None:
+            return self.countna() > 0
+        if (literal.type.is_numeric and own.is_numeric) or (literal.type.kind == own.kind and own.kind in SORTABLE):
+            return (made_array(self._node) == item).any()
+        # Lists and dicts are compared as Python does.
+        return any(row == literal.value for row in made_array(self._node)) if literal.type.kind == own.kind else False
+
     def argmax(self) -> Any:
         """Row number of the largest value (of the last one if there are several)."""
         return self._extreme_row("argmax_row")
@@ -120,6 +132,26 @@ class Reductions:
         if found is None and len(self):
             raise SchemaError("there is no extreme row: every value is missing")
         return found
+
+    def summary(self, background: bool = False, sub_sketch_keys: Any = None) -> Sketch:
+        """What the column holds, in a few numbers; see :class:`Sketch`.
+
+        Parameters
+        ----------
+        background
+            Whether nothing is computed before it is asked for.
+        sub_sketch_keys
+            Keys of dicts, or places in arrays, to be summed up by themselves.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([3, 1, None]).summary().max()
+        3.0
+        """
+        from sframe_spark.api.sarray.sketch import Sketch
+
+        return Sketch(made_array(self._node), background, sub_sketch_keys or ())
 
     def median(self, approximate: bool = False) -> Any:
         """The middle one of the values that are not missing (the upper of two); ``approximate`` gives the same as a float."""

@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.faces import Faces, made_array
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.api.nodes import literal_of, recoded
+from sframe_spark.engine.planning.placement import is_at_hand
+from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.running.cumulative import cumulative
 from sframe_spark.operators.running.rolling import rolling
 from sframe_spark.operators.running.shift import shift_rows
-from sframe_spark.types import FLOAT, INT, ColumnType, common_encoding, type_of_class
+from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for
 from sframe_spark.values.plain import one_value
 
@@ -32,7 +34,11 @@ class Windows:
     _node: PlannerNode
 
     def _cumulative(self, kind: str) -> SArray:
-        return made_array(cumulative(self._node, kind))
+        node = cumulative(self._node, kind)
+        if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node):
+            # Arrays of different lengths are refused by the call, as in the reference.
+            materialize(node)
+        return made_array(node)
 
     def _rolling(self, kind: str, start: int, end: int, minimum: int | None) -> SArray:
         if not all(is_row_index(bound) for bound in (start, end)):

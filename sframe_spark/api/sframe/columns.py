@@ -22,7 +22,7 @@ from sframe_spark.errors import (
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.sources.source import memory_source
-from sframe_spark.types import type_of_class
+from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
@@ -60,7 +60,8 @@ class Columns:
             raise MissingColumnError(name, self._names) from None
 
     def _with(self, node: PlannerNode, names: Sequence[str]) -> SFrame:
-        self._node, self._names = node, list(names)
+        # Texts of numpy's own class would be keys of rows.
+        self._node, self._names = node, list(map(str, names))
         node.call_columns(self._names)
         return self  # type: ignore[return-value]
 
@@ -96,7 +97,7 @@ class Columns:
         classes: list[type] = []
         for item in column_names:
             if isinstance(item, type):
-                classes.append(type_of_class(item).python_class)
+                classes.append(column_type_for(item).python_class)
             elif isinstance(item, str):
                 chosen.append(item)
             else:
@@ -127,10 +128,13 @@ class Columns:
         RuntimeError
             If a name is taken (the error is a ValueError too).
         """
-        taken = [name for name in (value._names if isinstance(value, Columns) else names) if name in self._names]
+        if not isinstance(value, Columns):
+            self.add_columns(value, names, inplace=True)
+            return
+        taken = [name for name in value._names if name in self._names]
         if taken:
             raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}")
-        self.add_columns(value, names if not isinstance(value, Columns) else None, inplace=True)
+        self.add_columns(value, inplace=True)
 
     def _column_of(self, value: Any) -> SArray:
         if isinstance(value, SArray):

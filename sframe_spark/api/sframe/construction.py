@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.paths import nothing_to_verify, path_text
 from sframe_spark.api.files.persistence import load_frame
@@ -68,7 +69,7 @@ def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
     if verify and (is_csv or is_parquet):
         raise nothing_to_verify(path)
     if is_csv:
-        return read_csv(path, "\t" if path.endswith(".tsv") else ",", True)
+        return read_csv(CsvRequest(path, "\t" if path.endswith(".tsv") else ","))
     if is_parquet:
         return frame_from_parquet(path)
     return load_frame(path, verify)
@@ -97,7 +98,8 @@ def with_automatic_names(names: list[str]) -> list[str]:
     """Column names with one given to each that has none."""
     result: list[str] = []
     for name in names:
-        result.append(name or automatic_name(result))
+        # Texts of numpy's own class would be keys of rows.
+        result.append(str(name) or automatic_name(result))
     return result
 
 
@@ -125,6 +127,8 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
     if isinstance(items, list) and all(isinstance(item, SArray) for item in items):
         names = [f"X{i + 1}" for i in range(len(items))]
         return frame_from_pairs(names, items)
+    if isinstance(items, list) and any(isinstance(item, SArray) for item in items):
+        raise InvalidArgumentError("a list holds columns, each an SArray, or values: not both")
     return node_from_values(items), ["X1"]
 
 

@@ -1,49 +1,149 @@
-"""Members of SFrame that read and write files: saved frames, CSV, JSON, Parquet, ORC."""
+"""Members of SFrame that read and write files: saved frames, JSON, Parquet, ORC, tables of lakes."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.file_writers import write_directory
-from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
-from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.sframe.csv_access import CsvAccess
 from sframe_spark.storage.exports.part_files import ORC, PARQUET
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
 
 
-class Files(Columns):
+class Files(CsvAccess):
     """Rows from and to files."""
 
     def save(self, filename: str, format: str | None = None) -> None:
-        """Save as a directory that ``load_sframe`` opens again, or as CSV, whole or not at all."""
-        persistence.save_frame(self._node, self._names, filename, format)
-
-    def export_csv(self, filename: str, *form: Any, **options: Any) -> None:
-        """Write all rows as a CSV file, a link to one filled, its rights kept.
-
-        ``read_csv`` with the same delimiter, line terminator, quotes and escapes gives the rows back: the text ``NA`` as missing unless
-        ``na_values=[]`` is given, and a column of texts that all look like numbers, lists or dicts as such unless ``column_type_hints`` says
-        ``str``. A missing text comes back as an empty one. Missing values of an only column are blank lines, which are no rows to ``read_csv``:
-        give an ``na_rep``. Other programs take a backslash for itself: ``escape_char=""`` writes for them, and reads what they write.
+        """Save as a directory that ``load_sframe`` opens again, as CSV or as JSON, whole or not at all.
 
         Parameters
         ----------
         filename
-            The file; compressed if the name ends in ``.gz``.
-        form, options
-            See :class:`~sframe_spark.api.files.csv.writer.CsvFormat`.
+            The directory, or the file.
+        format
+            ``binary``, ``csv`` or ``json`` (an array of objects). When not given: by the end of the name, ``.csv`` or ``.json``, else a directory.
+
+        Raises
+        ------
+        ValueError
+            If there is no such format.
+        OSError
+            If it cannot be written.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from sframe_spark import SFrame
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     SFrame({"a": [1, 2]}).save(directory + "/rows.json")
+        ...     print(pathlib.Path(directory, "rows.json").read_text(), end="")
+        [
+        {"a":1}
+        ,{"a":2}
+        ]
         """
-        from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
+        persistence.save_frame(self._node, self._names, filename, format)
 
-        write_csv(self._node, self._names, filename, CsvFormat(*form, **options))
+    @staticmethod
+    def from_sql(
+        conn: Any,
+        sql_statement: str,
+        params: Any = None,
+        type_inference_rows: int = 100,
+        dbapi_module: Any = None,
+        column_type_hints: Any = None,
+        cursor_arraysize: int = 128,
+    ) -> SFrame:
+        """The rows of a query of a database, in its order.
 
-    def export_json(self, filename: str, orient: str = "records") -> None:
+        Parameters
+        ----------
+        conn
+            A connection of any library that follows Python's DB-API, such as ``sqlite3``.
+        sql_statement
+            The query.
+        params
+            Values for its marks.
+        type_inference_rows
+            The first value of a column in so many rows tells its type; a column without one is of text.
+        dbapi_module
+            The library that made the connection, where its class does not tell.
+        column_type_hints
+            A class for all columns, a list of classes, or a dict from name to class.
+        cursor_arraysize
+            How many rows the database is asked for at a time.
+
+        Raises
+        ------
+        AttributeError
+            If ``conn`` is no connection.
+        TypeError
+            If a value is of another class than its column.
+        ValueError
+            If the statement gives no rows.
+        RuntimeError
+            If two columns have one name.
+
+        Examples
+        --------
+        >>> import contextlib, sqlite3
+        >>> from sframe_spark import SFrame
+        >>> with contextlib.closing(sqlite3.connect(":memory:")) as conn:
+        ...     _ = conn.execute("create table t(id integer, name text)")
+        ...     SFrame({"id": [1, 2], "name": ["ann", None]}).to_sql(conn, "t")
+        ...     list(SFrame.from_sql(conn, "select * from t where id > ?", params=[1]))
+        [{'id': 2, 'name': None}]
+        """
+        from sframe_spark.api.files.sql_database import read_sql
+
+        return made_frame(*read_sql(conn, sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize))
+
+    def to_sql(
+        self, conn: Any, table_name: str, dbapi_module: Any = None, use_python_type_specifiers: bool = False, use_exact_column_names: bool = True
+    ) -> None:
+        """Insert all rows into a table of a database, all or none.
+
+        Parameters
+        ----------
+        conn
+            A connection of any library that follows Python's DB-API.
+        table_name
+            The table, which is there; names are quoted, whatever is in them.
+        dbapi_module
+            The library that made the connection, where its class does not tell.
+        use_python_type_specifiers
+            Whether numbers are marked with ``%d`` and ``%f`` where the library marks with ``%s``.
+        use_exact_column_names
+            Whether the table's columns are named as the frame's; otherwise they are taken in their order.
+
+        Raises
+        ------
+        AttributeError
+            If ``conn`` is no connection.
+        TypeError
+            If a column holds lists, arrays or dicts.
+
+        Examples
+        --------
+        >>> import contextlib, sqlite3
+        >>> from sframe_spark import SFrame
+        >>> with contextlib.closing(sqlite3.connect(":memory:")) as conn:
+        ...     _ = conn.execute("create table t(id integer)")
+        ...     SFrame({"id": range(3)}).to_sql(conn, "t")
+        ...     conn.execute("select sum(id) from t").fetchone()
+        (3,)
+        """
+        from sframe_spark.api.files.sql_database import write_sql
+
+        write_sql(self._node, self._names, conn, table_name, dbapi_module, use_python_type_specifiers, use_exact_column_names)
+
+    def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
         """Write all rows as JSON, whole or not at all: one array of objects, or with ``orient="lines"`` an object on each line.
 
         What is missing is left out of its object, as in the reference. Date-times are ISO texts; NaN and the infinities, which JSON has not, are
@@ -78,7 +178,7 @@ class Files(Columns):
         write_json(self._node, self._names, filename, orient)
 
     @staticmethod
-    def read_json(url: Any, orient: str = "records", encoding: str = "utf-8") -> SFrame:
+    def read_json(url: Any, orient: Literal["records", "lines"] = "records", encoding: str = "utf-8") -> SFrame:
         """A frame of the objects in JSON files, each a row, in order; columns are in the order of their names.
 
         A column has the type that holds all its values as they are: ``int`` (of true and false, too), ``float``, ``str``, ``list`` or ``dict``;
@@ -158,27 +258,6 @@ class Files(Columns):
         ['part-00000-']
         """
         write_directory(self._node, self._names, path, ORC)
-
-    @staticmethod
-    def read_csv(url: Any, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> SFrame:
-        """A frame of the rows of a CSV file, or of all files in a directory or that match a pattern, in name order.
-
-        Parameters
-        ----------
-        url, delimiter, header, dialect, options
-            See :class:`~sframe_spark.api.files.csv.options.CsvRequest`.
-        """
-        from sframe_spark.api.files.csv.reader import read_csv
-
-        return made_frame(*read_csv(url, delimiter, header, *dialect, **options))
-
-    @staticmethod
-    def read_csv_with_errors(url: Any, delimiter: str = ",", header: bool = True, *dialect: Any, **options: Any) -> tuple[SFrame, dict[str, SArray]]:
-        """What :meth:`read_csv` reads, and the lines of each file that fit no row."""
-        from sframe_spark.api.files.csv.reader import read_csv_with_errors
-
-        node, names, left_out = read_csv_with_errors(url, delimiter, header, False, *dialect, **options)
-        return made_frame(*(node, names)), {path: SArray(lines, str) for path, lines in left_out.items()}
 
     @staticmethod
     def read_parquet(path: Any) -> SFrame:

@@ -3,29 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
+import numpy as np
 import pyarrow as pa
 
-from sframe_spark.api import display
+from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
+from sframe_spark.api.hints import no_frame_member
 from sframe_spark.api.indexing import function_as_now, head_count, is_row_index, mask_error, row_number, sliced
-from sframe_spark.api.nodes import equal_length, first_tuples, iterate_tuples, row_count, row_tuples
+from sframe_spark.api.nodes import equal_length, first_tuples, iterate_tuples, row_count
+from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.files import Files
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.intervals import Intervals
 from sframe_spark.api.sframe.known_order import Orders
+from sframe_spark.api.sframe.packing import Packing
 from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.running import RunningColumns
+from sframe_spark.api.sframe.sampling import RandomRows
 from sframe_spark.api.sframe.searches import Ordered
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import is_materialized, materialize
-from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
+from sframe_spark.errors import ColumnsOfRowsError, NegativeCountError, SchemaError, TakenNameError
 from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
@@ -41,7 +46,7 @@ from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
 
 
-class SFrame(Reshaping, Intervals, RunningColumns, Ordered, Orders, Interchange, Files):
+class SFrame(Reshaping, Packing, RandomRows, Intervals, RunningColumns, Ordered, Orders, Interchange, Files, ReadOneByOne):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters
@@ -86,6 +91,12 @@ class SFrame(Reshaping, Intervals, RunningColumns, Ordered, Orders, Interchange,
             self._node, self._names = construction.frame_from(data, format, verify)
         self._node.call_columns(self._names)
 
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Nothing: tells what to use instead of members that other libraries have."""
+            raise AttributeError(name) if name.startswith("_") else no_frame_member(name, self._names)
+
     def __len__(self) -> int:
         """Number of rows."""
         return row_count(self._node)
@@ -104,8 +115,16 @@ class SFrame(Reshaping, Intervals, RunningColumns, Ordered, Orders, Interchange,
         names = self._names
         return (dict(zip(names, row, strict=True)) for row in iterate_tuples(self._node, names))
 
+    @overload
+    def __getitem__(self, key: str) -> SArray: ...
+    @overload
+    def __getitem__(self, key: int | np.integer[Any]) -> dict[str, Any]: ...
+    @overload
+    def __getitem__(self, key: SArray | np.ndarray[Any, Any] | slice | list[Any] | tuple[Any, ...] | type[Any]) -> SFrame: ...
     def __getitem__(self, key: Any) -> Any:
         """A column by name, a frame of several columns, a row by number, rows by slice, or rows where an SArray or a boolean array is true."""
+        if (known := self._known_row(key)) is not None:
+            return dict(zip(self._names, known, strict=True))
         key = one_value(key)
         if is_mask(key):
             key = SArray(key)
@@ -118,8 +137,8 @@ class SFrame(Reshaping, Intervals, RunningColumns, Ordered, Orders, Interchange,
         if isinstance(key, type):
             return self.select_columns([key])
         if is_row_index(key):
-            index = row_number(key, len(self), "this SFrame")
-            return dict(zip(self._names, row_tuples(self._node, index, index + 1, self._names)[0], strict=True))
+            row = self._recent_rows(self._names).row(row_number(key, len(self), "this SFrame"))
+            return dict(zip(self._names, row, strict=True))
         if isinstance(key, slice):
             return SFrame(_node=sliced(self._node, key, self.__len__), _names=self._names)
         if is_of_spark(key):
@@ -183,12 +202,15 @@ class SFrame(Reshaping, Intervals, RunningColumns, Ordered, Orders, Interchange,
         if isinstance(column_names, str):
             raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
         names = list(column_names)
-        if column_types != "auto" and not isinstance(column_types, (list, tuple)):
+        if not all(isinstance(name, str) for name in names):
+            raise ColumnsOfRowsError(f"flat_map takes a list of column names, got {names!r:.200}")
+        infers = isinstance(column_types, str) and column_types == "auto"
+        if not infers and not isinstance(column_types, (list, tuple)):
             raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
         if len(set(names)) < len(names):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
-        given = None if column_types == "auto" else [column_type_for(item) for item in column_types]
-        types, first = (given, []) if given else self._flat_map_types(fn, len(names))
+        given = None if infers else [column_type_for(item) for item in column_types]
+        types, first = (given, []) if given is not None else self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
         node = flat_map(self._node, fn, self._names, types)
@@ -329,17 +351,23 @@ class SFrame(Reshaping, Intervals, RunningColumns, Ordered, Orders, Interchange,
         ):
             if isinstance(number, bool) or not hasattr(number, "__index__"):
                 raise SchemaError(f"{name} is a whole number, got {number!r}")
+            if number < 0:
+                raise NegativeCountError(f"{name} cannot be negative, got {number!r}")
         width = max(max_row_width, max_column_width + 1)
         print(display.printed_rows(self._node, self._names, num_rows, width, max_column_width, num_columns), file=output_file)
 
-    def __str__(self) -> str:
-        return display.frame_text(self._node, self._names)
+    def __str__(self, num_rows: int = 10, footer: bool = True) -> str:
+        return display.frame_text(self._node, self._names, head_count(num_rows), footer)
 
     def __repr__(self) -> str:
         return display.frame_description(self._node, self._names)
 
     def _repr_html_(self) -> str:
-        return display.frame_html(self._node, self._names)
+        return notebook.frame_html(self._node, self._names)
+
+    def _ipython_key_completions_(self) -> list[str]:
+        """Names of columns, which notebooks offer after ``sf["``."""
+        return list(self._names)
 
 
 Faces.frame = SFrame

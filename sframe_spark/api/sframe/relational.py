@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import array
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
-from sframe_spark.api.indexing import head_count, is_collection
+from sframe_spark.api.indexing import flag, head_count, is_collection
 from sframe_spark.api.names import unique_names
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
@@ -72,12 +72,11 @@ class Relational(Columns):
             raise SchemaError("give the name of a column, a list of names, or a list of (name, ascending) pairs")
         if not items or len({type(item) for item in items}) > 1:
             raise InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
-        if not isinstance(ascending, (int, np.bool_)):
-            raise SchemaError(f"ascending is True or False, got {ascending!r}")
+        default = flag(ascending, "ascending")
         order: list[tuple[int, bool]] = []
         for item in items:
-            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, ascending)
-            if not isinstance(name, str) or not isinstance(direction, (int, np.bool_)):
+            name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, default)
+            if not isinstance(name, str) or not isinstance(direction, (int, float, np.number, np.bool_)):
                 raise SchemaError(f"a sort key is a name or a (name, ascending) pair, got {item!r}")
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
@@ -85,7 +84,7 @@ class Relational(Columns):
             if any(position == known for known, _ in order):
                 raise UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
             self._check_sortable(position)
-            order.append((position, bool(direction)))
+            order.append((position, flag(direction, "ascending")))
         return order
 
     def _check_sortable(self, position: int) -> None:
@@ -186,7 +185,7 @@ class Relational(Columns):
                 raise MissingArgumentColumnError(name, self._names)
         return Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
 
-    def join(self, right: SFrame, on: Any = None, how: str = "inner", alter_name: Any = None) -> SFrame:
+    def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
         """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
 
         Parameters
@@ -305,7 +304,7 @@ class Relational(Columns):
         frame[column_name] = frame.select_column(column_name).fillna(value)
         return frame
 
-    def dropna(self, columns: Any = None, how: str = "any", recursive: bool = False) -> SFrame:
+    def dropna(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
         """Rows without missing values in some columns (all columns when none are named).
 
         Parameters
@@ -318,7 +317,7 @@ class Relational(Columns):
             return made_frame(self._node, self._names)
         return made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
 
-    def dropna_split(self, columns: Any = None, how: str = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
+    def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
         """The rows that :meth:`dropna` keeps and those it drops."""
         mask = self._missing_mask(columns, how, recursive)
         if mask is None:

@@ -1,15 +1,16 @@
-"""Members of SFrame that turn wide values into rows."""
+"""Members of SFrame that turn wide values into rows, and rows into wide values."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from sframe_spark.api import aggregate
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.functions import general
 from sframe_spark.api.names import automatic_name
 from sframe_spark.api.nodes import first_values
 from sframe_spark.api.sframe.relational import Relational
-from sframe_spark.errors import ColumnsOfRowsError, InvalidArgumentError, SchemaError, TakenNameError, UnknownNameError
+from sframe_spark.errors import ColumnNotFoundError, ColumnsOfRowsError, InvalidArgumentError, SchemaError, TakenNameError, UnknownNameError
 from sframe_spark.operators.relational.explode import explode, natural_types
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
@@ -26,7 +27,7 @@ SAMPLE = 100
 
 
 class Reshaping(Relational):
-    """Rows of the items of lists, arrays and dicts."""
+    """Rows of the items of lists, arrays and dicts, and the other way round."""
 
     def stack(
         self,
@@ -77,6 +78,43 @@ class Reshaping(Relational):
         node = explode(self._node, position, types, not drop_na)
         return made_frame(as_wanted(node, len(others), types, wanted), names)
 
+    def unstack(self, column_names: Any, new_column_name: str | None = None) -> SFrame:
+        """One row for each distinct value of the other columns: the values of a column as a list, or of two as a dict, in their order.
+
+        Parameters
+        ----------
+        column_names
+            The column whose values become lists, or a list of two, of keys and values. Missing values are left out of lists, and missing keys of
+            dicts; of several values of a key the first one stays.
+        new_column_name
+            Name of the new column, which comes last; ``List of ...`` or ``Dict of ...`` when not given.
+
+        Raises
+        ------
+        KeyError
+            If no column has a name.
+        TypeError
+            If the names are of another form, or the keys neither texts nor numbers.
+        RuntimeError
+            If there is another column of the new name.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> sf = SFrame({"user": [1, 1, 2], "item": ["x", "y", "x"], "stars": [4, 5, 3]})
+        >>> list(sf.unstack(["item", "stars"], "ratings")["ratings"])
+        [{'x': 4, 'y': 5}, {'x': 3}]
+        """
+        chosen = unstacked_names(column_names)
+        for name in chosen:
+            if name not in self._names:
+                raise ColumnNotFoundError(name, self._names)
+        if new_column_name is not None and not isinstance(new_column_name, str):
+            raise SchemaError(f"new_column_name is a text, not a {type(new_column_name).__name__}")
+        others = [name for name in self._names if name not in chosen]
+        label = new_column_name or ("Dict of {}_{}" if len(chosen) == 2 else "List of {}").format(*chosen)
+        return made_frame(self._node, self._names).groupby(others, {label: aggregate.CONCAT(*chosen)})
+
     def _types_of_items(self, position: int, width: int) -> tuple[ColumnType, ...]:
         """Types of the items of the first values, which tell of values that describe themselves; floats where there is none."""
         cells = [cell for cell in first_values(project(self._node, [position]), SAMPLE)[0] if cell is not None]
@@ -87,9 +125,24 @@ class Reshaping(Relational):
         return tuple(general(infer_type(found)) if any(item is not None for item in found) else FLOAT for found in samples)
 
 
+def unstacked_names(column_names: Any) -> list[str]:
+    """The one or two columns to unstack.
+
+    Raises
+    ------
+    SchemaError
+        If they are neither a name nor a list of two.
+    """
+    chosen = [column_names] if isinstance(column_names, str) else column_names
+    is_pair = chosen is not column_names or (isinstance(chosen, (list, tuple)) and len(chosen) == 2)
+    if not is_pair or not all(isinstance(name, str) for name in chosen):
+        raise SchemaError(f"column_names is the name of a column, or a list of two, of keys and values, not {column_names!r:.80}")
+    return list(chosen)
+
+
 def new_names(others: list[str], chosen: Any, width: int) -> list[str]:
     """Names of all columns, of which the last ones are new."""
-    if chosen is None or chosen == "":
+    if chosen is None or (isinstance(chosen, str) and not chosen):
         names = list(others)
         for _ in range(width):
             names.append(automatic_name(names))
@@ -110,10 +163,10 @@ def new_types(chosen: Any, width: int) -> list[ColumnType] | None:
     if chosen is None:
         return None
     given = list(chosen) if isinstance(chosen, (list, tuple)) else [chosen]
-    if len(given) != width:
-        raise InvalidArgumentError(f"new_column_type has {len(given)} class(es), {width} are needed: of keys and values for a dict, one otherwise")
     if not all(isinstance(item, type) for item in given):
         raise ColumnsOfRowsError(f"new_column_type is a class such as int, or a list of two for a dict, got {chosen!r:.80}")
+    if len(given) != width:
+        raise InvalidArgumentError(f"new_column_type has {len(given)} class(es), {width} are needed: of keys and values for a dict, one otherwise")
     return [column_type_for(item) for item in given]
 
 

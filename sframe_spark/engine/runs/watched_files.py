@@ -7,6 +7,7 @@ from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.claims.watched import require_unchanged
+from sframe_spark.storage.manifests.manifest import Manifest
 
 
 def require_unchanged_files(root: PlannerNode) -> None:
@@ -17,8 +18,12 @@ def require_unchanged_files(root: PlannerNode) -> None:
     StorageError
         If one has gone, or is another one.
     """
+    for manifest in watched_manifests(root):
+        require_unchanged(manifest)
+
+
+def watched_manifests(root: PlannerNode) -> list[Manifest]:
+    """The datasets below a node of which others may change the files."""
     with GRAPH_LOCK:
         found = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
-        watched = {manifest.identity: manifest for manifest in found if manifest.watched}
-    for manifest in watched.values():
-        require_unchanged(manifest)
+        return list({manifest.identity: manifest for manifest in found if manifest.watched}.values())

@@ -56,8 +56,8 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
     return found[0], found[1]
 
 
-def combined(operator: SequentialOperator, states: Iterable[Any]) -> Any:
-    """The state of runs of rows behind each other, from theirs, which stay as they are."""
+def combined(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
+    """What an operator knows of runs of rows behind each other, states or parts, from what it knows of each, which stays as it is."""
     if is_ours(type(operator)):
-        return reduce(operator.combine, states)
-    return reduce(lambda first, second: asked(operator, lambda: operator.combine(fresh(first), fresh(second))), states)
+        return reduce(combine, parts)
+    return reduce(lambda first, second: asked(operator, lambda: combine(fresh(first), fresh(second))), parts)

@@ -29,7 +29,7 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
         if part is TOO_LARGE or (running is TOO_LARGE and not operator.ends_suffice(part)):
             running = TOO_LARGE
         else:
-            running = operator.carried(combined(operator, (initial if running is TOO_LARGE else running, part)))
+            running = operator.carried(combined(operator, operator.combine, (initial if running is TOO_LARGE else running, part)))
         found.append(running)
     return found
 

@@ -297,7 +297,7 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
         """The state of some rows; those that many are made of come in pieces."""
         if len(runners) == 1:
             pieces = runners[0].pieces(first, last, False, batch_rows)
-            return combined(operator, (asked(operator, partial(operator.summarize, [piece], facts)) for piece in pieces))
+            return combined(operator, operator.combine, (asked(operator, partial(operator.summarize, [piece], facts)) for piece in pieces))
         return asked(operator, partial(operator.summarize, [runner.run(first, last) for runner in runners], facts))
 
     def end_of_batch(first: int) -> int:
@@ -308,14 +308,14 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
     total = part_of(start, position)
     while position < stop and not (stateless and operator.ends_suffice(total)):
         last = end_of_batch(position)
-        total, position, step = combined(operator, (total, part_of(position, last))), last, last - position
+        total, position, step = combined(operator, operator.combine, (total, part_of(position, last))), last, last - position
     end: Any = None
     while position < stop and (end is None or not operator.ends_suffice(end)):
         first = max(position, stop - step)
         part = part_of(first, stop)
-        end = part if end is None else combined(operator, (part, end))
+        end = part if end is None else combined(operator, operator.combine, (part, end))
         stop = first
-    return total if end is None else combined(operator, (total, end))
+    return total if end is None else combined(operator, operator.combine, (total, end))
 
 
 def _states_below(plan: FlatPlan, place: int, states: dict[int, Any]) -> dict[int, Any]:

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from functools import reduce
 from typing import Any
 
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.segments.others import asked
+from sframe_spark.engine.segments.others import combined
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
-from sframe_spark.operators.user_functions.fresh import fresh
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
-from sframe_spark.planner.ours import is_ours
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.types import ColumnType
 
@@ -84,9 +81,7 @@ def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequen
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts]) -> Any:
     """The part of consecutive runs of rows together."""
-    if is_ours(type(operator)):
-        return reduce(lambda first, second: operator.combined(first, second, facts), parts)
-    return reduce(lambda first, second: asked(operator, lambda: operator.combined(fresh(first), fresh(second), facts)), parts)
+    return combined(operator, lambda first, second: operator.combined(first, second, facts), parts)
 
 
 def summarize_range(task: RangeTask, place: int) -> Any:

@@ -15,7 +15,6 @@ from sframe_spark.engine.spark.counts import observed_rows, require_known_rows
 from sframe_spark.engine.spark.page_checks import require_sound_pages
 from sframe_spark.engine.spark.probe import require_readable
 from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
-from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.kernels.spark_columns import fit
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.chunk import Chunk
@@ -30,7 +29,7 @@ from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.user import in_session
 from sframe_spark.storage.files.paths import spark_path
-from sframe_spark.storage.manifests.physical import is_stored_as, other_type
+from sframe_spark.storage.manifests.physical import require_computed_as
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
 from sframe_spark.visible import visible
 
@@ -171,8 +170,7 @@ def from_spark_table(table: pa.Table, schema: Schema) -> Chunk:
         If Spark computed values of other types than operators and functions infer.
     """
     for place, (column, column_type) in enumerate(zip(table.columns, schema, strict=False)):
-        if not is_stored_as(column.type, column_type.physical):
-            raise PlanInvariantError(other_type(column.type, place, column_type))
+        require_computed_as(column.type, place, column_type)
     columns = tuple(fit(column, column_type.physical) for column, column_type in zip(table.columns, schema, strict=False))
     return Chunk(columns, table.num_rows)
 

@@ -1,7 +1,7 @@
 """Aggregate functions: importing this package fills the table."""
 
-from sframe_spark.operators.aggregates import base, collected, extremes, numeric, runs
+from sframe_spark.operators.aggregates import base, collected, extremes, items, numeric, runs, summaries
 
-__all__ = ["collected", "extremes", "numeric", "runs"]
+__all__ = ["collected", "extremes", "items", "numeric", "runs", "summaries"]
 
 base.AGGREGATES.close()

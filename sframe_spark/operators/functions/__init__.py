@@ -8,6 +8,7 @@ from sframe_spark.operators.functions import (
     clock,
     comparison,
     conversion,
+    dicts,
     durations,
     hashing,
     items,
@@ -15,6 +16,11 @@ from sframe_spark.operators.functions import (
     logic,
     membership,
     missing,
+    moment_parts,
+    moment_reading,
+    moment_texts,
+    packing,
+    slots,
     variants,
 )
 
@@ -23,6 +29,7 @@ __all__ = [
     "clock",
     "comparison",
     "conversion",
+    "dicts",
     "durations",
     "hashing",
     "items",
@@ -30,6 +37,11 @@ __all__ = [
     "logic",
     "membership",
     "missing",
+    "moment_parts",
+    "moment_reading",
+    "moment_texts",
+    "packing",
+    "slots",
     "variants",
 ]
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -22,13 +23,13 @@ from sframe_spark.operators.functions.support import (
     define_function,
     float_of,
     is_finite,
-    python_values,
     to_ints,
     unsupported,
 )
 from sframe_spark.types import (
     ARRAY_KIND,
     DATETIME_KIND,
+    DICT_KIND,
     FLOAT_KIND,
     INT,
     INT_KIND,
@@ -89,12 +90,43 @@ def _compute_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], p
 
 
 def _equal_nested(arguments: Sequence[Argument], types: Sequence[ColumnType], rows: int) -> pa.Array:
-    """Compare lists and dicts by their canonical text, arrays element by element (where NaN equals nothing)."""
-    if types[0].kind == ARRAY_KIND:
-        pairs = zip(*(python_values(a, t, rows) for a, t in zip(arguments, types, strict=True)), strict=True)
-        return pa.array([None if a is None or b is None else a == b for a, b in pairs], pa.bool_())
-    texts = [canonical_text(array_of(a, rows), t) for a, t in zip(arguments, types, strict=True)]
-    return pc.equal(texts[0], texts[1])
+    """Compare lists and dicts by their canonical text, or item by item where they have one type; in arrays NaN equals nothing."""
+    columns = [array_of(argument, rows) for argument in arguments]
+    if types[0] == types[1] and not types[0].is_encoded:
+        same = _equal_items(columns[0], columns[1], types[0].kind == ARRAY_KIND)
+        if types[0].kind != DICT_KIND:
+            return same
+        # Other items at the same places may be the same ones in another order.
+        others = pc.equal(same, False).fill_null(False)
+        texts = [canonical_text(column.filter(others), types[0]) for column in columns]
+        return pc.replace_with_mask(same, others, pc.equal(*texts))
+    texts = [canonical_text(column, t) for column, t in zip(columns, types, strict=True)]
+    return pc.equal(*texts)
+
+
+def _equal_items(left: pa.Array, right: pa.Array, is_array: bool) -> pa.Array:
+    """Whether two columns of lists, or of dicts, hold equal items in the same order; missing where a row is missing."""
+    offsets = [column.offsets.to_numpy(zero_copy_only=False).astype(np.int64) for column in (left, right)]
+    lengths = [np.diff(places) for places in offsets]
+    valid = pc.and_(left.is_valid(), right.is_valid()).to_numpy(zero_copy_only=False)
+    alike = valid & (lengths[0] == lengths[1])
+    counts = np.where(alike, lengths[0], 0)
+    ends = np.cumsum(counts)
+    within = np.arange(counts.sum()) - np.repeat(ends - counts, counts)
+    places = [pa.array(np.repeat(starts[:-1], counts) + within) for starts in offsets]
+    is_map = pa.types.is_map(left.type)
+    sides = [(left.keys, right.keys), (left.items, right.items)] if is_map else [(left.values, right.values)]
+    other = np.zeros(len(within), dtype=bool)
+    for first, second in sides:
+        first, second = first.take(places[0]), second.take(places[1])
+        same = pc.equal(first, second).fill_null(False)
+        if not is_array:
+            same = pc.or_(same, pc.and_(pc.is_null(first), pc.is_null(second)))
+            if pa.types.is_float64(first.type):
+                same = pc.or_(same, pc.and_(pc.is_nan(first), pc.is_nan(second)).fill_null(False))
+        other |= ~same.to_numpy(zero_copy_only=False)
+    before = np.concatenate([[0], np.cumsum(other)])
+    return pa.array(alike & (before[ends] == before[ends - counts]), mask=~valid)
 
 
 def _compute_not_equal(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:

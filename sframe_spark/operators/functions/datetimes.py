@@ -13,7 +13,7 @@ from sframe_spark.operators.functions.support import array_of
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.types import DATETIME, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.cast import microseconds_of, seconds_to_microseconds
-from sframe_spark.values.temporal import MINUTE, SECOND
+from sframe_spark.values.temporal import SECOND
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -44,14 +44,6 @@ def difference(left: Argument, right: Argument, types: tuple[ColumnType, ColumnT
     """Seconds from the right date-times to the left ones."""
     microseconds = pc.subtract(microseconds_of(left, types[0]), microseconds_of(right, types[1]))
     return pc.divide(microseconds.cast(pa.float64(), safe=False), float(SECOND))
-
-
-def wall_microseconds(microseconds: pa.Array, moments: pa.Array, column_type: ColumnType) -> pa.Array:
-    """Microseconds as the clock on the wall counts them, where the offsets are those of ``moments``."""
-    if not column_type.is_zoned:
-        return microseconds
-    offsets = pc.fill_null(pc.struct_field(moments, "offset"), 0).cast(pa.int64())
-    return pc.add(microseconds, pc.multiply(offsets, MINUTE))
 
 
 def raised(error: SFrameError, spark_type: str = "bigint") -> Column:

@@ -10,7 +10,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import ExecutionError
 from sframe_spark.operators.functions.base import Argument
-from sframe_spark.operators.functions.datetimes import microseconds_column, moment_column, raised, wall_microseconds
+from sframe_spark.operators.functions.datetimes import microseconds_column, moment_column, raised
 from sframe_spark.operators.functions.support import (
     INCREASING,
     STRICTLY_INCREASING,
@@ -22,7 +22,7 @@ from sframe_spark.operators.functions.support import (
     unsupported,
 )
 from sframe_spark.types import DATETIME, DATETIME_KIND, FLOAT, INT, ZONED_PHYSICAL, ColumnType
-from sframe_spark.values.cast import microseconds_of
+from sframe_spark.values.cast import microseconds_of, wall_microseconds
 from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE
 
 if TYPE_CHECKING:

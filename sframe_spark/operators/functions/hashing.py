@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of, define_function
-from sframe_spark.types import FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
+from sframe_spark.values.cast import microseconds_of
 
 _MISSING = np.uint64(0x6A09E667F3BCC909)
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
@@ -40,8 +42,24 @@ def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
     if column_type.kind == FLOAT_KIND:
         numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False) + 0.0
         return np.where(np.isnan(numbers), np.nan, numbers).view(np.uint64)
+    if column_type.kind == DATETIME_KIND:
+        return microseconds_of(values, column_type).fill_null(0).to_numpy(zero_copy_only=False).view(np.uint64)
+    if column_type.kind == ARRAY_KIND:
+        return _array_words(values)
     texts = values if column_type.kind == STR_KIND else canonical_text(values, column_type)
     return _text_words(texts)
+
+
+def _array_words(values: pa.Array) -> np.ndarray:
+    """The sum of one word for each element and its place."""
+    lengths = pc.list_value_length(values).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+    numbers = values.flatten().fill_null(np.nan)
+    ends = np.cumsum(lengths)
+    places = np.arange(len(numbers), dtype=np.int64) - np.repeat(ends - lengths, lengths)
+    with np.errstate(over="ignore"):
+        words = _mix(_words(numbers, FLOAT) + _mix(places.view(np.uint64) + _GAMMA))
+        sums = np.concatenate([[np.uint64(0)], np.cumsum(words, dtype=np.uint64)])
+        return sums[ends] - sums[ends - lengths] + _mix(lengths.view(np.uint64))
 
 
 def _text_words(texts: pa.Array) -> np.ndarray:

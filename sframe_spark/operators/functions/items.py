@@ -101,6 +101,8 @@ def _slice_native(values: pa.Array, column_type: ColumnType, start: int, end: in
     """Take the elements by their place among all elements; cells too short for the whole slice are missing."""
     lengths = pc.list_value_length(values)
     kept = pc.and_(pc.greater_equal(lengths, max(end, start + 1)), start < end).fill_null(False)
+    if not kept.true_count:
+        return pa.nulls(len(values), pa.float64() if end == start + 1 and column_type.kind == ARRAY_KIND else values.type)
     firsts = values.offsets.to_numpy(zero_copy_only=False)[:-1][kept.to_numpy(zero_copy_only=False)] + start
     width = max(end - start, 0)
     places = (firsts[:, None] + np.arange(width)).ravel()
@@ -123,10 +125,31 @@ def _infer_element_slice(types: Sequence[ColumnType], parameters: tuple[Any, ...
 
 def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     """Slice every cell as Python does; text by characters."""
-    window = slice(*parameters)
-    cells: list[Any] = decode(array_of(arguments[0], rows), types[0])
-    cut = [None if cell is None else cell[window] for cell in cells]
-    return encode_plain(cut, types[0])
+    values, window = array_of(arguments[0], rows), slice(*parameters)
+    if types[0].kind == STR_KIND and (window.step is None or window.step > 0):
+        return pc.utf8_slice_codeunits(values, window.start or 0, window.stop, window.step or 1)
+    if types[0].kind != STR_KIND and not types[0].is_encoded:
+        return _sliced_lists(values, window)
+    cells: list[Any] = decode(values, types[0])
+    return encode_plain([None if cell is None else cell[window] for cell in cells], types[0])
+
+
+def _sliced_lists(values: pa.Array, window: slice) -> pa.Array:
+    """Items of each list at the places that Python's ``slice.indices`` gives for its length."""
+    offsets = values.offsets.to_numpy(zero_copy_only=False).astype(np.int64)
+    lengths, step = np.diff(offsets), window.step or 1
+    lowest, highest = (0, lengths) if step > 0 else (-1, lengths - 1)
+
+    def bound(value: int | None, otherwise: Any) -> Any:
+        return otherwise if value is None else np.clip(value + lengths if value < 0 else np.full(len(lengths), value), lowest, highest)
+
+    first = bound(window.start, lowest if step > 0 else highest)
+    last = bound(window.stop, highest if step > 0 else lowest)
+    counts = np.maximum(0, -((first - last) // step)) * values.is_valid().to_numpy(zero_copy_only=False)
+    starts = np.repeat(offsets[:-1] + first, counts)
+    within = np.arange(counts.sum()) - np.repeat(np.cumsum(counts) - counts, counts)
+    kept = pa.array(counts.astype(np.int32), mask=values.is_null().to_numpy(zero_copy_only=False))
+    return list_from_lengths(kept, values.values.take(pa.array(starts + within * step)), values.type)
 
 
 define_function("item_length", _infer_length, _compute_length, _build_length)

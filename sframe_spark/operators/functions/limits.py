@@ -49,6 +49,12 @@ def _int_bounds(parameters: tuple[Any, ...]) -> tuple[int | None, int | None]:
     return (None if lower is None or lower < -(2**63) else int(lower), None if upper is None or upper >= 2**63 else int(upper))
 
 
+def _float_bounds(parameters: tuple[Any, ...]) -> tuple[float | None, float | None]:
+    """Both bounds of floats."""
+    lower, upper = _bounds(parameters)
+    return None if lower is None else float(lower), None if upper is None else float(upper)
+
+
 def _infer_clip(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
     """Int stays int unless a limit is a float, NaN included."""
     _bounds(parameters)
@@ -67,7 +73,7 @@ def _compute_clip(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     if types[0].kind == ARRAY_KIND:
         return map_array(array_of(arguments[0], rows), lambda elements: _clip_elements(elements, lower, upper))
     result = _infer_clip(types, parameters)
-    lower, upper = _int_bounds(parameters) if result == INT else (lower, upper)
+    lower, upper = _int_bounds(parameters) if result == INT else _float_bounds(parameters)
     values = array_of(arguments[0], rows)
     values = float_of(values) if result == FLOAT else values
     # Comparisons with NaN are false, so it stays.
@@ -93,7 +99,7 @@ def _build_clip(columns: Sequence[Column], types: Sequence[ColumnType], paramete
         return None
     lower, upper = _bounds(parameters)
     spark_type = "bigint" if _infer_clip(types, parameters) == INT else "double"
-    lower, upper = _int_bounds(parameters) if spark_type == "bigint" else (lower, upper)
+    lower, upper = _int_bounds(parameters) if spark_type == "bigint" else _float_bounds(parameters)
     column = columns[0].cast(spark_type)
     if lower is not None:
         limit = F.lit(lower).cast(spark_type)

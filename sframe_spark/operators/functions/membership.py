@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.functions.dicts import counts_of
 from sframe_spark.operators.functions.support import array_of, define_function, to_ints, unsupported
 from sframe_spark.operators.kernels.equal_keys import one_float
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
@@ -141,11 +142,25 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
     values, item = array_of(arguments[0], rows), plain(parameters[0])
     if types[0].kind == STR_KIND:
         return to_ints(pc.match_substring(values, item)).fill_null(0)
+    inside = None if types[0].is_encoded else _items_like(values, types[0], item)
+    if inside is not None:
+        return pa.array((counts_of(values, inside) > 0).astype(np.int64))
     cells = decode(values, types[0])
     if types[0].kind == ARRAY_KIND:
         return pa.array([int(cell is not None and item in cell) for cell in cells], pa.int64())
     text = canonical_value(item)
     return pa.array([int(cell is not None and any(canonical_value(i) == text for i in cell)) for cell in cells])
+
+
+def _items_like(values: pa.Array, column_type: ColumnType, item: Any) -> pa.Array | None:
+    """Which items of lists and arrays, or keys of dicts, are equal to a value of their own class; None for values of another."""
+    items = values.keys if column_type.kind == DICT_KIND else values.values
+    classes = {pa.int64(): int, pa.float64(): float, pa.string(): str}
+    if column_type.kind == ARRAY_KIND and isinstance(item, int) and abs(item) <= 2**53:
+        item = float(item)
+    if type(item) is not classes[items.type] or item != item or (isinstance(item, int) and not -(2**63) <= item < 2**63):
+        return None
+    return pc.equal(items, pa.scalar(item, items.type)).fill_null(False)
 
 
 def _build_contains(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:

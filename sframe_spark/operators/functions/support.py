@@ -20,7 +20,7 @@ from sframe_spark.operators.functions.base import (
 )
 from sframe_spark.operators.user_functions.sent_function import SentFunction, sent
 from sframe_spark.types import ARRAY, FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
-from sframe_spark.values.decode import decode, scalar_array
+from sframe_spark.values.decode import scalar_array
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -167,13 +167,6 @@ def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOpera
 def array_of(argument: Argument, rows: int) -> pa.Array:
     """Return an argument as an array of ``rows`` entries."""
     return scalar_array(argument, rows) if isinstance(argument, pa.Scalar) else argument
-
-
-def python_values(argument: Argument, column_type: ColumnType, rows: int) -> list[Any]:
-    """Return an argument as ``rows`` Python values; a literal is decoded once."""
-    if isinstance(argument, pa.Scalar):
-        return decode(scalar_array(argument), column_type) * rows
-    return decode(argument, column_type)
 
 
 def float_of(argument: Argument) -> Argument:

@@ -11,7 +11,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError, ExecutionError, InvalidArgumentError
-from sframe_spark.operators.functions.datetimes import wall_microseconds
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, streaming_group_by
 from sframe_spark.operators.kernels.equal_keys import comparable
@@ -29,6 +28,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
 from sframe_spark.types import FLOAT, FLOAT_KIND, ZONED_PHYSICAL, ColumnType
+from sframe_spark.values.cast import wall_microseconds
 from sframe_spark.values.temporal import MINUTE, is_shown, moment_text
 
 SIDES = ("left", "right")

@@ -14,7 +14,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from sframe_spark.operators.user_functions.function_family import COLLECTIONS, MOST_LOOKED_AT, Family, attributes_of, called, was_absent
+from sframe_spark.operators.user_functions.function_family import COLLECTIONS, MOST_LOOKED_AT, Family, attributes_of, called, meanings, was_absent
 from sframe_spark.operators.user_functions.names_in_code import CACHED, cells_of, found_by_name, is_class
 
 OUR_THREADS = "sframe_spark"
@@ -53,6 +53,12 @@ class FunctionAsNow:
         self._family = None if found_by_name(given) or is_class(given) else Family(given)
         self._called = self._form(given)
         self._is_copied = False
+
+    def reached(self) -> list[Any]:
+        """What the function reaches: by names, in its defaults, in small collections and attributes."""
+        if self._family is not None:
+            return self._family.reached()
+        return list(meanings(self.given)) if type(self.given) is types.FunctionType else []
 
     def now(self) -> Function:
         """What is to be called now, for some rows."""

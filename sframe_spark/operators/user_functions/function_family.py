@@ -52,6 +52,10 @@ class Family:
         self.names = list(self._read_names())
         self.cells = dict(self._read_cells())
 
+    def reached(self) -> list[Any]:
+        """All that was met when the family was looked at."""
+        return list(self._met.values())
+
     def _look_around(self, waiting: list[Any]) -> None:
         while waiting and len(self._met) < MOST_LOOKED_AT:
             value = waiting.pop()

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 
 import pyarrow as pa
 
-from sframe_spark.errors import PlanInvariantError, StorageError
+from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.files.listing import files_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, is_stored_as, other_type
+from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_POSITION_MASK, KEY_SHIFT, file_column, require_computed_as
 from sframe_spark.storage.parquet.footers import Footer, bounds_of, footer_of, statistics_in_footer
 from sframe_spark.types import ColumnType
 
@@ -63,9 +63,7 @@ def _entry(location: str, name: str, footer: Footer, types: Sequence[ColumnType]
     if missing:
         raise StorageError(f"{file} has no column {', '.join(sorted(missing))}: it was not written as a segment")
     for place, column_type in enumerate(types):
-        found = footer.schema.field(file_column(place)).type
-        if not is_stored_as(found, column_type.physical):
-            raise PlanInvariantError(other_type(found, place, column_type))
+        require_computed_as(footer.schema.field(file_column(place)).type, place, column_type)
     bounds = bounds_of(footer.chunks(KEY_NAME)) if footer.schema.field(KEY_NAME).type == pa.int64() else None
     if bounds is None or not isinstance(bounds[0], int) or not isinstance(bounds[1], int):
         raise StorageError(f"{file} does not say which rows it holds: its footer has no bounds of {KEY_NAME}")

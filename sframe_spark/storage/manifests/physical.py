@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from sframe_spark.errors import StorageError, UnknownColumnTypeError
+from sframe_spark.errors import PlanInvariantError, StorageError, UnknownColumnTypeError
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ZONED_PHYSICAL, ColumnType
 from sframe_spark.values.encode import recode
 from sframe_spark.values.from_arrow import normalize
@@ -133,10 +133,18 @@ def is_stored_as(found: pa.DataType, physical: pa.DataType) -> bool:
     )
 
 
-def other_type(found: pa.DataType, place: int, column_type: ColumnType) -> str:
-    """What is told where Spark computed values of another type than a column's."""
+def require_computed_as(found: pa.DataType, place: int, column_type: ColumnType) -> None:
+    """Refuse what Spark computed as a column's values where it has another type.
+
+    Raises
+    ------
+    PlanInvariantError
+        If it has.
+    """
+    if is_stored_as(found, column_type.physical):
+        return
     said = "the Spark expression of an operator or a function gives another type than it infers: cast it, or infer the other type"
-    return f"Spark computed {found} in column {place}, which is one of {column_type.kind}: {said}"
+    raise PlanInvariantError(f"Spark computed {found} in column {place}, which is one of {column_type.kind}: {said}")
 
 
 def _are_timestamps(*types: pa.DataType) -> bool:

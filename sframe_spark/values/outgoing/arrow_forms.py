@@ -24,9 +24,9 @@ import pyarrow.compute as pc
 
 from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.from_arrow import OFFSET_FIELDS, WITH_OFFSET
 from sframe_spark.values.outgoing.arrow_json import is_plain_json, json_texts
 from sframe_spark.values.outgoing.common_type import CommonType
-from sframe_spark.values.zones import OFFSET_FIELDS, WITH_OFFSET, zone_of
 
 EXTENSION_NAME = "ARROW:extension:name"
 EXTENSION_METADATA = "ARROW:extension:metadata"
@@ -34,6 +34,9 @@ EXTENSION_METADATA = "ARROW:extension:metadata"
 KIND = "sframe_spark.kind"
 TEXT = "sframe_spark.text"
 JSON, TAGGED = "json", "tagged"
+
+# The zones that always have an offset go from these hours, west and east.
+FURTHEST_WEST, FURTHEST_EAST = -12, 14
 
 
 class Form(Protocol):
@@ -196,3 +199,18 @@ class FormFinder:
             return WithOffsets()
         zone = zone_of(next(iter(self._offsets), 0) or 0)
         return WithOffsets() if zone is None else InZone(zone)
+
+
+def zone_of(minutes: int) -> str | None:
+    """The name of the zone that always has an offset; None where there is none: polars does not know ``+05:30``.
+
+    Examples
+    --------
+    >>> zone_of(0), zone_of(120), zone_of(330)
+    ('UTC', 'Etc/GMT-2', None)
+    """
+    hours, rest = divmod(minutes, 60)
+    if rest or not FURTHEST_WEST <= hours <= FURTHEST_EAST:
+        return None
+    # The signs of these names are those of POSIX: what is east of Greenwich is negative.
+    return "UTC" if not hours else f"Etc/GMT{-hours:+d}"

@@ -280,7 +280,7 @@ def test_paths_that_are_none() -> None:
             save("")
         with pytest.raises(SchemaError, match="a path is a str, got NoneType"):
             save(None)
-    with pytest.raises(InvalidArgumentError, match="format must be 'binary' or 'csv'"):
+    with pytest.raises(InvalidArgumentError, match="format must be 'binary', 'csv' or 'json'"):
         sf.save("/tmp/never", format="xml")
     with pytest.raises(SchemaError):
         load_sframe(5)

@@ -15,6 +15,7 @@ import pytest
 
 import sframe_spark.operators.functions  # noqa: F401 - fills the table
 from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction, evaluate
+from sframe_spark.operators.functions.moment_parts import PARTS
 from sframe_spark.operators.functions.support import spark_expression
 from sframe_spark.types import (
     ARRAY,
@@ -54,6 +55,8 @@ GRIDS: dict[ColumnType, list[Any]] = {
     ARRAY: [None, array.array("d"), array.array("d", [0.0]), array.array("d", [1.5, math.nan])],
     list_of(STR): [None, [], ["a"], ["", None]],
     dict_of(STR, INT): [None, {}, {"a": 1}, {"a": None, "b": 2}],
+    dict_of(INT, FLOAT): [None, {}, {1: 0.5, 7: math.nan}, {LARGE: None, 1: -0.0, 2: math.inf}],
+    dict_of(STR, STR): [None, {}, {"a": "", "é": "x"}, {"b": None}],
     ENCODED_LIST: [None, [], [1, "a"], [None]],
     ENCODED_DICT: [None, {}, {1: "a"}],
 }
@@ -64,6 +67,14 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "is_in": [((1, 7, None),), (("a", "é"),), ((),), ((0.5, math.nan, -LARGE),)],
     "contains": [("a",), ("",)],
     "recode": [(INT,), (STR,)],
+    "moment_part": [(part,) for part in PARTS],
+    "dict_has_keys": [(("a",), False), (("a", "b"), True), ((1, 2), True), ((1, 0.5), True), ((), False), ((), True)],
+    "dict_trim_keys": [(("a",), True), (("a", "é"), False), ((1,), True), ((), False), ((), True)],
+    "dict_trim_values": [(1, None), (None, 0.5), (0, math.inf), (None, None), (-math.inf, 1), (math.nan, None)],
+    "slots": [(("a", "é"),), ((1, LARGE),), ((0, 1, 5),)],
+    "pack_list": [(None,), (0,), ("",), (([1],),)],
+    "pack_array": [(None,), (2.5,)],
+    "pack_dict": [(None, ("x", "y")), (0, ("x", "y"))],
     "literal": [(1.5, FLOAT), ("a", STR), (None, INT), (["a", None], list_of(STR))],
 }
 ARITY = {"if_else": 3, **dict.fromkeys(("literal",), 0)}
@@ -78,9 +89,10 @@ BINARY = {
     "power",
     "coalesce",
 }
+BINARY |= {"pack_list", "pack_array", "pack_dict"}
 BINARY |= {"equal", "not_equal", "less", "less_equal", "greater", "greater_equal", "and_", "or_"}
-ELSEWHERE = {"add_duration", "tick_time"}
-"""Functions that fail for some of the values here, or take row numbers only: they have Spark tests of their own."""
+ELSEWHERE = {"add_duration", "slot", "tick_time"}
+"""Functions that fail for some of the values here, or take row numbers or lists of one length only: they have Spark tests of their own."""
 SIDE = max(map(len, GRIDS.values()))
 
 

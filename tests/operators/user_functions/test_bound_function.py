@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, config
+from sframe_spark.operators.user_functions import bound_function
 from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
 from sframe_spark.operators.user_functions.function_family import MOST_LOOKED_AT
 
@@ -396,7 +397,9 @@ def test_an_object_of_a_module_that_assigns_what_a_function_of_it_reads(module: 
     assert list(SFrame({"x": rows})["x"].apply(module.make(), dtype=int)) == list(itertools.accumulate(rows))
 
 
-def test_what_the_code_does_not_show_is_a_functions_own_where_nobody_else_runs() -> None:
+def test_what_the_code_does_not_show_is_a_functions_own_where_nobody_else_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Libraries that other tests use leave threads behind.
+    monkeypatch.setattr(bound_function, "others_run", lambda: False)
     given, names = of_main("import operator\ntotal = 0\ndef given(x):\n    put(total + x)\n    return total")
     names["put"] = functools.partial(names.__setitem__, "total")
     assert list(SFrame({"x": range(ROWS)})["x"].apply(given, dtype=int)) == list(itertools.accumulate(range(ROWS)))

@@ -53,6 +53,8 @@ class CsvFormat:
         First and last line of the file, which ``read_csv`` takes for rows unless it is told otherwise; empty: none.
     line_prefix
         What every line with a row starts with, as it is: ``read_csv`` takes it for the start of the first field.
+    no_prefix_on_first_value
+        Whether the first row has no such start.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class CsvFormat:
     file_header: str = ""
     file_footer: str = ""
     line_prefix: str = ""
+    no_prefix_on_first_value: bool = False
 
     def __attrs_post_init__(self) -> None:
         for name in ("delimiter", "line_terminator", "escape_char", "quote_char", "na_rep", "file_header", "file_footer", "line_prefix"):

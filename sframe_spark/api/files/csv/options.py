@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 import itertools
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, TypeVar, cast
 
 import attrs
 
@@ -23,6 +24,9 @@ NEWLINES = ("\n", "\r\n", "\r")
 # Stands for a line break as delimiter, with which every line is one field. Unicode keeps this code point out of texts.
 IN_NO_TEXT = "\uffff"
 _TEXTS = ("delimiter", "line_terminator", "comment_char", "escape_char", "quote_char")
+# Other names of arguments, as pandas has them.
+WRITE_ALIASES = {"sep": "delimiter", "quotechar": "quote_char", "doublequote": "double_quote", "lineterminator": "line_terminator"}
+READ_ALIASES = {**WRITE_ALIASES, "comment": "comment_char"}
 _ADVICE = "choose another, or an empty text for a character that the file does not use"
 
 
@@ -197,26 +201,6 @@ class CsvRequest:
     false_values: Any = ()
     encoding: str = "utf-8"
 
-    @classmethod
-    def of(cls, url: Any, *dialect: Any, **options: Any) -> CsvRequest:
-        """A request by the arguments of a call; ``sep`` is another name of ``delimiter``, as in the reference.
-
-        Raises
-        ------
-        SchemaError
-            If there are more arguments than that, or others.
-        """
-        names = [field.name for field in attrs.fields(cls)][1:]
-        if len(dialect) > len(names):
-            raise SchemaError(f"reading CSV takes at most {len(names)} arguments after the path, got {len(dialect)}")
-        given = {**dict(zip(names, dialect, strict=False)), **options}
-        if "sep" in given:
-            given["delimiter"] = given.pop("sep")
-        unknown = [name for name in given if name not in names]
-        if unknown:
-            raise SchemaError(f"reading CSV takes no argument {listed(unknown)}: it takes {', '.join(names)}")
-        return cls(url, **given)
-
     def dialect(self) -> CsvOptions:
         """How the files are written."""
         rows = None if self.nrows is None else count(self.nrows, "nrows") or None
@@ -231,6 +215,29 @@ class CsvRequest:
         """How fields become values."""
         names = ("na_values", "true_values", "false_values")
         return CsvValues(*(texts(getattr(self, name), name) for name in names))
+
+
+Asked = TypeVar("Asked")
+
+
+def with_aliases(asked: Asked, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> Asked:
+    """What is asked for, with arguments by the other names that the reference takes.
+
+    Raises
+    ------
+    SchemaError
+        If there are others.
+
+    Examples
+    --------
+    >>> with_aliases(CsvOptions(), {"sep": ";"}, READ_ALIASES, "reading CSV").delimiter
+    ';'
+    """
+    unknown = [name for name in options if name not in aliases]
+    if unknown:
+        names = [field.name for field in attrs.fields(cast(Any, type(asked))) if field.name != "url"]
+        raise SchemaError(f"{doing} takes no argument {listed(unknown)}: it takes {', '.join(names)}")
+    return cast(Asked, attrs.evolve(cast(Any, asked), **{aliases[name]: value for name, value in options.items()}))
 
 
 def count(value: Any, name: str) -> int:

@@ -222,7 +222,7 @@ class CsvFiles:
         found.number += len(lines)
 
 
-def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str]]:
+def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     """Rows of CSV files as a source; each column gets the narrowest type that all its values have.
 
     Few rows stay in memory; otherwise blocks of the file go to segments one after the other, so that a file may be
@@ -230,8 +230,8 @@ def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list
 
     Parameters
     ----------
-    url, dialect, options
-        See :class:`~sframe_spark.api.files.csv.options.CsvRequest`.
+    request
+        The files, how they are written, and which of their rows and columns are wanted.
 
     Raises
     ------
@@ -240,15 +240,15 @@ def read_csv(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list
     RuntimeError
         If a hint or a chosen name does not fit the file, or a line is no row and ``error_bad_lines`` is set.
     """
-    node, files = _read(CsvRequest.of(url, *dialect, **options), keeps_bad_lines=False)
+    node, files = _read(request, keeps_bad_lines=False)
     for path, left_out in files.bad_lines.items():
         LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", visible(path), left_out.number, left_out.lines[0])
     return node, files.chosen_names
 
 
-def read_csv_with_errors(url: Any, *dialect: Any, **options: Any) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
+def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:
     """Rows of CSV files as :func:`read_csv` gives them, and the lines that are no rows, by file: as many as the memory budget allows."""
-    node, files = _read(CsvRequest.of(url, *dialect, **options), keeps_bad_lines=True)
+    node, files = _read(request, keeps_bad_lines=True)
     for path, left_out in files.bad_lines.items():
         if len(left_out.lines) < left_out.number:
             LOG.warning("%s: only the first %d of %d lines left out fit memory_budget", visible(path), len(left_out.lines), left_out.number)

@@ -51,7 +51,11 @@ class CsvRows:
     form: CsvFormat
     names: tuple[str, ...]
     types: tuple[ColumnType, ...]
-    between = b""
+
+    @property
+    def between(self) -> bytes:
+        """What stands between two rows and not before the first."""
+        return self.form.line_prefix.encode() if self.form.no_prefix_on_first_value else b""
 
     @property
     def before(self) -> bytes:

@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sframe_spark import SArray, SFrame
+from sframe_spark import SArray, SFrame, config
 from sframe_spark.api.files.csv.writer import nested_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError, UserFunctionError
 from tests.examples import examples
@@ -452,3 +452,31 @@ def test_an_error_of_a_users_function_is_told_as_such_and_not_as_one_of_writing(
     # What an ``except FileNotFoundError`` of the user's own would catch.
     assert isinstance(told.value, FileNotFoundError) and not isinstance(told.value, StorageError)
     assert os.listdir(tmp_path) == []
+
+
+def test_the_first_row_may_be_without_the_prefix(tmp_path: Path) -> None:
+    SFrame({"a": [1, 2, 3]}).export_csv(str(tmp_path / "a.csv"), line_prefix="> ", _no_prefix_on_first_value=True)
+    assert (tmp_path / "a.csv").read_text() == "a\n1\n> 2\n> 3\n"
+    with config.using(small_rows=0):
+        SFrame({"a": [1, 2, 3]}).export_csv(str(tmp_path / "b.csv"), line_prefix=",", file_header="[", header=False, _no_prefix_on_first_value=True)
+    assert (tmp_path / "b.csv").read_text() == "[\n1\n,2\n,3\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "first_name", "value"), [("sep", "delimiter", "|"), ("quotechar", "quote_char", "'"), ("lineterminator", "line_terminator", ";\n")]
+)
+def test_arguments_have_the_other_names_that_the_reference_takes(name: str, first_name: str, value: str, tmp_path: Path) -> None:
+    frame = SFrame({"a": ["x", "y|z'"], "b": [1, 2]})
+    for place, argument in (("a.csv", name), ("b.csv", first_name)):
+        frame.export_csv(str(tmp_path / place), **{argument: value})
+    assert (tmp_path / "a.csv").read_text() == (tmp_path / "b.csv").read_text()
+    assert list(SFrame.read_csv(str(tmp_path / "a.csv"), verbose=False, **{name: value})) == list(frame)
+    with pytest.raises(TypeError, match="writing CSV takes no argument 'delim': it takes delimiter, "):
+        frame.export_csv(str(tmp_path / "c.csv"), delim=";")
+
+
+def test_fields_cannot_be_compared_with_their_quotes(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("a\n1\n")
+    for read in (SFrame.read_csv, SFrame.read_csv_with_errors):
+        with pytest.raises(RuntimeError, match="leave out _only_raw_string_substitutions"):
+            read(str(tmp_path / "a.csv"), _only_raw_string_substitutions=True)

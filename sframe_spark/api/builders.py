@@ -1,0 +1,288 @@
+"""Builders: columns and frames of values that come one after the other."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from sframe_spark.api.faces import made_array, made_frame
+from sframe_spark.api.files import persistence
+from sframe_spark.api.files.appended_rows import AppendedRows, appended
+from sframe_spark.api.names import require_distinct, require_unicode
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe import SFrame
+from sframe_spark.errors import (
+    BeyondRangeError,
+    BuilderError,
+    ColumnsOfRowsError,
+    SchemaError,
+    SFrameError,
+)
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DATETIME_KIND, LIST_KIND, ZONED_DATETIME, ColumnType
+from sframe_spark.values.convert import construct_value
+from sframe_spark.values.infer import column_type_for
+from sframe_spark.values.plain import MISSING, family_of
+from sframe_spark.values.text import brief
+
+
+class _Builder:
+    """What both builders share: segments, the last rows of each, and that nothing comes after the end."""
+
+    def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:
+        for name, value in (("num_segments", num_segments), ("history_size", history_size)):
+            if isinstance(value, bool) or not isinstance(value, int):
+                raise SchemaError(f"{name} is a whole number, not {value!r:.60}")
+            if value < 0:
+                raise BeyondRangeError(f"{name} is not negative, got {value}")
+        self._types = tuple(types)
+        self._segments = [AppendedRows(types) for _ in range(max(num_segments, 1))]
+        self._history: list[deque[Any]] = [deque(maxlen=history_size) for _ in self._segments]
+        self._is_closed = False
+
+    def _add(self, value: Any, row: Sequence[Any], segment: Any) -> None:
+        self._segments[segment].add(row)
+        self._history[segment].append(value)
+
+    def _require_open(self, segment: Any = 0) -> None:
+        if self._is_closed:
+            raise BuilderError("the builder is closed: what it has built is what close() gave")
+        if not isinstance(segment, int) or not 0 <= segment < len(self._segments):
+            raise BuilderError(f"there is no segment {segment!r:.60}: this builder has {len(self._segments)}, counted from 0")
+
+    def read_history(self, num: int = 10, segment: int = 0) -> list[Any]:
+        """The rows that were appended last, at most ``num``, in order.
+
+        Raises
+        ------
+        TypeError
+            If ``num`` is no number.
+        RuntimeError
+            If there is no such segment, or the builder is closed.
+        """
+        self._require_open(segment)
+        if not isinstance(num, int):
+            raise SchemaError(f"num is a number of rows, not {num!r:.60}")
+        return list(self._history[segment])[-num:] if num > 0 else []
+
+    def _closed(self) -> PlannerNode:
+        """All rows: those of the first segment first."""
+        self._require_open()
+        found = appended(self._segments)
+        self._is_closed = True
+        return found
+
+
+class SArrayBuilder(_Builder):
+    """A column of values that are appended one after the other; large ones go to disk meanwhile.
+
+    Parameters
+    ----------
+    dtype
+        Class of the values.
+    num_segments
+        Parts that values are appended to; the rows of the first one come first.
+    history_size
+        How many of the last values of each segment :meth:`read_history` can give.
+
+    Raises
+    ------
+    TypeError
+        If ``dtype`` is no class that a column holds, or a number is none.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArrayBuilder
+    >>> builder = SArrayBuilder(int)
+    >>> builder.append(1)
+    >>> builder.append_multiple([2, None])
+    >>> list(builder.close())
+    [1, 2, None]
+    """
+
+    def __init__(self, dtype: Any, num_segments: int = 1, history_size: int = 10) -> None:
+        super().__init__([_general_type(dtype)], num_segments, history_size)
+
+    def append(self, data: Any, segment: int = 0) -> None:
+        """One more value.
+
+        Raises
+        ------
+        RuntimeError
+            If the value is of another class, there is no such segment, or the builder is closed.
+        """
+        self._require_open(segment)
+        self._add(data, (self._fitting(data),), segment)
+
+    def append_multiple(self, data: Iterable[Any], segment: int = 0) -> None:
+        """More values, in order; those before one of another class are appended.
+
+        Raises
+        ------
+        TypeError
+            If ``data`` cannot be gone through.
+        RuntimeError
+            If a value is of another class, there is no such segment, or the builder is closed.
+        """
+        self._require_open(segment)
+        for value in _gone_through(data):
+            self._add(value, (self._fitting(value),), segment)
+
+    def _fitting(self, value: Any) -> Any:
+        kind = self._types[0].kind
+        try:
+            family = family_of(type(value))
+            found = construct_value(value, kind) if family in (kind, MISSING) or LIST_KIND in (family, kind) else None
+        except SFrameError:
+            family, found = type(value).__name__, None
+        if found is None and family != MISSING:
+            raise BuilderError(f"{brief(value)} ({type(value).__name__}) does not go into a column of {kind}: convert it first")
+        return found
+
+    def get_type(self) -> type:
+        """Class of the values."""
+        return self._types[0].python_class
+
+    def close(self) -> SArray:
+        """All values as a column; nothing can be appended afterwards.
+
+        Raises
+        ------
+        RuntimeError
+            If the builder is closed.
+        """
+        return made_array(self._closed())
+
+
+class SFrameBuilder(_Builder):
+    """A frame of rows that are appended one after the other; large ones go to disk meanwhile.
+
+    Parameters
+    ----------
+    column_types
+        Classes of the columns.
+    column_names
+        Their names; ``X1``, ``X2`` and so on when not given.
+    num_segments
+        Parts that rows are appended to; those of the first one come first.
+    history_size
+        How many of the last rows of each segment :meth:`read_history` can give.
+    save_location
+        Where :meth:`close` saves the frame as well.
+
+    Raises
+    ------
+    TypeError
+        If a class is none that a column holds, or a number is none.
+    RuntimeError
+        If two names are equal.
+    AssertionError
+        If there is not one name for each class.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrameBuilder
+    >>> builder = SFrameBuilder([int, str], column_names=["id", "name"])
+    >>> builder.append([1, "ann"])
+    >>> builder.append_multiple([[2, None]])
+    >>> list(builder.close())
+    [{'id': 1, 'name': 'ann'}, {'id': 2, 'name': None}]
+    """
+
+    def __init__(
+        self,
+        column_types: Sequence[Any],
+        column_names: Sequence[str] | None = None,
+        num_segments: int = 1,
+        history_size: int = 10,
+        save_location: str | None = None,
+    ) -> None:
+        if isinstance(column_types, (str, type)) or not isinstance(column_types, Sequence):
+            raise SchemaError(f"column_types is a list of classes, not {column_types!r:.60}")
+        super().__init__([_general_type(dtype) for dtype in column_types], num_segments, history_size)
+        names = [f"X{place + 1}" for place in range(len(column_types))] if column_names is None else column_names
+        if isinstance(names, str) or not all(isinstance(name, str) for name in names):
+            raise SchemaError(f"column_names is a list of texts, not {column_names!r:.60}")
+        if len(names) != len(column_types):
+            raise ColumnsOfRowsError(f"there are {len(names)} name(s) for {len(column_types)} column(s): give one for each")
+        require_distinct(names)
+        require_unicode(names)
+        self._names, self._save_location = list(names), save_location
+
+    def append(self, data: Sequence[Any], segment: int = 0) -> None:
+        """One more row, whose values are converted to the classes of their columns.
+
+        Raises
+        ------
+        TypeError
+            If ``data`` is no list of values, or one of them cannot be converted.
+        RuntimeError
+            If there is not one value for each column, there is no such segment, or the builder is closed.
+        """
+        self._require_open(segment)
+        self._add(data, self._fitting(data), segment)
+
+    def append_multiple(self, data: Iterable[Sequence[Any]], segment: int = 0) -> None:
+        """More rows, in order; those before one that does not fit are appended.
+
+        Raises
+        ------
+        TypeError
+            If ``data`` cannot be gone through, a row is no list, or a value cannot be converted.
+        RuntimeError
+            If a row has not one value for each column, there is no such segment, or the builder is closed.
+        """
+        self._require_open(segment)
+        for row in _gone_through(data):
+            self._add(row, self._fitting(row), segment)
+
+    def _fitting(self, row: Any) -> list[Any]:
+        if isinstance(row, (str, dict)) or not isinstance(row, Sequence):
+            raise SchemaError(f"a row is a list of values, one for each column, not {brief(row)} ({type(row).__name__})")
+        if len(row) != len(self._types):
+            raise BuilderError(f"a row has {len(row)} value(s) for {len(self._types)} column(s)")
+        found = []
+        for name, value, column_type in zip(self._names, row, self._types, strict=True):
+            try:
+                found.append(construct_value(value, column_type.kind))
+            except SFrameError as error:
+                raise SchemaError(f"column {name!r}: {error}") from None
+        return found
+
+    def column_names(self) -> list[str]:
+        """Names of the columns."""
+        return list(self._names)
+
+    def column_types(self) -> list[type]:
+        """Classes of the columns."""
+        return [column_type.python_class for column_type in self._types]
+
+    def close(self) -> SFrame:
+        """All rows as a frame, which is saved if the builder was given a place; nothing can be appended afterwards.
+
+        Raises
+        ------
+        RuntimeError
+            If the builder is closed.
+        OSError
+            If it cannot be saved.
+        """
+        node = self._closed()
+        if self._save_location is not None:
+            persistence.save_node(node, self._save_location, self._names)
+        return made_frame(node, self._names)
+
+
+def _general_type(dtype: Any) -> ColumnType:
+    """The type that holds any value of a class: of date-times with and without an offset, of lists and dicts those that describe themselves."""
+    if not isinstance(dtype, type):
+        raise SchemaError(f"a column's class is one such as int or str, not {dtype!r:.60}")
+    found = column_type_for(dtype)
+    return ZONED_DATETIME if found.kind == DATETIME_KIND else found
+
+
+def _gone_through(data: Any) -> Iterable[Any]:
+    if not isinstance(data, Iterable):
+        raise SchemaError(f"append_multiple() takes a list or another collection, not a {type(data).__name__}: append() takes one")
+    return data

@@ -1,0 +1,198 @@
+"""Rows from and to databases, over connections of any library that follows Python's DB-API."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
+from types import ModuleType
+from typing import Any
+
+from sframe_spark.api.files.appended_rows import AppendedRows, appended
+from sframe_spark.api.names import require_distinct, require_unicode
+from sframe_spark.api.nodes import iterate_tuples
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import DATETIME_KIND, INT_KIND, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.values.convert import construct_value
+from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.text import brief
+from sframe_spark.visible import visible
+
+ROWS_PER_INSERT = 1000
+_MARKS = {"qmark": "?", "format": "%s", "pyformat": "%s", "numeric": ":{}", "named": ":p{}"}
+_SPECIFIERS = {"int": "%d", "float": "%f"}
+# Databases whose names stand in other quotes than those of the standard.
+_BACKTICKS = ("mysql", "maria")
+
+
+def read_sql(
+    conn: Any, statement: Any, params: Any, inference_rows: Any, module: Any, hints: Any, rows_at_once: Any
+) -> tuple[PlannerNode, list[str]]:
+    """Rows of a query as a source, and the names of its columns; some rows at a time are in memory.
+
+    Raises
+    ------
+    NoAttributeError
+        If ``conn`` is no connection.
+    InvalidArgumentError
+        If the statement gives no rows.
+    SchemaError
+        If a value does not go into its column.
+    """
+    module_of(conn, module)
+    for name, value in (("type_inference_rows", inference_rows), ("cursor_arraysize", rows_at_once)):
+        if not isinstance(value, int) or value < 0:
+            raise SchemaError(f"{name} is a number of rows, not {value!r:.60}")
+    cursor = conn.cursor()
+    try:
+        cursor.arraysize = max(rows_at_once, 1)
+        cursor.execute(statement) if params is None else cursor.execute(statement, params)
+        if cursor.description is None:
+            raise InvalidArgumentError(f"the statement {visible(brief(statement))} gives no rows: from_sql() takes a query")
+        names = [str(column[0]) for column in cursor.description]
+        require_distinct(names)
+        require_unicode(names)
+        rows = _all_rows(cursor)
+        first = list(islice(rows, inference_rows))
+        types = _types(first, names, hints)
+        kept = AppendedRows(types)
+        for number, row in enumerate(chain(first, rows)):
+            kept.add([_fitting(value, kind, name, number) for value, kind, name in zip(row, types, names, strict=True)])
+    finally:
+        cursor.close()
+    return appended([kept]), names
+
+
+def _all_rows(cursor: Any) -> Iterator[Sequence[Any]]:
+    while found := cursor.fetchmany():
+        yield from found
+
+
+def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
+    """The types asked for, else those of the first values that there are; text where there is none."""
+    found = []
+    for place in range(len(names)):
+        value = next((row[place] for row in first if row[place] is not None), None)
+        found.append(STR if value is None else _general(infer_type([value])))
+    for place, kind in _hinted(hints, names):
+        found[place] = _general(kind)
+    return found
+
+
+def _general(column_type: ColumnType) -> ColumnType:
+    return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
+
+
+def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:
+    if hints is None:
+        return []
+    if isinstance(hints, Mapping):
+        for name in hints:
+            if name not in names:
+                raise ColumnNotFoundError(name, names)
+        return [(names.index(name), column_type_for(hint)) for name, hint in hints.items()]
+    if isinstance(hints, type):
+        return [(place, column_type_for(hints)) for place in range(len(names))]
+    if not isinstance(hints, (list, tuple)) or len(hints) > len(names):
+        raise SchemaError(f"column_type_hints is a class, a list of classes, one for each column at most, or a dict of them, not {hints!r:.60}")
+    return [(place, column_type_for(hint)) for place, hint in enumerate(hints)]
+
+
+def _fitting(value: Any, kind: ColumnType, name: str, number: int) -> Any:
+    try:
+        found = construct_value(bytes(value) if isinstance(value, memoryview) else value, kind.kind)
+        if kind.kind == INT_KIND and found is not None and not isinstance(value, datetime.datetime) and found != value:
+            raise SchemaError(f"as an int it would be {found}")
+        return found
+    except (SFrameError, UnicodeDecodeError) as error:
+        what = f"column {name!r}, row {number}: {visible(brief(value))} ({type(value).__name__}) is no {kind.kind}"
+        raise SchemaError(
+            f"{what}: give column_type_hints={{{name!r}: {'float' if isinstance(value, float) else 'str'}}}, or convert it in the query"
+        ) from error
+
+
+def write_sql(node: PlannerNode, names: Sequence[str], conn: Any, table: Any, module: Any, specifiers: bool, exact_names: bool) -> None:
+    """Insert all rows into a table, in one transaction.
+
+    Raises
+    ------
+    NoAttributeError
+        If ``conn`` is no connection.
+    SchemaError
+        If a column holds lists, arrays or dicts, or the table's name is no text.
+    """
+    library = module_of(conn, module)
+    if not isinstance(table, str) or not table:
+        raise SchemaError(f"table_name is the name of a table, not {table!r:.60}")
+    for name, kind in zip(names, node.schema, strict=True):
+        if kind.kind in ("list", "dict", "array"):
+            raise SchemaError(f"column {name!r} holds values of {kind.kind}, which databases do not take: astype(str) makes texts of them")
+    statement = _insert(library, names, node.schema, table, specifiers, exact_names)
+    style = library.paramstyle
+    cursor = conn.cursor()
+    try:
+        rows = iterate_tuples(node, names)
+        while some := list(islice(rows, ROWS_PER_INSERT)):
+            cursor.executemany(statement, [_named(row) for row in some] if style == "named" else some)
+        conn.commit()
+    except BaseException:
+        conn.rollback()
+        raise
+    finally:
+        cursor.close()
+
+
+def _named(row: Sequence[Any]) -> dict[str, Any]:
+    return {f"p{place}": value for place, value in enumerate(row, 1)}
+
+
+def _insert(library: ModuleType, names: Sequence[str], types: Sequence[ColumnType], table: str, specifiers: bool, exact_names: bool) -> str:
+    """The statement, with a mark for each value: what the database is told of names is quoted."""
+    style = library.paramstyle
+    marks = [_MARKS[style].format(place) for place in range(1, len(names) + 1)]
+    if specifiers and style in ("format", "pyformat"):
+        marks = [_SPECIFIERS.get(kind.kind, "%s") for kind in types]
+    quote = "`" if any(word in library.__name__.lower() for word in _BACKTICKS) else '"'
+    place = ".".join(quoted(part, quote, style) for part in table.split("."))
+    columns = f" ({', '.join(quoted(name, quote, style) for name in names)})" if exact_names else ""
+    return f"INSERT INTO {place}{columns} VALUES ({', '.join(marks)})"
+
+
+def quoted(name: str, quote: str = '"', style: str = "qmark") -> str:
+    """A name as it stands in a statement, whatever is in it.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it has a NUL, which ends statements for some databases.
+
+    Examples
+    --------
+    >>> quoted('x"; drop table y')
+    '"x""; drop table y"'
+    """
+    if "\0" in name:
+        raise InvalidArgumentError(f"the name {visible(repr(name))} has a NUL, which no database takes: rename it first")
+    text = name.replace(quote, quote * 2)
+    # Drivers of these styles take a percent sign for the start of a mark.
+    return f"{quote}{text.replace('%', '%%') if style in ('format', 'pyformat') else text}{quote}"
+
+
+def module_of(conn: Any, module: Any) -> ModuleType:
+    """The DB-API module that a connection comes from.
+
+    Raises
+    ------
+    NoAttributeError
+        If it is no connection, or its module does not tell how marks are written.
+    """
+    if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
+        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not a {type(conn).__name__}")
+    parts = type(conn).__module__.split(".")
+    candidates = [module] if module is not None else [sys.modules.get(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
+    for candidate in candidates:
+        if getattr(candidate, "paramstyle", None) in _MARKS:
+            return candidate  # type: ignore[return-value]
+    raise NoAttributeError(f"the module of {type(conn).__name__} has no paramstyle: give the library that made the connection as dbapi_module=")

@@ -1,0 +1,72 @@
+"""Columns of text files: a value on each line, or the elements of one JSON array."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sframe_spark.api.files import persistence
+from sframe_spark.api.files.csv.options import CsvRequest
+from sframe_spark.api.files.csv.reader import read_csv
+from sframe_spark.api.files.json_reader import read_json_values
+from sframe_spark.errors import CsvLineError, JsonError, SchemaError, UnsupportedOperationError
+from sframe_spark.locations import normalised
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.visible import visible
+
+PATTERN = "*?["
+
+
+def column_from_path(path: str, dtype: Any, verify: bool) -> PlannerNode:
+    """The column saved under a path, or the lines of the text files there.
+
+    Raises
+    ------
+    StorageError
+        If there is neither.
+    CsvLineError
+        If a line is no value of the class asked for.
+    """
+    if verify or not is_text(path):
+        return persistence.load_column(path, verify)
+    return read_lines(path, dtype)
+
+
+def is_text(path: str) -> bool:
+    """Whether a path names files, compressed or not, and no saved column."""
+    return any(sign in path for sign in PATTERN) or os.path.isfile(normalised(path))
+
+
+def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
+    """A value of each line of text files: texts, if no class is asked for; blank lines are missing values of other classes."""
+    request = CsvRequest(
+        url,
+        delimiter="\n",
+        header=False,
+        error_bad_lines=True,
+        skip_initial_space=False,
+        column_type_hints=str if dtype is None else dtype,
+        na_values=(),
+        verbose=False,
+    )
+    try:
+        return read_csv(request)[0]
+    except CsvLineError as error:
+        if dtype is None:
+            raise
+        advice = "leave dtype out to read texts, and use astype(..., undefined_on_failure=True)"
+        raise UnsupportedOperationError(f"{visible(str(url))}: a line is no {getattr(dtype, '__name__', dtype)}: {advice}") from error
+
+
+def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
+    """The elements of the JSON array in each file.
+
+    Raises
+    ------
+    JsonError
+        If a file is not JSON of that form, or the values have no common type.
+    """
+    try:
+        return read_json_values(url, encoding)
+    except SchemaError as error:
+        raise JsonError(f"{visible(str(url))}: {error}") from None

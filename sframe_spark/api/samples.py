@@ -1,0 +1,98 @@
+"""Random rows: functions of a seed and the numbers of the rows, the same for every partitioning."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import numpy as np
+
+from sframe_spark.api.nodes import row_count
+from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.rowwise.row_number import row_number
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.types import INT
+from sframe_spark.values.plain import one_value
+
+
+def chosen_seed(seed: Any, refusal: type[Exception] = SchemaError) -> int:
+    """A seed as an int; where none is given one of Python's ``random``, so that ``random.seed()`` makes a program repeatable.
+
+    Raises
+    ------
+    SchemaError
+        If it is no number (or what ``refusal`` says).
+    """
+    if seed is None:
+        return random.getrandbits(63)
+    seed = one_value(seed)
+    if not isinstance(seed, (int, float, np.integer, np.floating)) or seed != seed or abs(seed) == float("inf"):
+        raise refusal(f"seed is a whole number or None, not {seed!r:.60}")
+    return int(seed)
+
+
+def require_fraction(fraction: Any) -> float:
+    """A share of rows.
+
+    Raises
+    ------
+    SchemaError
+        If it is no number.
+    InvalidArgumentError
+        If it is not between 0 and 1.
+    """
+    fraction = one_value(fraction)
+    if not isinstance(fraction, (int, float, np.integer, np.floating)):
+        raise SchemaError(f"fraction is a number between 0 and 1, not {fraction!r:.60}")
+    if not 0 <= fraction <= 1:
+        raise InvalidArgumentError(f"fraction is a share of the rows between 0 and 1, and {fraction!r} is not")
+    return float(fraction)
+
+
+def random_ints(node: PlannerNode, seed: int) -> PlannerNode:
+    """A random int of 64 bits beside each row, another one in every row."""
+    return apply_function("hash", row_number(node), parameters=(seed,))
+
+
+def drawn(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
+    """Each row with that probability, in order, and the rows that are left."""
+    if fraction in (0.0, 1.0):
+        every, none = slice_rows(node, 0, None), slice_rows(node, 0, 0)
+        return (every, none) if fraction else (none, every)
+    # The ints are spread evenly from the least to the largest.
+    bound = Literal(round(fraction * 2.0**64) - 2**63, INT)
+    is_drawn = apply_function("less", random_ints(node, seed), bound)
+    is_left = apply_function("equal", is_drawn, Literal(0, INT))
+    return filter_by_mask(node, is_drawn), filter_by_mask(node, is_left)
+
+
+def drawn_exactly(node: PlannerNode, fraction: float, seed: int) -> tuple[PlannerNode, PlannerNode]:
+    """That share of the rows, cut down to a whole number, in order, and the rows that are left."""
+    count, width = int(row_count(node) * fraction), node.facts.width
+    shuffled = sort_rows(zip_columns(node, row_number(node), random_ints(node, seed)), [(width + 1, True)])
+    parts = slice_rows(shuffled, 0, count), slice_rows(shuffled, count, None)
+    first, second = (project(sort_rows(part, [(width, True)]), list(range(width))) for part in parts)
+    return first, second
+
+
+def split(node: PlannerNode, fraction: Any, seed: int, exact: bool) -> tuple[PlannerNode, PlannerNode]:
+    """Some rows, and the others, both in order.
+
+    Raises
+    ------
+    SchemaError, InvalidArgumentError
+        If ``fraction`` is no share.
+    """
+    share = require_fraction(fraction)
+    return drawn_exactly(node, share, seed) if exact else drawn(node, share, seed)
+
+
+def shuffled(node: PlannerNode, seed: int) -> PlannerNode:
+    """All rows in a random order."""
+    width = node.facts.width
+    return project(sort_rows(zip_columns(node, random_ints(node, seed)), [(width, True)]), list(range(width)))

@@ -1,0 +1,149 @@
+"""Members of SArray about date-times: as texts, of texts, in parts, at one distance."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.columns_of_parts import distinct_keys, prefixed, require_prefix
+from sframe_spark.api.faces import made_array, made_frame
+from sframe_spark.api.uniform_times import uniform_times
+from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.operators.functions.moment_parts import PARTS, TIMEZONE
+from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.types import DATETIME_KIND
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
+
+USUAL_PARTS = ("year", "month", "day", "hour", "minute", "second")
+USUAL_FORMAT = "%Y-%m-%dT%H:%M:%S%ZP"
+
+
+class DateTimes:
+    """Date-times, row by row."""
+
+    _node: PlannerNode
+
+    def datetime_to_str(self, format: str = USUAL_FORMAT) -> SArray:
+        """Every date-time as a text of a format; missing ones stay missing.
+
+        Parameters
+        ----------
+        format
+            Directives of C's ``strftime``. ``%f`` is the six digits of the microseconds, ``%F`` a dot and these, or nothing for a full second, ``%s``
+            seconds with their fraction, ``%q`` and ``%Q`` the offset from UTC as ``+0530`` and ``+05:30``, ``%ZP`` as ``GMT+05:30``, or nothing where
+            there is none.
+
+        Raises
+        ------
+        TypeError
+            If the values are no date-times, or the format is no text.
+
+        Examples
+        --------
+        >>> from datetime import datetime
+        >>> from sframe_spark import SArray
+        >>> list(SArray([datetime(2024, 2, 29, 9, 30), None]).datetime_to_str("%d %b %Y, %H:%M"))
+        ['29 Feb 2024, 09:30', None]
+        """
+        return made_array(apply_function("moment_text", self._node, parameters=(_format_text(format),)))
+
+    def str_to_datetime(self, format: str = USUAL_FORMAT) -> SArray:
+        """Every text of a format as a date-time; missing and empty ones are missing.
+
+        Parameters
+        ----------
+        format
+            Directives as those of :meth:`datetime_to_str`; ``"ISO"`` reads ``20240229T093000``. Between them any character stands for any other. A
+            text may end before any directive, and whatever follows the last one is not looked at.
+
+        Raises
+        ------
+        TypeError
+            If the values are no texts, or the format is none.
+        RuntimeError
+            If the format has a directive that cannot be read or, when its row is looked at, a text is not of the format.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["29.02.2024 09:30"]).str_to_datetime("%d.%m.%Y %H:%M")[0]
+        datetime.datetime(2024, 2, 29, 9, 30)
+        """
+        return made_array(apply_function("moment_of_text", self._node, parameters=(_format_text(format),)))
+
+    def split_datetime(self, column_name_prefix: str | None = "X", limit: Sequence[str] | None = None, timezone: bool = False) -> SFrame:
+        """A frame of the parts of every date-time, as the clock on the wall shows them; of missing ones all parts are missing.
+
+        Parameters
+        ----------
+        column_name_prefix
+            What names of columns begin with, and a dot; None: the names of the parts alone.
+        limit
+            Parts, in the order of their columns: ``year``, ``month``, ``day``, ``hour``, ``minute``, ``second``, ``us`` (microseconds), ``weekday``
+            (Monday is 0), ``isoweekday`` (Monday is 1), ``tmweekday`` (Sunday is 0). The first six when not given.
+        timezone
+            Whether to add hours east of UTC, missing where a date-time has no offset.
+
+        Raises
+        ------
+        TypeError
+            If the values are no date-times, or ``limit`` is no list of texts.
+        ValueError
+            If ``limit`` names no part, or one twice.
+
+        Examples
+        --------
+        >>> from datetime import datetime
+        >>> from sframe_spark import SArray
+        >>> SArray([datetime(2024, 2, 29)]).split_datetime(limit=["year", "weekday"])[0]
+        {'X.year': 2024, 'X.weekday': 3}
+        """
+        if self._node.schema[0].kind != DATETIME_KIND:
+            raise SchemaError(f"split_datetime() takes date-times, and these are values of {self._node.schema[0].kind}")
+        require_prefix(column_name_prefix)
+        chosen = list(USUAL_PARTS) if limit is None else distinct_keys(limit, str)
+        if unknown := [name for name in chosen if name not in PARTS or name == TIMEZONE]:
+            raise InvalidArgumentError(
+                f"limit: {unknown[0]!r} is no part of a date-time: {', '.join(part for part in PARTS if part != TIMEZONE)} are"
+            )
+        if timezone:
+            chosen.append(TIMEZONE)
+        columns = [apply_function("moment_part", self._node, parameters=(part,)) for part in chosen]
+        return made_frame(zip_columns(*columns), [prefixed(column_name_prefix, part) for part in chosen])
+
+    @classmethod
+    def date_range(cls, start_time: datetime.datetime, end_time: datetime.datetime, freq: datetime.timedelta) -> SArray:
+        """Date-times at one distance: ``start_time`` and every so often after it, up to and including ``end_time`` if it is hit.
+
+        Raises
+        ------
+        TypeError
+            If an argument is of another class, or one date-time has an offset from UTC and the other none.
+        ValueError
+            If ``end_time`` is before ``start_time``, or ``freq`` is not above zero.
+
+        Examples
+        --------
+        >>> from datetime import datetime, timedelta
+        >>> from sframe_spark import SArray
+        >>> [day.day for day in SArray.date_range(datetime(2024, 2, 28), datetime(2024, 3, 1), timedelta(days=1))]
+        [28, 29, 1]
+        """
+        for name, value in (("start_time", start_time), ("end_time", end_time)):
+            if not isinstance(value, datetime.datetime):
+                raise SchemaError(f"{name} is a datetime.datetime, not a {type(value).__name__}")
+        if not isinstance(freq, datetime.timedelta):
+            raise SchemaError(f"freq is a datetime.timedelta, not a {type(freq).__name__}")
+        return made_array(uniform_times(start_time, end_time, freq))
+
+
+def _format_text(form: Any) -> str:
+    if not isinstance(form, str):
+        raise SchemaError(f"a format of date-times is a text such as '%Y-%m-%d', not a {type(form).__name__}")
+    return form

@@ -1,0 +1,96 @@
+"""Members of SArray that read and write files."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sframe_spark.api.faces import made_array
+from sframe_spark.api.files import persistence
+from sframe_spark.api.files.text_column import read_json_column
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.planner.node import PlannerNode
+
+
+class ValuesInFiles:
+    """Values from and to files."""
+
+    _node: PlannerNode
+
+    def save(self, filename: str, format: str | None = None) -> None:
+        """Save as a directory that :class:`SArray` opens again, or as text, a value on each line, whole or not at all.
+
+        Parameters
+        ----------
+        filename
+            The directory, or the file.
+        format
+            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.csv`` or ``.csv.gz``, else a directory.
+
+        Raises
+        ------
+        ValueError
+            If there is no such format.
+        OSError
+            If it cannot be written.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> from sframe_spark import SArray
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     SArray([1, None, 3]).save(directory + "/values.txt", format="text")
+        ...     list(SArray(directory + "/values.txt", dtype=int))
+        [1, None, 3]
+        """
+        persistence.save_column(self._node, filename, format)
+
+    @staticmethod
+    def read_json(filename: str) -> SArray:
+        """A column of the elements of the array in a JSON file, which are of one type.
+
+        Raises
+        ------
+        RuntimeError
+            If the file is no JSON array, or its elements have no common type.
+        OSError
+            If there is no such file.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> from sframe_spark import SArray
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     _ = pathlib.Path(directory, "values.json").write_text("[1, null, 2.5]")
+        ...     list(SArray.read_json(directory + "/values.json"))
+        [1.0, None, 2.5]
+        """
+        return made_array(read_json_column(filename))
+
+
+def load_sarray(filename: str, *, verify: bool = False) -> SArray:
+    """The column saved under a path.
+
+    Parameters
+    ----------
+    filename
+        The path.
+    verify
+        Whether to read every byte first and compare all check sums. Without it, what is read is checked as it is read.
+
+    Raises
+    ------
+    OSError
+        If nothing complete is saved there, it is damaged, or a frame of several columns.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from sframe_spark import SArray
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     SArray([1, 2]).save(os.path.join(directory, "column"))
+    ...     len(load_sarray(os.path.join(directory, "column")))
+    2
+    """
+    return made_array(persistence.load_column(filename, verify))

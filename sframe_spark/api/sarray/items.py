@@ -1,0 +1,344 @@
+"""Members of SArray about what is inside of its values: items of lists, arrays and dicts, characters of texts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sframe_spark.api.columns_of_parts import distinct_keys, prefixed, require_prefix
+from sframe_spark.api.faces import made_array, made_frame
+from sframe_spark.api.nodes import literal_of
+from sframe_spark.api.unpacked_types import asked_types, merged_type, types_of_keys, types_of_places
+from sframe_spark.errors import BoundsError, InvalidArgumentError, NegativeCountError, RowNotFoundError, SchemaError, UnsupportedOperationError
+from sframe_spark.operators.functions.packing import value_parameter
+from sframe_spark.operators.functions.slots import item_type
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
+from sframe_spark.operators.rowwise.program import Program, Register, Step
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType
+from sframe_spark.values.plain import one_value, plain, plain_number
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
+
+# More than a value has.
+MOST_ITEMS = 2**40
+# What the column is called while it is the only one of a frame.
+_ALONE = "SArray"
+
+
+class Items:
+    """Parts of lists, arrays, dicts and texts, row by row."""
+
+    _node: PlannerNode
+
+    def dict_keys(self) -> SArray:
+        """The keys of every dict as a list, in their order; of a missing one, missing.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_keys())
+        [['a', 'b'], [], None]
+        """
+        return made_array(apply_function("dict_keys", self._node))
+
+    def dict_values(self) -> SArray:
+        """The values of every dict as a list, in the order of their keys; of a missing one, missing.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_values())
+        [[1, 2], [], None]
+        """
+        return made_array(apply_function("dict_values", self._node))
+
+    def dict_has_any_keys(self, keys: Any) -> SArray:
+        """1 in rows whose dict has one of the keys at least, else 0; of a missing one, missing.
+
+        Parameters
+        ----------
+        keys
+            A list or other collection of keys, or one key.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no dicts, or a key is None, or a text where those of a dict are numbers, or the other way round.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_has_any_keys(["b", "c"]))
+        [1, 0, None]
+        """
+        return made_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), False)))
+
+    def dict_has_all_keys(self, keys: Any) -> SArray:
+        """1 in rows whose dict has all of the keys, else 0; of a missing one, missing.
+
+        Parameters
+        ----------
+        keys
+            A list or other collection of keys, or one key.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no dicts, or a key is None, or a text where those of a dict are numbers, or the other way round.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_has_all_keys(["a", "b"]))
+        [1, 0, None]
+        """
+        return made_array(apply_function("dict_has_keys", self._node, parameters=(_keys(keys), True)))
+
+    def dict_trim_by_keys(self, keys: Any, exclude: bool = True) -> SArray:
+        """Every dict without some keys or, if not ``exclude``, with them alone.
+
+        Parameters
+        ----------
+        keys
+            A list or other collection of keys, or one key.
+        exclude
+            Whether the keys are left out, or kept.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no dicts, or a key is None, or a text where those of a dict are numbers, or the other way round.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([{"a": 1, "b": 2}, {}, None]).dict_trim_by_keys(["b"]))
+        [{'a': 1}, {}, None]
+        """
+        return made_array(apply_function("dict_trim_keys", self._node, parameters=(_keys(keys), bool(exclude))))
+
+    def dict_trim_by_values(self, lower: float | None = None, upper: float | None = None) -> SArray:
+        """Every dict without the numbers outside of some bounds; values that are no numbers stay.
+
+        Parameters
+        ----------
+        lower, upper
+            The least and the largest number that stay; None: no bound.
+
+        Raises
+        ------
+        TypeError
+            If a bound is no number.
+        RuntimeError
+            If the values are no dicts, or the lower bound is above the upper one.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([{"a": 1, "b": 2, "c": 3}]).dict_trim_by_values(2, 2))
+        [{'b': 2}]
+        """
+        bounds = _bound("lower", lower), _bound("upper", upper)
+        if bounds[0] is not None and bounds[1] is not None and bounds[0] > bounds[1]:
+            raise BoundsError(f"no number is at least {lower!r} and at most {upper!r}")
+        return made_array(apply_function("dict_trim_values", self._node, parameters=bounds))
+
+    def vector_slice(self, start: int, end: int | None = None) -> SArray:
+        """Of every list or array the items from ``start`` up to, not including, ``end``; missing where there are fewer.
+
+        One item of an array, which is all there is without an ``end``, is a number; of a list it is a list.
+
+        Raises
+        ------
+        OverflowError
+            If a place is negative.
+        RuntimeError
+            If ``end`` is not after ``start``, or the values are neither lists nor arrays.
+        TypeError
+            If a place is no number.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> vectors = SArray([[1, 2, 3], [4]])
+        >>> list(vectors.vector_slice(0)), list(vectors.vector_slice(0, 2))
+        ([1.0, 4.0], [array('d', [1.0, 2.0]), None])
+        """
+        first = _place("start", start)
+        last = first + 1 if end is None else _place("end", end)
+        if last <= first:
+            raise BoundsError(f"the slice ends at {last}, which is not after its start at {first}")
+        return made_array(apply_function("vector_slice", self._node, parameters=(first, last)))
+
+    def element_slice(self, start: int | None = None, stop: int | None = None, step: int | None = None) -> SArray:
+        """Of every text, list or array what Python's ``value[start:stop:step]`` gives; texts by characters.
+
+        Raises
+        ------
+        TypeError
+            If the values have no slices.
+        RuntimeError
+            If a bound is no whole number, or the step is zero.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["abcdef", "xyz"]).element_slice(-2))
+        ['ef', 'yz']
+        """
+        for name, value in (("start", start), ("stop", stop), ("step", step)):
+            if value is not None and not isinstance(value, (int, np.integer)):
+                raise UnsupportedOperationError(f"{name} of a slice is a whole number or None, not {value!r:.60}")
+        if step == 0:
+            raise BoundsError("the step of a slice is not zero")
+        bounds = tuple(None if value is None else max(-MOST_ITEMS, min(int(value), MOST_ITEMS)) for value in (start, stop, step))
+        return made_array(apply_function("element_slice", self._node, parameters=bounds))
+
+    def stack(self, new_column_name: Any = None, drop_na: bool = False, new_column_type: Any = None) -> SFrame:
+        """A frame with one row for each item of the lists, arrays or dicts, in their order; see :meth:`SFrame.stack`.
+
+        Raises
+        ------
+        TypeError
+            If the values have no items, or names or classes are of other forms.
+        ValueError
+            If there are not two classes for a dict.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([{"a": 1, "b": 2}]).stack(["key", "value"])["value"])
+        [1, 2]
+        """
+        return made_frame(self._node, [_ALONE]).stack(_ALONE, new_column_name, drop_na, new_column_type)
+
+    def unpack(self, column_name_prefix: str | None = "X", column_types: Any = None, na_value: Any = None, limit: Any = None) -> SFrame:
+        """A frame with a column for each place in the lists or arrays, or for each key of the dicts; rows stay as they are.
+
+        Parameters
+        ----------
+        column_name_prefix
+            What names of columns begin with, before a dot and the place or key; None: these alone.
+        column_types
+            Classes of the columns. Without them those of dicts hold all values of a key, in all rows; the first 100 rows tell how many columns lists
+            become, and their types.
+        na_value
+            A value that becomes missing.
+        limit
+            Places or keys that become columns; needed beside ``column_types`` for dicts.
+
+        Raises
+        ------
+        TypeError
+            If the values have no items, or an argument is of another form.
+        ValueError
+            If ``limit`` names something twice, or there is not one class for each.
+        RuntimeError
+            If no row tells of columns or, when its row is looked at, a value is not of its column's class.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([{"a": 1, "b": "x"}, {"a": 2}]).unpack().to_arrow().to_pydict()
+        {'X.a': [1, 2], 'X.b': ['x', None]}
+        """
+        column_type = self._node.schema[0]
+        if column_type.kind not in (DICT_KIND, LIST_KIND, ARRAY_KIND):
+            raise SchemaError(f"unpack() takes lists, arrays or dicts, and these are values of {column_type.kind}")
+        require_prefix(column_name_prefix)
+        wanted = (
+            _columns_of_dicts(self._node, column_types, limit)
+            if column_type.kind == DICT_KIND
+            else _columns_of_lists(self._node, column_types, limit)
+        )
+        node = _unpacked(self._node, [key for key, _ in wanted], [kind for _, kind in wanted], value_parameter(na_value))
+        return made_frame(node, [prefixed(column_name_prefix, key) for key, _ in wanted])
+
+
+def _keys(keys: Any) -> tuple[Any, ...]:
+    """The keys of a collection, or the one given, as they are in dicts."""
+    several = isinstance(keys, Iterable) and not isinstance(keys, (str, bytes))
+    found = tuple(plain(key) for key in keys) if several else (plain(keys),)
+    if any(key is None for key in found):
+        raise UnsupportedOperationError("None is no key to look for: give texts or numbers")
+    for key in found:
+        literal_of(key)
+    return found
+
+
+def _bound(name: str, value: Any) -> int | float | None:
+    if value is None:
+        return None
+    value = one_value(value)
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise SchemaError(f"the {name} bound is a number or None, not {value!r:.60}")
+    return plain_number(value)
+
+
+def _place(name: str, value: Any) -> int:
+    if not isinstance(value, (int, float, np.integer, np.floating)):
+        raise SchemaError(f"{name} is a place in lists, a number, not {value!r:.60}")
+    if value < 0:
+        raise NegativeCountError(f"{name} is a place in lists, counted from 0, and {value!r} is negative: element_slice() counts from the end")
+    return int(min(value, MOST_ITEMS))
+
+
+def _columns_of_dicts(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:
+    """Keys and the types of their columns; in the order of the keys, where no types are asked for."""
+    keys = None if limit is None else distinct_keys(limit)
+    if column_types is not None:
+        types = asked_types(column_types)
+        if keys is None:
+            raise InvalidArgumentError("column_types alone do not say of which keys they are: name these with limit=")
+        return _paired(keys, types)
+    if keys is not None:
+        chosen = types_of_keys(apply_function("dict_trim_keys", node, parameters=(tuple(keys), False)))
+        if chosen or types_of_keys(node):
+            return [(key, chosen.get(key, FLOAT)) for key in sorted(keys)]
+    found = types_of_keys(node)
+    if not found:
+        raise UnsupportedOperationError("no dict has a key, so there is no column to unpack to: name some with limit= and column_types=")
+    return list(found.items())
+
+
+def _columns_of_lists(node: PlannerNode, column_types: Any, limit: Any) -> list[tuple[Any, ColumnType]]:
+    places = None if limit is None else distinct_keys(limit, int)
+    if places is not None and (negative := [place for place in places if place < 0]):
+        raise RowNotFoundError(f"limit: {negative[0]} is no place in a list: places are counted from 0")
+    if column_types is not None:
+        types = asked_types(column_types)
+        return _paired(list(range(len(types))) if places is None else places, types)
+    types = types_of_places(node)
+    if places is None:
+        return list(enumerate(types))
+    return [(place, types[place] if place < len(types) else merged_type(())) for place in places]
+
+
+def _paired(keys: list[Any], types: list[ColumnType]) -> list[tuple[Any, ColumnType]]:
+    if len(keys) != len(types):
+        raise InvalidArgumentError(f"limit names {len(keys)} column(s) and column_types {len(types)} class(es): give one for each")
+    return list(zip(keys, types, strict=True))
+
+
+def _unpacked(node: PlannerNode, keys: list[Any], types: list[ColumnType], absent: Any) -> PlannerNode:
+    """The items with some keys side by side; all are looked for in one pass."""
+    source = node.schema[0]
+    are_texts = item_type(source) is None
+    steps = [Step("slots", (Register(0),), (tuple(keys),))]
+    steps += [Step("slot", (Register(1),), (place, kind, are_texts, absent)) for place, kind in enumerate(types)]
+    return apply_program(node, Program(1, tuple(steps), tuple(Register(2 + place) for place in range(len(keys)))))

@@ -1,0 +1,59 @@
+"""Of which kinds the values of dicts are, key by key: what columns they become."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import TooLargeError
+from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.aggregates.support import define_aggregate, require
+from sframe_spark.types import DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.values.decode import decode
+from sframe_spark.values.plain import family_of
+
+Kinds = dict[Any, frozenset[str]]
+_KIND_OF_ITEMS = {pa.int64(): INT_KIND, pa.float64(): FLOAT_KIND, pa.string(): STR_KIND}
+# More columns than any frame is good for.
+MOST_KEYS = 10_000
+
+
+def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Kinds:
+    found: Kinds = {}
+    if types[0].is_encoded:
+        for cell in decode(arrays[0], types[0]):
+            for key, value in (cell or {}).items():
+                kind = frozenset() if value is None else frozenset([family_of(type(value))])
+                found[key] = found.get(key, frozenset()) | kind
+        return _few(found)
+    entries = pc.list_flatten(pc.cast(arrays[0], pa.list_(pa.struct([("key", arrays[0].type.key_type), ("value", arrays[0].type.item_type)]))))
+    keys, items = entries.field("key"), entries.field("value")
+    known = frozenset([_KIND_OF_ITEMS[types[0].physical.item_type]])
+    found = dict.fromkeys(pc.unique(keys).to_pylist(), frozenset())
+    return _few({**found, **dict.fromkeys(pc.unique(keys.filter(items.is_valid())).to_pylist(), known)})
+
+
+def _merged(first: Kinds, second: Kinds, types: Sequence[ColumnType]) -> Kinds:
+    return _few({**first, **{key: first.get(key, frozenset()) | kinds for key, kinds in second.items()}})
+
+
+def _few(found: Kinds) -> Kinds:
+    if len(found) > MOST_KEYS:
+        raise TooLargeError(f"the dicts have more than {MOST_KEYS:,} keys, each of which would be a column: name some with limit=, or use stack()")
+    return found
+
+
+def _as_texts(part: Mapping[Any, frozenset[str]], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> dict[Any, str]:
+    return {key: " ".join(sorted(kinds)) for key, kinds in part.items()}
+
+
+def _infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """A dict from each key to the kinds of its values, in a text."""
+    require("the kinds of values", types[0], (DICT_KIND,))
+    return ENCODED_DICT
+
+
+define_aggregate("item_kinds", _infer, parts=Decomposition(_kinds, _merged, _as_texts), order_sensitive=False)

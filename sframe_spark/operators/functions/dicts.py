@@ -1,0 +1,261 @@
+"""Keys and values of dicts: as lists, looked for, and trimmed by."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.functions.base import Argument
+from sframe_spark.operators.functions.support import array_of, define_function
+from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, STR, ColumnType, list_of
+from sframe_spark.values.decode import decode
+from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of
+from sframe_spark.values.text import brief, canonical_value
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column
+
+_ITEMS = {pa.int64(): INT, pa.float64(): FLOAT, pa.string(): STR}
+
+
+def _require_dicts(types: Sequence[ColumnType]) -> None:
+    if types[0].kind != DICT_KIND:
+        raise UnsupportedOperationError(f"values of {types[0].kind} have no keys: this takes a column of dicts")
+
+
+def _infer_list(side: str) -> Callable[[Sequence[ColumnType], tuple[Any, ...]], ColumnType]:
+    def infer(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+        _require_dicts(types)
+        if types[0].is_encoded:
+            return ENCODED_LIST
+        return list_of(_ITEMS[types[0].physical.key_type if side == "keys" else types[0].physical.item_type])
+
+    return infer
+
+
+def _compute_list(side: str) -> Any:
+    def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+        values = array_of(arguments[0], rows)
+        if types[0].is_encoded:
+            cells = decode(values, types[0])
+            return encode_plain([None if cell is None else list(getattr(cell, side)()) for cell in cells], ENCODED_LIST)
+        result = _infer_list(side)(types, parameters)
+        return list_at(values, values.keys if side == "keys" else values.items, result.physical)
+
+    return compute
+
+
+def list_at(values: pa.Array, items: pa.Array, data_type: pa.DataType) -> pa.Array:
+    """Lists of other items at the places of those of ``values``, missing where these are."""
+    # Arrow takes no part of an array of offsets beside a mask.
+    offsets = pa.array(values.offsets.to_numpy(zero_copy_only=False), pa.int32())
+    return pa.ListArray.from_arrays(offsets, items, type=data_type, mask=pc.is_null(values) if values.null_count else None)
+
+
+def _build_list(side: str) -> Any:
+    def build(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+        from pyspark.sql import functions as F
+
+        if types[0].is_encoded:
+            return None
+        return F.map_keys(columns[0]) if side == "keys" else F.map_values(columns[0])
+
+    return build
+
+
+def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the keys, and whether all of them must be there."""
+    _infer_trim_keys(types, parameters)
+    return INT
+
+
+def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    wanted, need_all = parameters
+    values = array_of(arguments[0], rows)
+    if types[0].is_encoded:
+        texts = {canonical_value(key) for key in wanted}
+        _require_like_keys(values, types[0], wanted)
+        found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in decode(values, types[0])]
+        return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in found], pa.int64())
+    keys, impossible = _key_set(types[0], wanted)
+    counts = counts_of(values, pc.is_in(values.keys, keys))
+    enough = (counts == len(keys)) & (not impossible) if need_all else counts > 0
+    return pa.array(np.asarray(enough, dtype=np.int64), mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def _require_like_keys(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> None:
+    """Refuse keys that no dict of some row can have, as texts where its keys are numbers."""
+    for cell in decode(values, column_type):
+        if cell:
+            own = set(map(_class_of_key, cell))
+            for key in wanted:
+                if _class_of_key(key) not in own:
+                    raise _unlike(next(iter(cell)), key)
+
+
+def _class_of_key(key: Any) -> str:
+    family = family_of(type(key))
+    return "number" if family in NUMBERS else family
+
+
+def _unlike(key: Any, wanted: Any) -> UnsupportedOperationError:
+    what = f"the dicts have keys such as {brief(key)} ({type(key).__name__}), and {brief(wanted)} is a {type(wanted).__name__}"
+    return UnsupportedOperationError(f"{what}: look for keys of their class")
+
+
+def native_keys(column_type: ColumnType, wanted: Sequence[Any]) -> list[Any]:
+    """Keys as a column of dicts of one type holds them; None for those that cannot be among its own.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If a key is a text and the column's are numbers, or the other way round.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import dict_of
+    >>> native_keys(dict_of(INT, INT), [1, 2.0, 0.5])
+    [1, 2, None]
+    """
+    has_ints = column_type.physical.key_type == pa.int64()
+    for key in wanted:
+        if not isinstance(key, (int, float) if has_ints else str):
+            raise _unlike(1 if has_ints else "a", key)
+    if not has_ints:
+        return list(wanted)
+    return [int(key) if math.isfinite(key) and key == int(key) and SMALLEST_INT <= key <= LARGEST_INT else None for key in wanted]
+
+
+def _key_set(column_type: ColumnType, wanted: Sequence[Any]) -> tuple[pa.Array, bool]:
+    """The distinct keys that a column may hold, and whether it cannot hold all of those wanted."""
+    keys = native_keys(column_type, wanted)
+    return pa.array(dict.fromkeys(key for key in keys if key is not None), column_type.physical.key_type), None in keys
+
+
+def counts_of(values: pa.Array, chosen: pa.Array) -> np.ndarray:
+    """How many items of each row are chosen."""
+    before = np.concatenate([[0], np.cumsum(chosen.to_numpy(zero_copy_only=False))])
+    offsets = values.offsets.to_numpy(zero_copy_only=False)
+    return np.where(values.is_valid().to_numpy(zero_copy_only=False), before[offsets[1:]] - before[offsets[:-1]], 0)
+
+
+def _build_has(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].is_encoded:
+        return None
+    wanted, need_all = parameters
+    keys, impossible = _key_set(types[0], wanted)
+    there = [F.map_contains_key(columns[0], F.lit(key)) for key in keys.to_pylist()]
+    known = F.lit(not impossible) if need_all else F.lit(False)
+    for found in there:
+        known = (known & found) if need_all else (known | found)
+    return F.when(columns[0].isNotNull(), known.cast("bigint"))
+
+
+def _infer_trim_keys(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the keys, and whether they are left out."""
+    _require_dicts(types)
+    if not types[0].is_encoded:
+        native_keys(types[0], parameters[0])
+    return types[0]
+
+
+def _infer_trim_values(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnType:
+    """Parameters: the bounds, both included; None: no bound. What is no number stays."""
+    _require_dicts(types)
+    return types[0]
+
+
+def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    wanted, exclude = parameters
+    values = array_of(arguments[0], rows)
+    if types[0].is_encoded:
+        texts = {canonical_value(key) for key in wanted}
+        _require_like_keys(values, types[0], wanted)
+        return _trimmed_cells(values, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
+    chosen = pc.is_in(values.keys, _key_set(types[0], wanted)[0])
+    return _trimmed(values, pc.invert(chosen) if exclude else chosen, types[0])
+
+
+def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
+    lower, upper = parameters
+    values = array_of(arguments[0], rows)
+    if types[0].is_encoded:
+        return _trimmed_cells(values, types[0], lambda key, value: not isinstance(value, (int, float)) or _within(value, lower, upper))
+    if types[0].physical.item_type == pa.string():
+        return values
+    items = values.items
+    kept = pa.array(np.ones(len(items), dtype=bool))
+    for bound, compare in ((lower, pc.greater_equal), (upper, pc.less_equal)):
+        if bound is not None:
+            kept = pc.and_(kept, compare(items, pa.scalar(bound)).fill_null(True))
+    return _trimmed(values, kept, types[0])
+
+
+def _within(value: float, lower: float | None, upper: float | None) -> bool:
+    return (lower is None or value >= lower) and (upper is None or value <= upper)
+
+
+def _trimmed_cells(values: pa.Array, column_type: ColumnType, keeps: Callable[[Any, Any], bool]) -> pa.Array:
+    cells = decode(values, column_type)
+    return encode_plain([None if cell is None else {k: v for k, v in cell.items() if keeps(k, v)} for cell in cells], column_type)
+
+
+def _trimmed(values: pa.Array, kept: pa.Array, column_type: ColumnType) -> pa.Array:
+    """The chosen items of each row."""
+    ends = np.concatenate([[0], np.cumsum(counts_of(values, kept))]).astype(np.int32)
+    first, last = values.offsets[0].as_py(), values.offsets[-1].as_py()
+    chosen = kept.slice(first, last - first)
+    keys, items = (side.slice(first, last - first).filter(chosen) for side in (values.keys, values.items))
+    # A missing row is one whose offset is missing.
+    missing = values.is_null().to_numpy(zero_copy_only=False)
+    offsets = pa.array(ends, mask=np.append(missing, False)) if values.null_count else pa.array(ends)
+    return pa.MapArray.from_arrays(offsets, keys, items, type=column_type.physical)
+
+
+def _build_trim_keys(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].is_encoded:
+        return None
+    wanted, exclude = parameters
+    keys = _key_set(types[0], wanted)[0].to_pylist()
+    if not keys:
+        return columns[0] if exclude else F.map_filter(columns[0], lambda key, value: F.lit(False))
+    return F.map_filter(columns[0], lambda key, value: ~key.isin(keys) if exclude else key.isin(keys))
+
+
+def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Column | None:
+    from pyspark.sql import functions as F
+
+    if types[0].is_encoded or any(bound is not None and not math.isfinite(bound) for bound in parameters):
+        return None
+    if types[0].physical.item_type == pa.string():
+        return columns[0]
+    lower, upper = parameters
+
+    def keeps(key: Column, value: Column) -> Column:
+        # Spark takes NaN for larger than any number; here it is within no bounds.
+        within = F.lit(True) if lower is None and upper is None else ~F.isnan(value.cast("double"))
+        if lower is not None:
+            within = within & (value >= F.lit(lower))
+        if upper is not None:
+            within = within & (value <= F.lit(upper))
+        return F.coalesce(within, F.lit(True))
+
+    return F.map_filter(columns[0], keeps)
+
+
+define_function("dict_keys", _infer_list("keys"), _compute_list("keys"), _build_list("keys"))
+define_function("dict_values", _infer_list("values"), _compute_list("values"), _build_list("values"))
+define_function("dict_has_keys", _infer_has, _compute_has, _build_has)
+define_function("dict_trim_keys", _infer_trim_keys, _compute_trim_keys, _build_trim_keys)
+define_function("dict_trim_values", _infer_trim_values, _compute_trim_values, _build_trim_values)

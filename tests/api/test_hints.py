@@ -1,0 +1,63 @@
+"""Names of other libraries are answered with what to use instead."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+import sframe_spark
+from sframe_spark import SArray, SFrame
+from sframe_spark.api import hints
+from sframe_spark.errors import NoAttributeError
+
+FRAME, COLUMN = SFrame({"stars": [1, 2]}), SArray([1, 2])
+
+
+@pytest.mark.parametrize("name", sorted(hints._FRAME))
+def test_names_of_other_frames(name: str) -> None:
+    assert not hasattr(FRAME, name), "the frame has it: leave it out of the hints"
+    with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
+        getattr(FRAME, name)
+
+
+@pytest.mark.parametrize("name", sorted(set(hints._ARRAY) - {"where", "diff"}))
+def test_names_of_other_columns(name: str) -> None:
+    with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
+        getattr(COLUMN, name)
+
+
+@pytest.mark.parametrize("name", sorted(hints._MODULE))
+def test_names_that_are_out_of_scope(name: str) -> None:
+    with pytest.raises(AttributeError, match=f"no '{name}': "):
+        getattr(sframe_spark, name)
+
+
+def test_members_that_a_hint_names_exist() -> None:
+    import re
+
+    for owner, table in ((SFrame, hints._FRAME), (SArray, hints._ARRAY)):
+        for name, hint in table.items():
+            for member in re.findall(r"use (\w+)\(", hint):
+                assert member in ("len", "list", "SFrame") or hasattr(owner, member), (name, hint)
+            for member in re.findall(r"use sf\['a'\]\.(\w+)\(", hint):
+                assert hasattr(SArray, member), (name, hint)
+
+
+def test_the_version_in_numbers() -> None:
+    assert ".".join(map(str, sframe_spark.version_info)) == sframe_spark.__version__
+
+
+def test_columns_are_no_members() -> None:
+    with pytest.raises(AttributeError, match=r"sf\['stars'\]"):
+        _ = FRAME.stars  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match=r"by its name, as sf\['stars'\]"):
+        _ = FRAME.Stars  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("value", [FRAME, COLUMN])
+def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
+    for name in ("_repr_png_", "__array_ufunc__", "__dataframe__", "_ipython_canary_method_should_not_exist_", "nothing"):
+        assert not hasattr(value, name)
+    assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2

@@ -1,0 +1,81 @@
+"""Frames and columns in notebooks: what is shown, what is told of rows, and that nothing of data is taken for HTML."""
+
+from __future__ import annotations
+
+from html.parser import HTMLParser
+from typing import Any
+
+import pytest
+
+from sframe_spark import SArray, SFrame
+
+
+class Parsed(HTMLParser):
+    """Tags that are opened and not closed, texts, and classes of cells."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.texts: list[str] = []
+        self.tags: list[tuple[str, dict[str, Any]]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.open.append(tag)
+        self.tags.append((tag, dict(attrs)))
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+
+def test_a_frame_shows_names_types_and_values() -> None:
+    parsed = Parsed(SFrame({"n": [1, None], "text": ["a", "b" * 50], "d": [{"k": 1}, {}]})._repr_html_())
+    assert parsed.open == []
+    for text in ("n", "text", "int", "str", "dict", "1", "None", "b" * 50, "{'k': 1}", "2 rows x 3 columns"):
+        assert text in parsed.texts
+    assert [attrs.get("class") for tag, attrs in parsed.tags if tag == "td"][:3] == [None, "number", None]
+    assert ("span", {"class": "missing"}) in parsed.tags
+
+
+@pytest.mark.parametrize(
+    ("frame", "told"),
+    [
+        (SFrame(), "0 rows x 0 columns"),
+        (SFrame({"a": []}), "0 rows x 1 column"),
+        (SFrame({"a": [1]}), "1 row x 1 column"),
+        (SFrame({"a": range(5000)}), "5,000 rows x 1 column"),
+        (SFrame({"a": range(30)})[SArray(range(30)) > 27], "2 rows x 1 column"),
+        (SFrame({"a": range(30)})[SArray(range(30)) > 2], "the first 10 rows, the others are not computed yet x 1 column"),
+    ],
+)
+def test_rows_are_told_where_they_are_known(frame: SFrame, told: str) -> None:
+    parsed = Parsed(frame._repr_html_())
+    assert told in parsed.texts and parsed.open == []
+    assert sum(tag == "tr" for tag, _ in parsed.tags) <= 2 + 10
+
+
+def test_a_column_is_a_table_too() -> None:
+    parsed = Parsed(SArray([1.5, None, float("nan")])._repr_html_())
+    assert "float" in parsed.texts and "1.5" in parsed.texts and "nan" in parsed.texts and "3 rows" in parsed.texts
+    assert "no rows" in Parsed(SArray([])._repr_html_()).texts
+
+
+def test_wide_frames_are_folded() -> None:
+    parsed = Parsed(SFrame({f"c{number}": [number] for number in range(300)})._repr_html_())
+    assert "280 more columns" in parsed.texts and sum(tag == "td" for tag, _ in parsed.tags) == 20
+    assert any("c299" in text for text in parsed.texts) and "1 row x 300 columns" in parsed.texts
+
+
+def test_nothing_of_data_is_html() -> None:
+    wicked = "</td><script>alert(1)</script>&lt;\x1b[2J"
+    for text in (SFrame({wicked: [wicked], "l": [[wicked]]})._repr_html_(), SArray([{wicked: wicked}])._repr_html_()):
+        assert "script" not in {tag for tag, _ in Parsed(text).tags} and "\x1b" not in text
+    assert "http" not in SFrame({"a": [1]})._repr_html_()
+
+
+def test_notebooks_complete_names_of_columns() -> None:
+    assert SFrame({"a": [1], "b c": [2]})._ipython_key_completions_() == ["a", "b c"]

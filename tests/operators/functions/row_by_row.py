@@ -1,0 +1,80 @@
+"""Which functions look at values one by one in Python: told by how many calls a kernel makes for few rows and for many."""
+
+from __future__ import annotations
+
+import itertools
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from sframe_spark.operators.functions.base import evaluate
+from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of
+from sframe_spark.values.encode import encode_plain
+from tests.operators.functions.test_spark_columns import ARITY, BINARY, GRIDS, PARAMETERS, own_functions
+
+FEW, MANY = 30, 150
+# Parameters of functions that have no Spark expression for any type.
+MORE_PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
+    "element_at": [(0, INT), ("a", INT), (1, FLOAT)],
+    "element_slice": [(1, None, 2)],
+    "vector_slice": [(0, 1)],
+    "hash": [(7,)],
+    "moment_text": [("%a %d.%m.%Y %T%F %ZP",)],
+    "moment_of_text": [("%Y-%m-%d %ZP",)],
+}
+CELLS: dict[str, tuple[ColumnType, list[Any], tuple[Any, ...]]] = {
+    "slot": (list_of(INT), [[1, 2], [3, None]], (1, INT, False, None)),
+    "moment_of_text": (STR, ["2024-02-29 Z", None], ("%Y-%m-%d %ZP",)),
+}
+ELSEWHERE = {"add_duration", "tick_time"}
+"""They take numbers and date-times that the others' grids do not have."""
+
+
+def calls_made(name: str, types: tuple[ColumnType, ...], cells: list[list[Any]], parameters: tuple[Any, ...], rows: int) -> int:
+    """How many functions, of Python and of C, a kernel calls for so many rows."""
+    columns = [encode_plain([grid[row % len(grid)] for row in range(rows)], kind) for grid, kind in zip(cells, types, strict=True)]
+    counted = 0
+
+    def count(frame: Any, event: str, argument: Any) -> None:
+        nonlocal counted
+        counted += event in ("call", "c_call")
+
+    evaluate(name, columns, types, parameters, rows)
+    sys.setprofile(count)
+    try:
+        evaluate(name, columns, types, parameters, rows)
+    finally:
+        sys.setprofile(None)
+    return counted
+
+
+def is_row_by_row(name: str, types: tuple[ColumnType, ...], cells: list[list[Any]], parameters: tuple[Any, ...]) -> bool:
+    """True where more rows are more calls."""
+    few, many = (calls_made(name, types, cells, parameters, rows) for rows in (FEW, MANY))
+    return many - few > (MANY - FEW) / 4
+
+
+def kernels() -> Iterator[tuple[str, tuple[ColumnType, ...], list[list[Any]], tuple[Any, ...]]]:
+    """Each function with each combination of types that it takes, and values of them."""
+    for name in sorted(own_functions()):
+        if name in ELSEWHERE or name == "literal":
+            continue
+        if name in CELLS:
+            kind, values, parameters = CELLS[name]
+            yield name, (kind,), [values], parameters
+            continue
+        arity = ARITY.get(name, 2 if name in BINARY else 1)
+        for types in itertools.product(*[(INT,)] * (arity == 3), *[GRIDS] * min(arity, 2)):
+            for parameters in (*PARAMETERS.get(name, ()), *MORE_PARAMETERS.get(name, ())) or ((),):
+                if takes(name, types, parameters):
+                    yield name, types, [GRIDS[kind] for kind in types], parameters
+                    break
+
+
+def takes(name: str, types: tuple[ColumnType, ...], parameters: tuple[Any, ...]) -> bool:
+    """Whether a function is computed for such columns."""
+    try:
+        calls_made(name, types, [GRIDS[kind] for kind in types], parameters, 20)
+    except (TypeError, RuntimeError, ValueError, IndexError, KeyError):
+        return False
+    return True
