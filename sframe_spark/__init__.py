@@ -1,6 +1,6 @@
 """sframe_spark: ordered, lazy data frames on Spark, with the SFrame and SArray API."""
 
-from sframe_spark import aggregate
+from sframe_spark import aggregate, visualization
 from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
 from sframe_spark.api.sarray import SArray, load_sarray
 from sframe_spark.api.sarray.sketch import Sketch
@@ -8,6 +8,7 @@ from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.intervals import uniform_clock
 from sframe_spark.api.sql import sql
 from sframe_spark.config import config
+from sframe_spark.visualization import plot, show
 
 __version__ = "0.1.0"
 version_info = (0, 1, 0)
@@ -23,9 +24,12 @@ __all__ = [
     "config",
     "load_sarray",
     "load_sframe",
+    "plot",
+    "show",
     "sql",
     "uniform_clock",
     "version_info",
+    "visualization",
 ]
 
 

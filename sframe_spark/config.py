@@ -180,6 +180,12 @@ class Configuration:
         "Whether a progress bar is shown on stderr; auto: in a terminal or a notebook.",
         "SFRAME_SPARK_PROGRESS",
     )
+    picture_target = Option(
+        "auto",
+        one_of("auto", "browser", "gui", "none"),
+        "Where show() and explore() show: auto is below the cell of a notebook, elsewhere a browser, as are browser and gui; none is nowhere.",
+        "SFRAME_SPARK_PICTURES",
+    )
     segment_rows = Option(
         1_048_576,
         whole_number(1, MOST_ROWS),

@@ -127,3 +127,15 @@ class BuilderError(UnsupportedOperationError, InvalidArgumentError):
 
 class BoundsError(InvalidArgumentError, UnsupportedOperationError):
     """Two bounds leave nothing between them; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class PictureFormatError(UnsupportedOperationError, NotImplementedError):
+    """A chart is not written in that format; a RuntimeError and, as in the reference, a NotImplementedError."""
+
+
+class MissingLibraryError(SFrameError, ImportError):
+    """A library that is not installed with this one is needed; an ImportError."""
+
+
+class NoPictureError(UnsupportedOperationError, InvalidArgumentError):
+    """Values of that type are not drawn so; a RuntimeError and, as in parts of the reference, a ValueError."""

@@ -35,6 +35,7 @@ from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.files import ValuesInFiles
 from sframe_spark.api.sarray.items import Items
 from sframe_spark.api.sarray.missing import Missing
+from sframe_spark.api.sarray.pictures import ColumnPictures
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.sampling import RandomValues
 from sframe_spark.api.sarray.windows import Windows
@@ -72,7 +73,9 @@ if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
 
 
-class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, ReadOneByOne):
+class SArray(
+    Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Choices, Items, DateTimes, RandomValues, ColumnPictures, ValuesInFiles, ReadOneByOne
+):
     """An ordered column of values of one type, computed when it is looked at.
 
     Parameters

@@ -22,8 +22,8 @@ from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.files import Files
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.intervals import Intervals
-from sframe_spark.api.sframe.known_order import Orders
 from sframe_spark.api.sframe.packing import Packing
+from sframe_spark.api.sframe.pictures import FramePictures
 from sframe_spark.api.sframe.reshaping import Reshaping
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.sampling import RandomRows
@@ -46,7 +46,7 @@ from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
 
 
-class SFrame(Reshaping, Packing, RandomRows, Intervals, RunningColumns, Ordered, Orders, Interchange, Files, ReadOneByOne):
+class SFrame(Reshaping, Packing, RandomRows, Intervals, RunningColumns, Ordered, FramePictures, Interchange, Files, ReadOneByOne):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters

@@ -1,0 +1,1 @@
+"""Pictures of columns and frames: what is counted, charts made of it, and where they are shown."""

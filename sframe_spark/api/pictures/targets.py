@@ -1,0 +1,47 @@
+"""Where pictures are shown: below a cell of a notebook, or in a browser."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from sframe_spark.config import config
+from sframe_spark.visible import visible
+
+
+def in_notebook() -> bool:
+    """Whether the process is the kernel of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    return shell is not None and hasattr(shell, "kernel")
+
+
+def show_page(shown: Any, page: Callable[[], str], title: str) -> None:
+    """Show something that a notebook can show, or its page in a browser."""
+    target = config.picture_target
+    if target == "none":
+        return
+    if target == "auto" and in_notebook():
+        sys.modules["IPython"].display.display(shown)
+        return
+    open_address(write_page(page()).as_uri(), title)
+
+
+def open_address(address: str, title: str) -> None:
+    """Open a page in the browser, or say where it is."""
+    import webbrowser
+
+    if not webbrowser.open(address):
+        sys.stderr.write(f"There is no browser here; {visible(title)} is at {address}\n")
+
+
+def write_page(page: str) -> Path:
+    """Write a page to a file that nobody else can read; it stays, as a browser may read it when the process has ended."""
+    handle, path = tempfile.mkstemp(prefix="sframe_spark-", suffix=".html")
+    with os.fdopen(handle, "wb") as file:
+        file.write(page.encode())
+    return Path(path)

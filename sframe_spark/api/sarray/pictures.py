@@ -1,0 +1,84 @@
+"""Pictures of SArray: charts, and pages of its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sframe_spark.api.pictures.choosing import LABEL_DEFAULT, column_plot
+from sframe_spark.api.pictures.explorer import explore
+
+if TYPE_CHECKING:
+    from sframe_spark.api.pictures.plot import Plot
+    from sframe_spark.planner.node import PlannerNode
+
+
+class ColumnPictures:
+    """Charts of a column; nothing is collected but counts."""
+
+    _node: PlannerNode
+
+    def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
+        """A chart of how the values of all rows are distributed: a histogram of numbers and date-times, bars of texts.
+
+        Missing values, NaN and infinite numbers are told beside it. Of texts the twelve most frequent have a bar, all others one.
+
+        Parameters
+        ----------
+        title
+            Above the chart; None for nothing.
+        xlabel, ylabel
+            At the axes.
+
+        Raises
+        ------
+        RuntimeError
+            If values are lists, dicts or arrays, or there is no row.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> [bar["count"] for bar in SArray([1, 1, 2, None]).plot().get_data()["values"]]
+        [2, 1]
+        """
+        return column_plot(self._node, title, xlabel, ylabel)
+
+    def show(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> None:
+        """Show the chart of :meth:`plot`: in a notebook below the cell, elsewhere in a browser.
+
+        Parameters
+        ----------
+        title, xlabel, ylabel
+            As of :meth:`plot`.
+
+        Raises
+        ------
+        RuntimeError
+            As :meth:`plot`.
+        ImportError
+            If vl-convert is not there: ``pip install sframe_spark[pictures]``.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray, visualization
+        >>> visualization.set_target("none")
+        >>> SArray([1, 1, 2]).show()
+        >>> visualization.set_target("auto")
+        """
+        self.plot(title, xlabel, ylabel).show()
+
+    def explore(self, title: str | None = None) -> None:
+        """Page through all rows: in a browser, or in a notebook through the first thousand.
+
+        Parameters
+        ----------
+        title
+            Above the rows.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray, visualization
+        >>> visualization.set_target("none")
+        >>> SArray([1, 1, 2]).explore()
+        >>> visualization.set_target("auto")
+        """
+        explore(self._node, ["value"], title or "SArray")

@@ -1,0 +1,108 @@
+"""Pictures of SFrame: a summary of its columns, and pages of its rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sframe_spark.api.nodes import row_count
+from sframe_spark.api.pictures.explorer import explore
+from sframe_spark.api.pictures.summary import facts_of
+from sframe_spark.api.pictures.summary_page import FrameSummary
+from sframe_spark.api.sframe.known_order import Orders
+from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.errors import UnsupportedOperationError
+
+if TYPE_CHECKING:
+    from sframe_spark.api.pictures.plot import Plot
+    from sframe_spark.api.pictures.summary import ColumnFacts
+
+
+class FramePictures(Orders):
+    """Charts of the columns of a frame; nothing is collected but counts."""
+
+    def plot(self) -> Plot:
+        """A summary of all rows, column by column, as a page and as charts: types, missing and distinct values, quartiles, distributions, order.
+
+        Of columns of lists, dicts and arrays the missing values are counted. Quartiles are told to four digits.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no column or no row.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> [column["num_unique"] for column in SFrame({"a": [1, 2, 2], "b": ["x", "y", "z"]}).plot().get_data()["values"]]
+        [2, 3]
+        """
+        return self.summary_page()
+
+    def summary_page(self) -> FrameSummary:
+        """What :meth:`show` shows, to be saved: ``sf.summary_page().save("summary.html")``; all rows are counted, none is collected.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no column or no row.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> page = SFrame({"time": [1, 2, 2], "text": ["x", "y", None]}).summary_page()
+        >>> [(column["title"], column["num_missing"]) for column in page.get_data()["values"]]
+        [('text', 1), ('time', 0)]
+        """
+        if not self._names or not row_count(self._node):
+            raise UnsupportedOperationError("there is nothing to show: the SFrame is empty")
+        return FrameSummary(self._names, self._facts, self._badges)
+
+    def show(self) -> None:
+        """Show :meth:`summary_page`: in a notebook below the cell, elsewhere in a browser.
+
+        Raises
+        ------
+        RuntimeError
+            If there is no column or no row.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, visualization
+        >>> visualization.set_target("none")
+        >>> SFrame({"a": [1, 2, 2]}).show()
+        >>> visualization.set_target("auto")
+        """
+        self.summary_page().show()
+
+    def explore(self, title: str | None = None) -> None:
+        """Page through all rows: in a browser, or in a notebook through the first thousand.
+
+        Parameters
+        ----------
+        title
+            Above the rows.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame, visualization
+        >>> visualization.set_target("none")
+        >>> SFrame({"a": [1, 2, 2]}).explore()
+        >>> visualization.set_target("auto")
+        """
+        explore(self._node, self._names, title or "SFrame")
+
+    def _facts(self) -> list[ColumnFacts]:
+        materialize(self._node)
+        return facts_of(self._node)
+
+    def _badges(self) -> dict[str, list[str]]:
+        """What is known of the order of the rows, at the columns that lead it."""
+        known = self.ordering()
+        badges: dict[str, list[str]] = {name: ["constant"] for name in known.constants}
+        for items in known.orderings:
+            name, direction = items[0]
+            badges.setdefault(name, []).append("ascending" if direction == "asc" else "descending")
+        for key in known.keys:
+            if len(key) == 1:
+                badges.setdefault(key[0], []).append("unique")
+        return {name: list(dict.fromkeys(words)) for name, words in badges.items()}

@@ -1,0 +1,86 @@
+"""How many numbers lie in each bin, of one column and of pairs; what lies between the first bin and the last is asked for before."""
+
+from __future__ import annotations
+
+import array
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.aggregates.support import define_aggregate, require
+from sframe_spark.types import ARRAY, FLOAT_KIND, INT_KIND, ColumnType
+
+_KINDS = (INT_KIND, FLOAT_KIND)
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+# How many numbers there are, how many are missing, NaN, infinite; the least and the largest finite one.
+RangePart = tuple[int, int, int, int, float, float]
+
+
+def _infer(types: Types, parameters: Parameters) -> ColumnType:
+    for column_type in types:
+        require("a histogram", column_type, _KINDS)
+    return ARRAY
+
+
+def _range_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> RangePart:
+    numbers = _with_nan(arrays[0])
+    finite = numbers[np.isfinite(numbers)]
+    missing, infinite = arrays[0].null_count, int(np.isinf(numbers).sum())
+    least, largest = (float(finite.min()), float(finite.max())) if len(finite) else (math.inf, -math.inf)
+    return len(finite), missing, rows - missing - len(finite) - infinite, infinite, least, largest
+
+
+def _merged_ranges(first: RangePart, second: RangePart, types: Types) -> RangePart:
+    numbers, missing, nan, infinite = (one + other for one, other in zip(first[:4], second[:4], strict=True))
+    return numbers, missing, nan, infinite, min(first[4], second[4]), max(first[5], second[5])
+
+
+def _range_as_array(part: RangePart, types: Types, parameters: Parameters) -> array.array:
+    return array.array("d", part)
+
+
+def _with_nan(column: pa.Array) -> np.ndarray:
+    """Numbers as floats, missing ones as NaN."""
+    return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+
+
+def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np.ndarray:
+    """The bin of each finite number: ``[(first + i) * step, (first + i + 1) * step)`` is bin ``i``; those outside are in the bin at that end.
+
+    Examples
+    --------
+    >>> bin_numbers(np.array([0.3, 0.1, 9.0]), 1, 0.1, 5).tolist()
+    [1, 0, 4]
+    """
+    # Times the whole number of steps in one: 0.3 / 0.1 is less than 3, 0.3 * 10 is not.
+    quotients = numbers * round(1 / step) if step < 1 and abs(1 / step - round(1 / step)) < 1e-9 / step and 1 / step < 2**53 else numbers / step
+    return np.clip(np.floor(quotients) - first, 0, bins - 1).astype(np.int64)
+
+
+def _counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
+    """Parameters are ``first, step, bins`` of each column; a row counts where all of its numbers are finite."""
+    columns = [_with_nan(column) for column in arrays]
+    is_finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
+    places, size = np.zeros(int(is_finite.sum()), dtype=np.int64), 1
+    for position, column in enumerate(columns):
+        first, step, bins = parameters[3 * position : 3 * position + 3]
+        places = places * bins + bin_numbers(column[is_finite], first, step, bins)
+        size *= bins
+    return np.bincount(places, minlength=size)
+
+
+def _added(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
+    return first + second
+
+
+def _counts_as_array(part: np.ndarray, types: Types, parameters: Parameters) -> array.array:
+    return array.array("d", part.astype(np.float64))
+
+
+define_aggregate("finite_range", _infer, parts=Decomposition(_range_part, _merged_ranges, _range_as_array), order_sensitive=False)
+define_aggregate("histogram", _infer, parts=Decomposition(_counts, _added, _counts_as_array), order_sensitive=False, arguments=(1, 2))

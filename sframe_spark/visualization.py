@@ -1,0 +1,258 @@
+"""Pictures of columns and frames, as functions; the members ``show``, ``plot`` and ``explore`` are shorter."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.faces import Faces
+from sframe_spark.api.pictures import choosing
+from sframe_spark.api.pictures.choosing import LABEL_DEFAULT
+from sframe_spark.api.pictures.plot import Plot
+from sframe_spark.config import config
+from sframe_spark.errors import InvalidArgumentError, NoPictureError
+from sframe_spark.types import STR_KIND
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
+
+__all__ = [
+    "LABEL_DEFAULT",
+    "Plot",
+    "box_plot",
+    "categorical_heatmap",
+    "columnwise_summary",
+    "heatmap",
+    "histogram",
+    "item_frequency",
+    "plot",
+    "scatter",
+    "set_target",
+    "show",
+]
+
+
+def plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
+    """A chart of two columns, row by row, that fits their types.
+
+    ====================  ====================  =======================================================
+    ``x``                 ``y``                 chart
+    ====================  ====================  =======================================================
+    numbers, date-times   numbers, date-times   up to 5,000 rows points, more a heat map
+    date-times            numbers               a line; of more than 5,000 rows means with their ranges
+    texts                 numbers, date-times   boxes of quartiles
+    texts                 texts                 a heat map
+    ====================  ====================  =======================================================
+
+    Parameters
+    ----------
+    x, y
+        Columns of equal length, of int, float, datetime or str.
+    xlabel, ylabel, title
+        At the axes and above; a title of None is none.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` or ``y`` is no SArray.
+    RuntimeError
+        If a column has another type, the lengths differ, there is no row, or a label is no text.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> chart = visualization.plot(SArray([1, 2]), SArray([2.0, 4.0]))
+    >>> chart.get_data()["values"]
+    [{'x': 1, 'y': 2.0}, {'x': 2, 'y': 4.0}]
+    """
+    return choosing.chosen_plot(x, y, xlabel, ylabel, title)
+
+
+def show(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> None:
+    """Show the chart of :func:`plot`.
+
+    Parameters
+    ----------
+    x, y, xlabel, ylabel, title
+        As of :func:`plot`.
+
+    Raises
+    ------
+    ValueError, RuntimeError
+        As :func:`plot`.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> visualization.set_target("none")
+    >>> visualization.show(SArray([1, 2]), SArray([2.0, 4.0]))
+    >>> visualization.set_target("auto")
+    """
+    plot(x, y, xlabel, ylabel, title).show()
+
+
+def histogram(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
+    """A histogram of all rows of a column of numbers or date-times.
+
+    Raises
+    ------
+    ValueError
+        If the values are others.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> visualization.histogram(SArray([1, 3])).get_data()["values"][0]
+    {'left': 1.0, 'right': 2.0, 'count': 1}
+    """
+    _require(sa, "sa", choosing.is_on_axis, "int, float or datetime")
+    return sa.plot(title, xlabel, ylabel)
+
+
+def item_frequency(sa: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
+    """Bars of how many rows hold each of the most frequent texts.
+
+    Raises
+    ------
+    ValueError
+        If the values are no texts.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> visualization.item_frequency(SArray(["a"])).get_data()["values"][0]["percentage"]
+    '100%'
+    """
+    _require(sa, "sa", _is_text, "str")
+    return sa.plot(title, xlabel, ylabel)
+
+
+def scatter(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
+    """A point for each row of two columns; of more than 5,000 rows, how many lie in each cell.
+
+    Raises
+    ------
+    ValueError
+        If the values are no numbers or date-times.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> visualization.scatter(SArray([1]), SArray([2])).get_data()["values"]
+    [{'x': 1, 'y': 2}]
+    """
+    return _two(x, y, xlabel, ylabel, title, choosing.scatter_plot, (choosing.is_on_axis,) * 2, ("int, float or datetime",) * 2)
+
+
+def heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
+    """How many rows of two columns lie in each cell.
+
+    Raises
+    ------
+    ValueError
+        If the values are no numbers or date-times.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> visualization.heatmap(SArray([1]), SArray([2])).get_data()["values"][0]["count"]
+    1
+    """
+    return _two(x, y, xlabel, ylabel, title, choosing.heat_map, (choosing.is_on_axis,) * 2, ("int, float or datetime",) * 2)
+
+
+def categorical_heatmap(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
+    """In how many rows the most frequent texts of two columns come together.
+
+    Raises
+    ------
+    ValueError
+        If the values are no texts.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> visualization.categorical_heatmap(SArray(["a"]), SArray(["b"])).get_data()["values"]
+    [{'x': 'a', 'y': 'b', 'count': 1}]
+    """
+    return _two(x, y, xlabel, ylabel, title, choosing.text_map, (_is_text,) * 2, ("str",) * 2)
+
+
+def box_plot(x: SArray, y: SArray, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT, title: str | None = LABEL_DEFAULT) -> Plot:
+    """The quartiles of numbers or date-times in the rows of each of the most frequent texts.
+
+    Raises
+    ------
+    ValueError
+        If ``x`` holds no texts, or ``y`` no numbers or date-times.
+
+    Examples
+    --------
+    >>> from sframe_spark import SArray, visualization
+    >>> visualization.box_plot(SArray(["a", "a", "a"]), SArray([1, 2, 3])).get_data()["values"][0]["median"]
+    2.0
+    """
+    return _two(x, y, xlabel, ylabel, title, choosing.box_plot, (_is_text, choosing.is_on_axis), ("str", "int, float or datetime"))
+
+
+def columnwise_summary(sf: SFrame) -> Plot:
+    """A summary of each column of a frame: what ``SFrame.plot`` gives.
+
+    Raises
+    ------
+    ValueError
+        If ``sf`` is no SFrame.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame, visualization
+    >>> visualization.columnwise_summary(SFrame({"a": [1, 2]})).get_data()["values"][0]["mean"]
+    1.5
+    """
+    if not isinstance(sf, Faces.frame):
+        raise InvalidArgumentError(f"columns are summed up of an SFrame, not of a {type(sf).__name__}")
+    return sf.plot()
+
+
+def set_target(target: str = "auto") -> None:
+    """Say where pictures are shown; no row is looked at.
+
+    Parameters
+    ----------
+    target
+        ``"auto"``: below the cell of a notebook, elsewhere in a browser; ``"browser"`` and ``"gui"``: in a browser; ``"none"``: nowhere. It is the
+        option ``config.picture_target``.
+
+    Raises
+    ------
+    ValueError
+        If it is none of these.
+
+    Examples
+    --------
+    >>> from sframe_spark import visualization
+    >>> visualization.set_target("browser")
+    >>> visualization.set_target()
+    """
+    config.picture_target = target
+
+
+def _is_text(node: PlannerNode) -> bool:
+    return node.schema[0].kind == STR_KIND
+
+
+def _require(value: Any, name: str, fits: Callable[[PlannerNode], bool], kinds: str) -> None:
+    if not isinstance(value, Faces.array) or not fits(value._node):
+        found = f"an SArray of {value._node.schema[0].kind}" if isinstance(value, Faces.array) else f"a {type(value).__name__}"
+        raise NoPictureError(f"this chart takes {name} as an SArray of {kinds}, not {found}")
+
+
+def _two(x: Any, y: Any, xlabel: Any, ylabel: Any, title: Any, drawing: choosing.Drawing, fits: tuple[Any, Any], kinds: tuple[str, str]) -> Plot:
+    for value, name, fit, kind in zip((x, y), "xy", fits, kinds, strict=True):
+        _require(value, name, fit, kind)
+    nodes = choosing.two_columns(x, y)
+    labels = choosing.labels_of_two(xlabel, ylabel, title)
+    choosing.require_rows(*nodes)
+    return Plot(lambda: drawing(*nodes, labels))
