@@ -10,14 +10,13 @@ import numpy as np
 
 from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
-from sframe_spark.api.faces import Faces, made_frame
+from sframe_spark.api.faces import Faces
 from sframe_spark.api.files.paths import nothing_to_verify
 from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.api.hints import no_array_member
-from sframe_spark.api.indexing import MOST_ROWS, flag, function_as_now, head_count, is_collection, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import MOST_ROWS, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import (
-    column_values,
     equal_length,
     first_values,
     iterate_tuples,
@@ -29,12 +28,12 @@ from sframe_spark.api.nodes import (
 )
 from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray.arithmetic import Arithmetic
+from sframe_spark.api.sarray.by_value import ByValue
 from sframe_spark.api.sarray.choices import Choices
 from sframe_spark.api.sarray.conversions import ValuesElsewhere
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.files import ValuesInFiles
 from sframe_spark.api.sarray.items import Items
-from sframe_spark.api.sarray.missing import Missing
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.sampling import RandomValues
 from sframe_spark.api.sarray.windows import Windows
@@ -48,31 +47,23 @@ from sframe_spark.errors import (
     RowKeyError,
     RowNumberError,
     SchemaError,
-    UnorderedError,
     UnsupportedOperationError,
 )
 from sframe_spark.explain.explanation import Explanation
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
-from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.rowwise.python_function import Truth
-from sframe_spark.operators.rowwise.row_number import row_number as number_rows
 from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import INT, common_encoding
+from sframe_spark.types import common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    pass
 
 
-class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, ReadOneByOne):
+class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, ReadOneByOne):
     """An ordered column of values of one type, computed when it is looked at.
 
     Parameters
@@ -257,68 +248,6 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Choices,
         fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
-
-    def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
-        """Rows for which a Python function returns something true."""
-        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=skip_na)
-        return SArray(_node=filter_by_mask(self._node, mask))
-
-    def filter_by(self, values: Any, exclude: bool = False) -> SArray:
-        """Rows whose value is (or, with ``exclude``, is not) among ``values``.
-
-        Raises
-        ------
-        TypeError
-            If the values are of another type than the rows.
-        """
-        wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
-        if wanted.dtype is not self.dtype:
-            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
-        mask = self._is_one_of(wanted)
-        return self[mask == 0] if exclude else self[mask]
-
-    def sort(self, ascending: bool = True) -> SArray:
-        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
-        if self._node.schema[0].kind not in SORTABLE:
-            raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
-        return SArray(_node=sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
-
-    def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
-        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0."""
-        count = head_count(topk)
-        if self._node.schema[0].kind not in SORTABLE:
-            raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no top: only int, float, str and datetime have one")
-        numbers = number_rows(self._node)
-        present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
-        top = TopRows(((0, bool(reverse)),), count).make_planner_node(present)
-        chosen = tuple(column_values(project(top, [1])))
-        return SArray(_node=apply_function("is_in", numbers, parameters=(chosen,)))
-
-    def unique(self) -> SArray:
-        """Each value once, ascending (missing first).
-
-        Raises
-        ------
-        TypeError
-            If the values are dicts.
-        """
-        return SArray(_node=self._counted([]))
-
-    def value_counts(self) -> SFrame:
-        """A frame of the distinct values and how often each occurs, most frequent first.
-
-        Raises
-        ------
-        TypeError
-            If the values are dicts.
-        """
-        return made_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
-
-    def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
-        """The distinct values with aggregates of their rows."""
-        if self._node.schema[0].kind == "dict":
-            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
-        return group_by(self._node, [0], aggregations)
 
     def materialize(self, segments: int | None = None) -> None:
         """Compute all rows now and keep them; every SArray and SFrame built on this one uses the result."""
