@@ -30,6 +30,7 @@ from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.by_value import ByValue
 from sframe_spark.api.sarray.choices import Choices
+from sframe_spark.api.sarray.computing import Computing
 from sframe_spark.api.sarray.conversions import ValuesElsewhere
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.files import ValuesInFiles
@@ -37,8 +38,6 @@ from sframe_spark.api.sarray.items import Items
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.sampling import RandomValues
 from sframe_spark.api.sarray.windows import Windows
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import (
     BeyondRangeError,
     InvalidArgumentError,
@@ -49,11 +48,9 @@ from sframe_spark.errors import (
     SchemaError,
     UnsupportedOperationError,
 )
-from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.sources.made import constant_source, range_source
-from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
@@ -63,7 +60,9 @@ if TYPE_CHECKING:
     pass
 
 
-class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, ReadOneByOne):
+class SArray(
+    Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, Computing, ReadOneByOne
+):
     """An ordered column of values of one type, computed when it is looked at.
 
     Parameters
@@ -120,6 +119,11 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices,
         ------
         TypeError
             If ``dtype`` is no class that a column holds, or the value is of none.
+
+        Examples
+        --------
+        >>> list(SArray.from_const("EUR", 3))
+        ['EUR', 'EUR', 'EUR']
         """
         if dtype is None:
             raise SchemaError("dtype is the class of the values: leave it out to have it found")
@@ -134,7 +138,20 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices,
 
     @classmethod
     def from_sequence(cls, start: int, stop: int | None = None) -> SArray:
-        """An SArray of consecutive ints: ``0..start``, or ``start..stop`` (the last is not included)."""
+        """An SArray of consecutive ints: ``0..start``, or ``start..stop`` (the last is not included).
+
+        Raises
+        ------
+        TypeError
+            If a bound is no int.
+        ValueError
+            If the only bound is negative (the error is a RuntimeError too).
+
+        Examples
+        --------
+        >>> list(SArray.from_sequence(3)), list(SArray.from_sequence(10, 13))
+        ([0, 1, 2], [10, 11, 12])
+        """
         for bound in (start, stop):
             if bound is not None and not is_row_index(bound):
                 raise SchemaError(f"bounds of a sequence must be ints, got {bound!r}")
@@ -158,14 +175,26 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices,
 
     @property
     def dtype(self) -> type:
-        """Class of the values; of rolling values that are all missing it is ``type(None)``, as in the reference."""
+        """Class of the values; of rolling values that are all missing it is ``type(None)``, as in the reference.
+
+        Examples
+        --------
+        >>> SArray([1, 2, None]).dtype, SArray(["a", "b"]).dtype
+        (<class 'int'>, <class 'str'>)
+        """
         if self._typed_by_values and self.countna() == len(self):
             return type(None)
         return self._node.schema[0].python_class
 
     @property
     def shape(self) -> tuple[int]:
-        """Number of rows, as a tuple of one."""
+        """Number of rows, as a tuple of one.
+
+        Examples
+        --------
+        >>> SArray([20.5, None, 19.0]).shape
+        (3,)
+        """
         return (len(self),)
 
     def __iter__(self) -> Iterator[Any]:
@@ -197,11 +226,37 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices,
         return apply_function("truth", self._node)
 
     def head(self, n: int = 10) -> SArray:
-        """The first ``n`` rows."""
+        """The first ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> list(SArray([5, 3, 4]).head(2))
+        [5, 3]
+        """
         return SArray(_node=slice_rows(self._node, 0, head_count(n)))
 
     def tail(self, n: int = 10) -> SArray:
-        """The last ``n`` rows."""
+        """The last ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> list(SArray([5, 3, 4]).tail(2))
+        [3, 4]
+        """
         count = head_count(n)
         rows = len(self)
         return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
@@ -213,6 +268,11 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices,
         ------
         RuntimeError
             If the types differ.
+
+        Examples
+        --------
+        >>> list(SArray(["mon", "tue"]).append(SArray(["wed"])))
+        ['mon', 'tue', 'wed']
         """
         if not isinstance(other, SArray):
             raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
@@ -244,36 +304,17 @@ class SArray(Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices,
         ------
         RuntimeError
             If the function fails; the message shows its own traceback and the value.
+
+        Examples
+        --------
+        >>> list(SArray(["ann", None, "bob"]).apply(str.upper))
+        ['ANN', None, 'BOB']
+        >>> list(SArray([3, None]).apply(lambda stars: "*" * (stars or 0), skip_na=False))
+        ['***', '']
         """
         fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
-
-    def materialize(self, segments: int | None = None) -> None:
-        """Compute all rows now and keep them; every SArray and SFrame built on this one uses the result."""
-        materialize(self._node, MaterializeOptions(segments=segments))
-
-    def is_materialized(self) -> bool:
-        """True when the rows have been computed."""
-        return is_materialized(self._node)
-
-    def __is_materialized__(self) -> bool:
-        return self.is_materialized()
-
-    def __has_size__(self) -> bool:
-        return infer_planner_node_length(self._node) is not None
-
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
-        """The plan as text and picture; see :meth:`SFrame.explain`."""
-        from sframe_spark.api.explain import explain_node
-
-        return explain_node(self._node, ["value"], stage, trace, why, verify, analyze)
-
-    def last_run(self) -> Explanation:
-        """What ran when somebody last looked at the values; see :meth:`SFrame.last_run`."""
-        from sframe_spark.api.explain import last_run
-
-        return last_run(self._node)
 
     def __str__(self) -> str:
         return display.column_text(self._node)

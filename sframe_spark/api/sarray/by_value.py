@@ -36,7 +36,30 @@ class ByValue(Missing):
         def dtype(self) -> type: ...
 
     def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
-        """Rows for which a Python function returns something true."""
+        """Rows for which a Python function returns something true.
+
+        Parameters
+        ----------
+        fn
+            Function of one value.
+        skip_na
+            Missing values are left out and are not given to ``fn``.
+        seed
+            Taken for programs that give one; nothing here is random.
+
+        Raises
+        ------
+        TypeError
+            If ``fn`` is no function.
+        RuntimeError
+            If the function fails; the message shows its own traceback and the value.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["tea", "coffee", None]).filter(lambda word: len(word) > 3))
+        ['coffee']
+        """
         mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=skip_na)
         return made_array(filter_by_mask(self._node, mask))
 
@@ -47,6 +70,13 @@ class ByValue(Missing):
         ------
         TypeError
             If the values are of another type than the rows.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> fruits = SArray(["fig", "kiwi", "plum", "kiwi"])
+        >>> list(fruits.filter_by(["kiwi", "pear"])), list(fruits.filter_by("kiwi", exclude=True))
+        (['kiwi', 'kiwi'], ['fig', 'plum'])
         """
         wanted = values if isinstance(values, Faces.array) else Faces.array(list(values) if is_collection(values) else [values])
         if wanted.dtype is not self.dtype:
@@ -55,13 +85,39 @@ class ByValue(Missing):
         return made_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
 
     def sort(self, ascending: bool = True) -> SArray:
-        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
+        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places.
+
+        Raises
+        ------
+        TypeError
+            If the values have no order (the error is a RuntimeError too), or ``ascending`` is neither true nor false.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([3, None, 1]).sort()), list(SArray([3, None, 1]).sort(ascending=False))
+        ([None, 1, 3], [3, 1, None])
+        """
         if self._node.schema[0].kind not in SORTABLE:
             raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
         return made_array(sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
 
     def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
-        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0."""
+        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0.
+
+        Raises
+        ------
+        RuntimeError
+            If the values have no order.
+        ValueError
+            If ``topk`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([70, 95, 80, None]).is_topk(2))
+        [0, 1, 1, 0]
+        """
         count = head_count(topk)
         if self._node.schema[0].kind not in SORTABLE:
             raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no top: only int, float, str and datetime have one")
@@ -78,6 +134,12 @@ class ByValue(Missing):
         ------
         TypeError
             If the values are dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["b", "a", None, "b"]).unique())
+        [None, 'a', 'b']
         """
         return made_array(self._counted([]))
 
@@ -88,6 +150,12 @@ class ByValue(Missing):
         ------
         TypeError
             If the values are dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["tea", "milk", "tea"]).value_counts().to_arrow().to_pydict()
+        {'value': ['tea', 'milk'], 'count': [2, 1]}
         """
         return made_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
 

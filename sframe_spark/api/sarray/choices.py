@@ -28,6 +28,13 @@ class Choices:
         ------
         TypeError
             If the two have different types and no ``dtype`` is given.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> stars = SArray([5, 2, 4])
+        >>> list(SArray.where(stars > 3, "good", "bad")), list(SArray.where(stars > 3, stars, None))
+        (['good', 'bad', 'good'], [5, None, 4])
         """
         for value in (condition, istrue, isfalse):
             if isinstance(value, Faces.array) and not equal_length(condition._node, value._node):
