@@ -30,7 +30,7 @@ from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray.arithmetic import Arithmetic
 from sframe_spark.api.sarray.by_value import ByValue
 from sframe_spark.api.sarray.choices import Choices
-from sframe_spark.api.sarray.computing import Computing
+from sframe_spark.api.sarray.computing import ComputedValues
 from sframe_spark.api.sarray.conversions import ValuesElsewhere
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.files import ValuesInFiles
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 
 
 class SArray(
-    Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, Computing, ReadOneByOne
+    Arithmetic, ValuesElsewhere, Reductions, ByValue, Windows, Choices, Items, DateTimes, RandomValues, ValuesInFiles, ComputedValues, ReadOneByOne
 ):
     """An ordered column of values of one type, computed when it is looked at.
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from sframe_spark.planner.node import PlannerNode
 
 
-class Computing:
+class ComputedValues:
     """Values now or later, and the plan for them."""
 
     _node: PlannerNode

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import pyarrow as pa
 
 from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
@@ -18,9 +17,12 @@ from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
 from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
+from sframe_spark.api.sframe.column_changes import ColumnChanges
+from sframe_spark.api.sframe.computing import ComputedRows
 from sframe_spark.api.sframe.files import Files
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.intervals import Intervals
+from sframe_spark.api.sframe.joins import Joins
 from sframe_spark.api.sframe.known_order import Orders
 from sframe_spark.api.sframe.missing import MissingRows
 from sframe_spark.api.sframe.packing import Packing
@@ -29,19 +31,31 @@ from sframe_spark.api.sframe.row_functions import RowFunctions
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.sampling import RandomRows
 from sframe_spark.api.sframe.searches import Ordered
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import NegativeCountError, SchemaError
-from sframe_spark.explain.explanation import Explanation
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
-from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
 
 
-class SFrame(Reshaping, Packing, RowFunctions, MissingRows, RandomRows, Intervals, RunningColumns, Ordered, Orders, Interchange, Files, ReadOneByOne):
+class SFrame(
+    Reshaping,
+    Packing,
+    RowFunctions,
+    MissingRows,
+    RandomRows,
+    Intervals,
+    RunningColumns,
+    Ordered,
+    Orders,
+    Joins,
+    Interchange,
+    Files,
+    ColumnChanges,
+    ComputedRows,
+    ReadOneByOne,
+):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters
@@ -97,12 +111,24 @@ class SFrame(Reshaping, Packing, RowFunctions, MissingRows, RandomRows, Interval
         return row_count(self._node)
 
     def num_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).num_rows()
+        2
+        """
         return len(self)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and of columns.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).shape
+        (2, 2)
+        """
         return (len(self), len(self._names))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -143,100 +169,52 @@ class SFrame(Reshaping, Packing, RowFunctions, MissingRows, RandomRows, Interval
         raise SchemaError(f"columns are chosen by name, rows by an int, a slice or an SArray, not by {type(key).__name__}")
 
     def head(self, n: int = 10) -> SFrame:
-        """The first ``n`` rows."""
+        """The first ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).head(1).to_arrow().to_pydict()
+        {'name': ['ann'], 'stars': [5]}
+        """
         return SFrame(_node=slice_rows(self._node, 0, head_count(n)), _names=self._names)
 
     def tail(self, n: int = 10) -> SFrame:
-        """The last ``n`` rows."""
+        """The last ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).tail(1).to_arrow().to_pydict()
+        {'name': ['bob'], 'stars': [3]}
+        """
         count = head_count(n)
         rows = len(self)
         return SFrame(_node=slice_rows(self._node, max(0, rows - count), rows), _names=self._names)
 
-    def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:
-        """Compute all rows now and keep them; everything built on this frame uses the result.
-
-        Parameters
-        ----------
-        segments
-            Number of row ranges to compute side by side; chosen by the engine when not given.
-        naive
-            Lower every operator to Spark as it stands, for cross-checks.
-        on_batch
-            Called with consecutive Arrow tables of the result, in row order.
-        """
-
-        def deliver(chunk: Any) -> None:
-            assert on_batch is not None
-            on_batch(chunk.to_table().rename_columns(self._names))
-
-        options = MaterializeOptions(segments=segments, naive=naive, on_batch=deliver if on_batch else None)
-        materialize(self._node, options)
-
-    def is_materialized(self) -> bool:
-        """True when the rows have been computed."""
-        return is_materialized(self._node)
-
-    def __is_materialized__(self) -> bool:
-        return self.is_materialized()
-
-    def __has_size__(self) -> bool:
-        return infer_planner_node_length(self._node) is not None
-
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
-        """The plan as text, which is also a picture: what was asked for, what the laws made of it, and the sections that would run.
-
-        What it gives is a ``str`` with ``svg()``, ``mermaid()`` and ``to_networkx()``; a notebook shows the picture.
-
-        Parameters
-        ----------
-        stage
-            Show the plan after this stage; ``"logical"``: before any law. None: logical and optimized.
-        trace
-            Also list the laws that fired.
-        why
-            Also give the reason for each sort, exchange and gather that is there or was left out.
-        verify
-            Also run the plan and compare what was claimed of it with Spark's plans as they ran, and with the rows and segments that came of them.
-            The result is thrown away: the frame stays as lazy as it was. Rows that were known to be in order are computed once more to be looked at.
-        analyze
-            Also run the plan, as ``materialize()`` does, and tell of each section how many rows and bytes it made, how long it took, in how many
-            tasks, and what Spark put on disk for lack of memory. The rows are kept.
-
-        Raises
-        ------
-        ValueError
-            If there is no such stage, or ``analyze`` is asked for beside one.
-        RuntimeError
-            If ``verify`` is asked for and queries go to a Spark Connect server, which does not tell how it ran them.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame
-        >>> frame = SFrame({"day": [1, 1, 2], "price": [5.0, 4.0, 4.0]})
-        >>> print(frame.sort("day").explain(why=True).split("-- order")[1].strip())
-        left out sort by day: found in the rows in memory, or proved before they were computed
-        """
-        from sframe_spark.api.explain import explain_node
-
-        return explain_node(self._node, self._names, stage, trace, why, verify, analyze)
-
-    def last_run(self) -> Explanation:
-        """What ran when somebody last looked at the rows: each section, with its rows, bytes and seconds, in the order in which they ended.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame
-        >>> frame = SFrame({"day": [2, 1, 3]}).sort("day")
-        >>> frame.materialize()
-        >>> print(frame.last_run().split(", ")[1])
-        suffix_sort): 3 rows (24 bytes in memory)
-        """
-        from sframe_spark.api.explain import last_run
-
-        return last_run(self._node)
-
     def copy(self) -> SFrame:
-        """A frame of the same columns; assigning to one does not change the other."""
+        """A frame of the same columns; assigning to one does not change the other.
+
+        Examples
+        --------
+        >>> frame = SFrame({"stars": [5, 3]})
+        >>> other = frame.copy()
+        >>> other["stars"] = 0
+        >>> list(frame["stars"]), list(other["stars"])
+        ([5, 3], [0, 0])
+        """
         return SFrame(_node=self._node, _names=self._names)
 
     def __copy__(self) -> SFrame:
@@ -248,12 +226,25 @@ class SFrame(Reshaping, Packing, RowFunctions, MissingRows, RandomRows, Interval
     def print_rows(
         self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None
     ) -> None:
-        """Print the first rows as a table.
+        """Print the first rows as a table: long texts are cut, columns beyond the width go below, more than ``num_columns`` are left out.
 
         Raises
         ------
         TypeError
             If a number of rows, columns or characters is none.
+        ValueError
+            If one is negative.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).print_rows(1)
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | ann  |   5   |
+        +------+-------+
+        [2 rows x 2 columns]
+        <BLANKLINE>
         """
         for name, number in (
             ("num_rows", num_rows),

@@ -21,7 +21,21 @@ class MissingRows(Columns):
     """Rows with missing values: filled, or left out."""
 
     def fillna(self, column_name: str, value: Any) -> SFrame:
-        """Missing values of a column replaced by ``value``."""
+        """Missing values of a column replaced by ``value``.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        RuntimeError
+            If the value does not convert to the column's type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, None]}).fillna("stars", 0).to_arrow().to_pydict()
+        {'name': ['ann', 'bob'], 'stars': [5, 0]}
+        """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         frame = made_frame(self._node, self._names)
@@ -33,8 +47,30 @@ class MissingRows(Columns):
 
         Parameters
         ----------
+        columns
+            A name or a list of names.
         how
             ``any`` drops rows with at least one missing value, ``all`` those with nothing else.
+        recursive
+            Whether lists, arrays and dicts that hold a missing value somewhere count as missing.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        TypeError
+            If the columns are no name or list of names.
+        ValueError
+            If ``how`` is neither.
+        RuntimeError
+            If a column is named twice.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", None, None], "stars": [5, 3, None]})
+        >>> len(frame.dropna()), len(frame.dropna("stars")), len(frame.dropna(how="all"))
+        (1, 2, 2)
         """
         mask = self._missing_mask(columns, how, recursive)
         if mask is None:
@@ -42,7 +78,27 @@ class MissingRows(Columns):
         return made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
 
     def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
-        """The rows that :meth:`dropna` keeps and those it drops."""
+        """The rows that :meth:`dropna` keeps and those it drops, both in order.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        TypeError
+            If the columns are no name or list of names.
+        ValueError
+            If ``how`` is neither.
+        RuntimeError
+            If a column is named twice.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", None, None], "stars": [5, 3, None]})
+        >>> kept, dropped = frame.dropna_split("stars")
+        >>> len(kept), len(dropped)
+        (2, 1)
+        """
         mask = self._missing_mask(columns, how, recursive)
         if mask is None:
             return made_frame(self._node, self._names), self._empty()

@@ -1,18 +1,16 @@
-"""Rows of an SFrame: sort, group, join, append, filter by values."""
+"""Rows of an SFrame: sort, group, append, filter by values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
-from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.indexing import flag, head_count, is_collection
-from sframe_spark.api.names import unique_names
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -24,14 +22,12 @@ from sframe_spark.errors import (
     MissingColumnError,
     NoSubsetError,
     SchemaError,
-    TakenNameError,
     UnknownNameError,
     UnorderedError,
     UnsupportedOperationError,
 )
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.relational.rows import append, filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
@@ -62,6 +58,17 @@ class Relational(Columns):
         ------
         TypeError
             If a column has no order, or the names are not names.
+        KeyError
+            If there is no such column (the error is a ValueError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"city": ["Rome", "Oslo", "Rome"], "day": [2, 1, 1]})
+        >>> frame.sort("day").to_arrow().to_pydict()
+        {'city': ['Oslo', 'Rome', 'Rome'], 'day': [1, 1, 2]}
+        >>> frame.sort([("city", False), ("day", True)]).to_arrow().to_pydict()
+        {'city': ['Rome', 'Rome', 'Oslo'], 'day': [1, 2, 1]}
         """
         return made_frame(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
 
@@ -92,7 +99,23 @@ class Relational(Columns):
             raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
 
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
-        """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out."""
+        """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        TypeError
+            If its values have no order.
+        ValueError
+            If ``k`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob", "cy"], "stars": [3, 5, None]}).topk("stars", k=1).to_arrow().to_pydict()
+        {'name': ['bob'], 'stars': [5]}
+        """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         position, count = self._position(column_name), head_count(k)
@@ -101,7 +124,19 @@ class Relational(Columns):
         return made_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
     def unique(self) -> SFrame:
-        """Each distinct row once, ascending by all columns, which come in the order of their names."""
+        """Each distinct row once, ascending by all columns, which come in the order of their names.
+
+        Raises
+        ------
+        TypeError
+            If a column holds dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["bob", "ann", "bob"], "land": ["fr", "de", "fr"]}).unique().to_arrow().to_pydict()
+        {'land': ['de', 'fr'], 'name': ['ann', 'bob']}
+        """
         if not self._names:
             return made_frame(self._node, self._names)
         for name, column_type in zip(self._names, self._node.schema, strict=True):
@@ -117,6 +152,13 @@ class Relational(Columns):
         ------
         KeyError
             If a column does not exist (the error is a TypeError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> visits = SFrame({"name": ["bob", "ann", "bob"], "day": [1, 2, 3]})
+        >>> visits.drop_duplicates("name").to_arrow().to_pydict()
+        {'name': ['ann', 'bob'], 'day': [2, 1]}
         """
         chosen = [subset] if isinstance(subset, str) else sorted(subset)
         for name in chosen:
@@ -148,7 +190,7 @@ class Relational(Columns):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"k": ["b", "a", "b"], "v": [1, 2, 3]})
-        >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
+        >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()
         {'k': ['a', 'b'], 's': [2, 4]}
         """
         if not isinstance(key_column_names, Iterable):
@@ -184,63 +226,6 @@ class Relational(Columns):
                 raise MissingArgumentColumnError(name, self._names)
         return Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
 
-    def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
-        """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
-
-        Parameters
-        ----------
-        right
-            The other frame, or a table of any library that ``SFrame(...)`` takes.
-        on
-            Names common to both frames (one, or a list), or a dict from left to right names; all common names when not given.
-        how
-            ``inner``, ``left``, ``right`` or ``outer``.
-        alter_name
-            New names for right columns whose name is taken: a dict. Names that are not taken stay.
-
-        Returns
-        -------
-        SFrame
-            Left rows in order, each with its matches in right order, then unmatched right rows (``right``: the other way round).
-        """
-        right = other_frame(right, "join")
-        if how not in KINDS:
-            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
-        pairs = self._join_keys(right, on)
-        left_node, right_node = self._node, right._node
-        for left_name, right_name in pairs:
-            a, b = self._position(left_name), right._position(right_name)
-            if left_node.schema[a].kind != right_node.schema[b].kind:
-                raise UnsupportedOperationError(
-                    f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
-                )
-            require_one_clock(project(left_node, [a]), project(right_node, [b]), f"on {left_name!r}", UnsupportedOperationError)
-            common = common_encoding(left_node.schema[a], right_node.schema[b])
-            left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
-        left_keys = [self._position(name) for name, _ in pairs]
-        right_keys = [right._position(name) for _, name in pairs]
-        node = join(left_node, right_node, left_keys, right_keys, how)
-        gone = {name for _, name in pairs}
-        names = joined_names(self._names, [name for name in right._names if name not in gone], alter_name)
-        return made_frame(node, names)
-
-    def _join_keys(self, right: Relational, on: Any) -> list[tuple[str, str]]:
-        if on is None:
-            on = [name for name in self._names if name in right._names]
-        if isinstance(on, str):
-            on = [on]
-        if isinstance(on, Mapping):
-            pairs = list(on.items())
-        elif isinstance(on, list):
-            pairs = [(name, name) for name in on]
-        else:
-            raise SchemaError(f"on must be a name, a list of names or a dict of names, got {type(on).__name__}")
-        if not pairs:
-            raise UnsupportedOperationError("the frames have no column name in common: say with 'on' what to join by")
-        if not all(isinstance(name, str) for pair in pairs for name in pair):
-            raise SchemaError("join keys are given by column names")
-        return pairs
-
     def append(self, other: SFrame) -> SFrame:
         """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
 
@@ -248,6 +233,12 @@ class Relational(Columns):
         ------
         RuntimeError
             If a column is missing in one of them or has another type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann"], "stars": [5]}).append(SFrame({"stars": [3], "name": ["bob"]})).to_arrow().to_pydict()
+        {'name': ['ann', 'bob'], 'stars': [5, 3]}
         """
         other = other_frame(other, "append", UnsupportedOperationError)
         if not self._names or not other._names:
@@ -281,6 +272,15 @@ class Relational(Columns):
             If the column does not exist.
         TypeError
             If the values are of another type than the column.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.filter_by(["ann", "eve"], "name").to_arrow().to_pydict()
+        {'name': ['ann'], 'stars': [5]}
+        >>> frame.filter_by("ann", "name", exclude=True).to_arrow().to_pydict()
+        {'name': ['bob'], 'stars': [3]}
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
@@ -303,20 +303,6 @@ def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode
     column = recoded(project(node, [position]), target)
     width = node.facts.width
     return project(zip_columns(node, column), [*range(position), width, *range(position + 1, width)])
-
-
-def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
-    """Column names of a join; right names that are taken are renamed."""
-    renamed = {} if alter_name is None else alter_name
-    if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
-        raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
-    for name in renamed:
-        if name not in right:
-            raise ColumnNotFoundError(name, right)
-    taken = [new for new in renamed.values() if new in left or new in right]
-    if taken:
-        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
-    return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])
 
 
 __all__ = ["MissingColumnError", "Relational"]

@@ -29,10 +29,28 @@ class RowFunctions(Columns):
     def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
         """Every row, as a dict, through a Python function, called once per row.
 
+        Parameters
+        ----------
+        fn
+            Function of one row.
+        dtype
+            Class of the results; inferred from the first rows when not given.
+        seed
+            Taken for programs that give one; nothing here is random.
+
         Raises
         ------
         RuntimeError
             If the function fails; the message shows its own traceback and the row.
+        TypeError
+            If ``fn`` is no function.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> list(frame.apply(lambda row: row["name"] + "*" * row["stars"]))
+        ['ann*****', 'bob***']
         """
         fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
@@ -66,6 +84,13 @@ class RowFunctions(Columns):
             If the function fails, or a name is given twice.
         TypeError
             If names, types and rows do not go together (mostly an AssertionError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> lines = SFrame({"line": ["to be", "not"]})
+        >>> lines.flat_map(["word"], lambda row: [[word] for word in row["line"].split()]).to_arrow().to_pydict()
+        {'word': ['to', 'be', 'not']}
         """
         fn = function_as_now(fn, "flat_map")
         if isinstance(column_names, str):
