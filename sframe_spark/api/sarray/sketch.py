@@ -98,26 +98,72 @@ class Sketch(SketchesOfItems):
         return self._found
 
     def size(self) -> int:
-        """Number of rows."""
+        """Number of rows.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().size()
+        4
+        """
         return int(self._found["rows"])
 
     def num_elements_processed(self) -> int:
-        """Number of rows that were looked at: all, or none yet."""
+        """Number of rows that were looked at: all, or none yet.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> column = SArray([20, 25, 25, None])
+        >>> column.summary().num_elements_processed(), column.summary(background=True).num_elements_processed()
+        (4, 0)
+        """
         return self.size() if self.sketch_ready() else 0
 
     def sketch_ready(self) -> bool:
-        """Whether the rows have been looked at."""
+        """Whether the rows have been looked at.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([20, 25, 25, None]).summary(background=True)
+        >>> sketch.sketch_ready(), sketch.max(), sketch.sketch_ready()
+        (False, 25.0, True)
+        """
         return "_found" in vars(self)
 
     def cancel(self) -> None:
-        """Nothing: what is not asked for is not computed."""
+        """Nothing: what is not asked for is not computed.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([20, 25, 25, None]).summary(background=True)
+        >>> sketch.cancel()
+        >>> sketch.max()
+        25.0
+        """
 
     def num_missing(self) -> int:
-        """Number of missing values."""
+        """Number of missing values.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().num_missing()
+        1
+        """
         return int(self._found["missing"])
 
     def num_unique(self) -> int:
-        """Number of different values that are neither missing nor NaN: exact up to 65,536 of them, else with a standard error of 0.8%."""
+        """Number of different values that are neither missing nor NaN: exact up to 65,536 of them, else with a standard error of 0.8%.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().num_unique()
+        2
+        """
         return int(self._found["distinct"])
 
     def min(self) -> float:
@@ -127,6 +173,12 @@ class Sketch(SketchesOfItems):
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().min()
+        20.0
         """
         return self._if_any("minimum", "min")
 
@@ -137,6 +189,12 @@ class Sketch(SketchesOfItems):
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().max()
+        25.0
         """
         return self._if_any("maximum", "max")
 
@@ -151,6 +209,12 @@ class Sketch(SketchesOfItems):
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, None]).summary().mean()
+        22.5
         """
         return float(self._of_numbers("mean")["mean"])
 
@@ -161,6 +225,12 @@ class Sketch(SketchesOfItems):
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().sum()
+        70.0
         """
         found = self._of_numbers("sum")
         return float(found["mean"]) * int(found["numbers"]) if found["counted"] is None else math.fsum(map(math.prod, _counted(found)))
@@ -172,6 +242,12 @@ class Sketch(SketchesOfItems):
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2, 4, None]).summary().var()
+        1.0
         """
         found = self._of_numbers("variance")
         return float(found["squares"]) / found["numbers"] if found["numbers"] else 0.0
@@ -183,6 +259,12 @@ class Sketch(SketchesOfItems):
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2, 4, None]).summary().std()
+        1.0
         """
         self._of_numbers("standard deviation")
         return math.sqrt(self.var())
@@ -201,6 +283,13 @@ class Sketch(SketchesOfItems):
             If the values are no numbers, or there is none.
         TypeError
             If the share is no number.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray(range(100)).summary()
+        >>> sketch.quantile(0.25), sketch.quantile(0.5), sketch.quantile(1)
+        (25.0, 50.0, 99.0)
         """
         share = one_value(quantile_val)
         found = self._of_numbers("quantiles")
@@ -229,6 +318,13 @@ class Sketch(SketchesOfItems):
         ------
         RuntimeError
             If the value is none that the column can hold.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray(["tea", "milk", "tea"]).summary()
+        >>> sketch.frequency_count("tea"), sketch.frequency_count("juice")
+        (2, 0)
         """
         element = one_value(element)
         column_type = self._node.schema[0]
@@ -246,7 +342,14 @@ class Sketch(SketchesOfItems):
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
 
     def frequent_items(self) -> dict[Any, int]:
-        """How often each value occurs that is in at least one of 10,000 rows, the most frequent first."""
+        """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["milk", "tea", None, "tea"]).summary().frequent_items()
+        {'tea': 2, 'milk': 1}
+        """
         found = self._found
         least = found["rows"] * LEAST_SHARE
         pairs = self._all_frequent(least) if found["counted"] is None else _counted(found)

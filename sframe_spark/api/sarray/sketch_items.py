@@ -36,6 +36,13 @@ class SketchesOfItems:
         ------
         RuntimeError
             If the values are none of these.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([["tea", "milk"], ["tea"], []]).summary().element_length_summary()
+        >>> sketch.size(), sketch.max(), sketch.mean()
+        (3, 2.0, 1.0)
         """
         self._require(NESTED, "lengths")
         lengths = apply_function("item_length", self._source)
@@ -48,6 +55,12 @@ class SketchesOfItems:
         ------
         RuntimeError
             If the values are neither.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([["tea", "milk"], ["tea"], []]).summary().element_summary().frequent_items()
+        {'tea': 2, 'milk': 1}
         """
         self._require((LIST_KIND, ARRAY_KIND), "items in an order")
         return sketch_of(_items(self._source, item_type(self._source.schema[0]) or STR))
@@ -59,6 +72,13 @@ class SketchesOfItems:
         ------
         RuntimeError
             If the values are no dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([{"tea": 2, "milk": 1}, {"tea": 4}]).summary()
+        >>> sketch.dict_key_summary().frequent_items()
+        {'tea': 2, 'milk': 1}
         """
         self._require((DICT_KIND,), "keys")
         return sketch_of(_items(apply_function("dict_keys", self._source), STR))
@@ -70,6 +90,13 @@ class SketchesOfItems:
         ------
         RuntimeError
             If the values are no dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([{"tea": 2, "milk": 1}, {"tea": 4}]).summary()
+        >>> sketch.dict_value_summary().max(), sketch.dict_value_summary().sum()
+        (4.0, 7.0)
         """
         self._require((DICT_KIND,), "values of keys")
         kinds = {kind.kind for kind in types_of_keys(self._source).values()}
@@ -87,6 +114,13 @@ class SketchesOfItems:
         ------
         KeyError
             If a key is none of these.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([{"tea": 2, "milk": 1}, {"tea": 4}]).summary(sub_sketch_keys=["tea", "milk"])
+        >>> sketch.element_sub_sketch("tea").sum(), sorted(sketch.element_sub_sketch())
+        (6.0, ['milk', 'tea'])
         """
         several = isinstance(keys, (list, tuple, set))
         wanted = list(self._keys) if keys is None else list(keys) if several else [keys]

@@ -193,6 +193,8 @@ class Interchange(Columns):
         --------
         >>> from sframe_spark import SFrame
         >>> SFrame({"a": [1, 2]}).register_view("numbers")  # doctest: +SKIP
+        >>> spark.sql("SELECT sum(a) AS total FROM numbers").collect()  # doctest: +SKIP
+        [Row(total=3)]
         """
         from sframe_spark.api.interchange.views import register_view
 
