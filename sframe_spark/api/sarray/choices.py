@@ -24,6 +24,15 @@ class Choices:
     def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:
         """Row by row, the value of ``istrue`` where the condition is true, else that of ``isfalse``.
 
+        Parameters
+        ----------
+        condition
+            An SArray.
+        istrue, isfalse
+            SArrays of the same length, or one value for all rows.
+        dtype
+            Class of single values; that of the SArray beside them, or their own, when not given.
+
         Raises
         ------
         TypeError

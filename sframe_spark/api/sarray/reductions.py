@@ -97,12 +97,17 @@ class Reductions:
         return self._reduce("column_max")
 
     def std(self, ddof: int = 0) -> Any:
-        """Standard deviation, with ``ddof`` degrees of freedom taken from the count.
+        """Standard deviation of all rows; None when there is no value.
+
+        Parameters
+        ----------
+        ddof
+            What the number of values is reduced by before it divides: 0 for a whole population, 1 for a sample.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers, or there are no more of them than ``ddof``.
+            If the values are no numbers, or there are no more rows than ``ddof``.
         TypeError
             If ``ddof`` is no number.
         ValueError
@@ -117,12 +122,17 @@ class Reductions:
         return self._spread("column_std", ddof)
 
     def var(self, ddof: int = 0) -> Any:
-        """Variance, with ``ddof`` degrees of freedom taken from the count.
+        """Variance of all rows; None when there is no value.
+
+        Parameters
+        ----------
+        ddof
+            What the number of values is reduced by before it divides: 0 for a whole population, 1 for a sample.
 
         Raises
         ------
         RuntimeError
-            If the values are no numbers, or there are no more of them than ``ddof``.
+            If the values are no numbers, or there are no more rows than ``ddof``.
         TypeError
             If ``ddof`` is no number.
         ValueError

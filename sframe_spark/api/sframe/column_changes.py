@@ -86,6 +86,15 @@ class ColumnChanges(Columns):
     def add_column(self, data: Any, column_name: str = "", inplace: bool = False) -> SFrame:
         """A frame with one more column; ``inplace`` changes this one.
 
+        Parameters
+        ----------
+        data
+            An SArray or other values, one for each row, or one value for all rows.
+        column_name
+            Its name; ``X`` and the number of its place when not given.
+        inplace
+            Whether this frame changes, and is what is given back.
+
         Raises
         ------
         RuntimeError
@@ -112,6 +121,15 @@ class ColumnChanges(Columns):
 
     def add_columns(self, data: Any, column_names: Sequence[str] | None = None, inplace: bool = False) -> SFrame:
         """A frame with more columns, from a list of SArrays and their names or from another frame.
+
+        Parameters
+        ----------
+        data
+            A list of SArrays, or a frame.
+        column_names
+            Their names; those of a frame stay.
+        inplace
+            Whether this frame changes, and is what is given back.
 
         Raises
         ------
@@ -146,6 +164,13 @@ class ColumnChanges(Columns):
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """A frame without a column.
 
+        Parameters
+        ----------
+        column_name
+            Its name.
+        inplace
+            Whether this frame changes, and is what is given back.
+
         Raises
         ------
         KeyError
@@ -162,6 +187,13 @@ class ColumnChanges(Columns):
 
     def remove_columns(self, column_names: Iterable[str], inplace: bool = False) -> SFrame:
         """A frame without some columns.
+
+        Parameters
+        ----------
+        column_names
+            Their names.
+        inplace
+            Whether this frame changes, and is what is given back.
 
         Raises
         ------
@@ -191,6 +223,13 @@ class ColumnChanges(Columns):
 
     def rename(self, names: Mapping[str, str], inplace: bool = False) -> SFrame:
         """A frame with columns renamed from the keys of a dict to its values; rows and order of columns stay.
+
+        Parameters
+        ----------
+        names
+            A dict from names that are there to new ones.
+        inplace
+            Whether this frame changes, and is what is given back.
 
         Raises
         ------
@@ -225,6 +264,13 @@ class ColumnChanges(Columns):
     def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
         """A frame with two columns in each other's place.
 
+        Parameters
+        ----------
+        column_name_1, column_name_2
+            Their names.
+        inplace
+            Whether this frame changes, and is what is given back.
+
         Raises
         ------
         KeyError
@@ -248,6 +294,15 @@ class ColumnChanges(Columns):
 
     def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
         """A frame whose first column numbers the rows from ``start``.
+
+        Parameters
+        ----------
+        column_name
+            Name of the new column.
+        start
+            Number of the first row.
+        inplace
+            Whether this frame changes, and is what is given back.
 
         Raises
         ------

@@ -228,6 +228,19 @@ class SFrame(
     ) -> None:
         """Print the first rows as a table: long texts are cut, columns beyond the width go below, more than ``num_columns`` are left out.
 
+        Parameters
+        ----------
+        num_rows
+            Number of rows.
+        num_columns
+            Number of columns.
+        max_column_width
+            Characters of a column.
+        max_row_width
+            Characters of a line.
+        output_file
+            Where to print; None: standard output.
+
         Raises
         ------
         TypeError

@@ -23,6 +23,13 @@ class MissingRows(Columns):
     def fillna(self, column_name: str, value: Any) -> SFrame:
         """Missing values of a column replaced by ``value``.
 
+        Parameters
+        ----------
+        column_name
+            Name of the column.
+        value
+            What its missing values become.
+
         Raises
         ------
         KeyError

@@ -101,6 +101,15 @@ class Relational(Columns):
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
         """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out.
 
+        Parameters
+        ----------
+        column_name
+            Name of a column of int, float, str or datetime.
+        k
+            Number of rows; fewer where there are fewer.
+        reverse
+            Whether the smallest values are looked for.
+
         Raises
         ------
         KeyError
@@ -147,6 +156,11 @@ class Relational(Columns):
 
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
         """One row (the first) for each distinct value of some columns, ascending by them.
+
+        Parameters
+        ----------
+        subset
+            Names of the columns, or one name.
 
         Raises
         ------
@@ -265,6 +279,15 @@ class Relational(Columns):
 
     def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
         """Rows whose value in a column is (or, with ``exclude``, is not) among some values.
+
+        Parameters
+        ----------
+        values
+            A list, an SArray or another collection of values, or one value.
+        column_name
+            Name of the column.
+        exclude
+            Whether these rows are left out, and the others stay.
 
         Raises
         ------
