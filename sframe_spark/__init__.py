@@ -1,4 +1,13 @@
-"""sframe_spark: ordered, lazy data frames on Spark, with the SFrame and SArray API."""
+"""sframe_spark: ordered, lazy data frames on Spark, with the SFrame and SArray API.
+
+Examples
+--------
+>>> import sframe_spark
+>>> sframe_spark.SFrame({"user": ["ann", "bob"], "stars": [5, 3]})["stars"].sum()
+8
+>>> sframe_spark.version_info >= (0, 1), sframe_spark.__version__.count(".")
+(True, 2)
+"""
 
 from sframe_spark import aggregate, visualization
 from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder

@@ -142,7 +142,15 @@ _RUNTIME = {
 
 
 class Configuration:
-    """All options of the library; :data:`config` is the only instance that the library reads."""
+    """All options of the library; :data:`config` is the only instance that the library reads.
+
+    Examples
+    --------
+    >>> config.small_rows = 1000
+    >>> config.small_rows, config.as_dict()["small_rows"]
+    (1000, 1000)
+    >>> config.reset()
+    """
 
     small_rows = Option(
         262_144,
@@ -267,11 +275,25 @@ class Configuration:
         self._lock = threading.Lock()
 
     def reset(self) -> None:
-        """Forget every assignment, so that the environment and the defaults count again."""
+        """Forget every assignment, so that the environment and the defaults count again.
+
+        Examples
+        --------
+        >>> config.batch_rows = 10
+        >>> config.reset()
+        >>> config.batch_rows == 10
+        False
+        """
         self._assigned = {}
 
     def as_dict(self) -> dict[str, Any]:
-        """Return every option with the value in force here."""
+        """Return every option with the value in force here.
+
+        Examples
+        --------
+        >>> config.as_dict()["check"] == config.check
+        True
+        """
         return {name: getattr(self, name) for name in self._options()}
 
     def get_runtime_config(self) -> dict[str, Any]:

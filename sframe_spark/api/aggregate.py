@@ -59,8 +59,10 @@ def COUNT() -> AggregateRequest:
 
     Examples
     --------
-    >>> COUNT().label
-    'Count'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"sales": COUNT()}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'sales': [1, 2]}
     """
     return AggregateRequest("count", (), (), "Count")
 
@@ -76,8 +78,10 @@ def SUM(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> SUM("v").label
-    'Sum of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"total": SUM("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'total': [4, 12]}
     """
     return request("sum", f"Sum of {src_column}", src_column)
 
@@ -92,8 +96,10 @@ def MIN(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> MIN("v").label
-    'Min of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"least": MIN("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'least': [4, 5]}
     """
     return request("min", f"Min of {src_column}", src_column)
 
@@ -108,8 +114,10 @@ def MAX(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> MAX("v").label
-    'Max of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"most": MAX("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'most': [4, 7]}
     """
     return request("max", f"Max of {src_column}", src_column)
 
@@ -124,14 +132,24 @@ def MEAN(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> MEAN("v").label
-    'Avg of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"mean": MEAN("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'mean': [4.0, 6.0]}
     """
     return request("mean", f"Avg of {src_column}", src_column)
 
 
 def AVG(src_column: str) -> AggregateRequest:
-    """Aggregate as :func:`MEAN` does."""
+    """Mean of the values of each group, as :func:`MEAN`.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"mean": AVG("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'mean': [4.0, 6.0]}
+    """
     return MEAN(src_column)
 
 
@@ -145,14 +163,24 @@ def VAR(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> VAR("v").label
-    'Var of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
+    >>> sales.groupby("city", {"var": VAR("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'var': [0.0, 4.0]}
     """
     return request("var", f"Var of {src_column}", src_column)
 
 
 def VARIANCE(src_column: str) -> AggregateRequest:
-    """Aggregate as :func:`VAR` does."""
+    """Population variance of each group, as :func:`VAR`.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
+    >>> sales.groupby("city", {"var": VARIANCE("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'var': [0.0, 4.0]}
+    """
     return VAR(src_column)
 
 
@@ -166,14 +194,24 @@ def STD(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> STD("v").label
-    'Stdv of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
+    >>> sales.groupby("city", {"std": STD("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'std': [0.0, 2.0]}
     """
     return request("std", f"Stdv of {src_column}", src_column)
 
 
 def STDV(src_column: str) -> AggregateRequest:
-    """Aggregate as :func:`STD` does."""
+    """Population standard deviation of each group, as :func:`STD`.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 9]})
+    >>> sales.groupby("city", {"std": STDV("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'std': [0.0, 2.0]}
+    """
     return STD(src_column)
 
 
@@ -187,8 +225,10 @@ def COUNT_DISTINCT(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> COUNT_DISTINCT("v").label
-    'Count Distinct of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "cola"]})
+    >>> sales.groupby("city", {"drinks": COUNT_DISTINCT("drink")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'drinks': [1, 2]}
     """
     return request("count_distinct", f"Count Distinct of {src_column}", src_column)
 
@@ -203,8 +243,10 @@ def DISTINCT(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> DISTINCT("v").label
-    'Distinct of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "tea"]})
+    >>> sales.groupby("city", {"drinks": DISTINCT("drink")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'drinks': [['milk'], ['tea']]}
     """
     return request("distinct", f"Distinct of {src_column}", src_column)
 
@@ -219,8 +261,10 @@ def SELECT_ONE(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> SELECT_ONE("v").label
-    'Select One of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"first": SELECT_ONE("price")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'first': [4, 5]}
     """
     return request("select_one", f"Select One of {src_column}", src_column)
 
@@ -235,8 +279,10 @@ def FREQ_COUNT(src_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> FREQ_COUNT("v").label
-    'Frequency Count of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "tea"]})
+    >>> list(sales.groupby("city", {"drinks": FREQ_COUNT("drink")})["drinks"])
+    [{'milk': 1}, {'tea': 2}]
     """
     return request("freq_count", f"Frequency Count of {src_column}", src_column)
 
@@ -256,8 +302,11 @@ def CONCAT(src_column: str, dict_value_column: str | None = None) -> AggregateRe
 
     Examples
     --------
-    >>> CONCAT("v").label, CONCAT("k", "v").label
-    ('List of v', 'Dict of k_v')
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "cola"], "price": [5, 4, 7]})
+    >>> by_city = sales.groupby("city", {"drinks": CONCAT("drink"), "prices": CONCAT("drink", "price")})
+    >>> by_city["drinks"][1], by_city["prices"][1]
+    (['tea', 'cola'], {'tea': 5, 'cola': 7})
     """
     if dict_value_column is None:
         return request("concat", f"List of {src_column}", src_column)
@@ -276,8 +325,10 @@ def ARGMAX(agg_column: str, out_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> ARGMAX("v", "w").label
-    'w for argmax of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "cola"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"dearest": ARGMAX("price", "drink")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'dearest': ['milk', 'cola']}
     """
     return request("argmax", f"{out_column} for argmax of {agg_column}", agg_column, out_column)
 
@@ -294,8 +345,10 @@ def ARGMIN(agg_column: str, out_column: str) -> AggregateRequest:
 
     Examples
     --------
-    >>> ARGMIN("v", "w").label
-    'w for argmin of v'
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "drink": ["tea", "milk", "cola"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"cheapest": ARGMIN("price", "drink")}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'cheapest': ['milk', 'tea']}
     """
     return request("argmin", f"{out_column} for argmin of {agg_column}", agg_column, out_column)
 
@@ -319,8 +372,10 @@ def QUANTILE(src_column: str, *args: Any) -> AggregateRequest:
 
     Examples
     --------
-    >>> QUANTILE("v", [0.25, 0.75]).parameters
-    (0.25, 0.75)
+    >>> from sframe_spark import SFrame
+    >>> sales = SFrame({"city": ["Rome", "Oslo", "Rome"], "price": [5, 4, 7]})
+    >>> sales.groupby("city", {"quantiles": QUANTILE("price", [0.25, 0.75])}).to_arrow().to_pydict()
+    {'city': ['Oslo', 'Rome'], 'quantiles': [[4.0, 4.0], [5.0, 7.0]]}
     """
     shares = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple, np.ndarray)) else args
     for share in shares:

@@ -60,6 +60,13 @@ class _Builder:
             If ``num`` is no number.
         RuntimeError
             If there is no such segment, or the builder is closed.
+
+        Examples
+        --------
+        >>> builder = SArrayBuilder(int, history_size=2)
+        >>> builder.append_multiple([5, 3, 4])
+        >>> builder.read_history()
+        [3, 4]
         """
         self._require_open(segment)
         if not isinstance(num, int):
@@ -105,12 +112,20 @@ class SArrayBuilder(_Builder):
         super().__init__([_general_type(dtype)], num_segments, history_size)
 
     def append(self, data: Any, segment: int = 0) -> None:
-        """One more value.
+        """One more value below the others of its segment.
 
         Raises
         ------
         RuntimeError
             If the value is of another class, there is no such segment, or the builder is closed.
+
+        Examples
+        --------
+        >>> builder = SArrayBuilder(int, num_segments=2)
+        >>> builder.append(5, segment=1)
+        >>> builder.append(3)
+        >>> list(builder.close())
+        [3, 5]
         """
         self._require_open(segment)
         self._add(data, (self._fitting(data),), segment)
@@ -124,6 +139,13 @@ class SArrayBuilder(_Builder):
             If ``data`` cannot be gone through.
         RuntimeError
             If a value is of another class, there is no such segment, or the builder is closed.
+
+        Examples
+        --------
+        >>> builder = SArrayBuilder(int)
+        >>> builder.append_multiple([5, None, 3])
+        >>> list(builder.close())
+        [5, None, 3]
         """
         self._require_open(segment)
         for value in _gone_through(data):
@@ -141,7 +163,14 @@ class SArrayBuilder(_Builder):
         return found
 
     def get_type(self) -> type:
-        """Class of the values."""
+        """Class of the values.
+
+        Examples
+        --------
+        >>> builder = SArrayBuilder(int)
+        >>> builder.get_type()
+        <class 'int'>
+        """
         return self._types[0].python_class
 
     def close(self) -> SArray:
@@ -151,6 +180,13 @@ class SArrayBuilder(_Builder):
         ------
         RuntimeError
             If the builder is closed.
+
+        Examples
+        --------
+        >>> builder = SArrayBuilder(int)
+        >>> builder.append(5)
+        >>> builder.close().sum()
+        5
         """
         return made_array(self._closed())
 
@@ -211,7 +247,7 @@ class SFrameBuilder(_Builder):
         self._names, self._save_location = list(names), save_location
 
     def append(self, data: Sequence[Any], segment: int = 0) -> None:
-        """One more row, whose values are converted to the classes of their columns.
+        """One more row below the others of its segment, its values converted to the classes of their columns.
 
         Raises
         ------
@@ -219,6 +255,13 @@ class SFrameBuilder(_Builder):
             If ``data`` is no list of values, or one of them cannot be converted.
         RuntimeError
             If there is not one value for each column, there is no such segment, or the builder is closed.
+
+        Examples
+        --------
+        >>> builder = SFrameBuilder([int, str], column_names=["id", "name"])
+        >>> builder.append([1, "ann"])
+        >>> list(builder.close())
+        [{'id': 1, 'name': 'ann'}]
         """
         self._require_open(segment)
         self._add(data, self._fitting(data), segment)
@@ -232,6 +275,13 @@ class SFrameBuilder(_Builder):
             If ``data`` cannot be gone through, a row is no list, or a value cannot be converted.
         RuntimeError
             If a row has not one value for each column, there is no such segment, or the builder is closed.
+
+        Examples
+        --------
+        >>> builder = SFrameBuilder([int, str], column_names=["id", "name"])
+        >>> builder.append_multiple([[1, "ann"], [2, None]])
+        >>> list(builder.close()["name"])
+        ['ann', None]
         """
         self._require_open(segment)
         for row in _gone_through(data):
@@ -251,11 +301,25 @@ class SFrameBuilder(_Builder):
         return found
 
     def column_names(self) -> list[str]:
-        """Names of the columns."""
+        """Names of the columns.
+
+        Examples
+        --------
+        >>> builder = SFrameBuilder([int, str], column_names=["id", "name"])
+        >>> builder.column_names()
+        ['id', 'name']
+        """
         return list(self._names)
 
     def column_types(self) -> list[type]:
-        """Classes of the columns."""
+        """Classes of the columns.
+
+        Examples
+        --------
+        >>> builder = SFrameBuilder([int, str], column_names=["id", "name"])
+        >>> builder.column_types()
+        [<class 'int'>, <class 'str'>]
+        """
         return [column_type.python_class for column_type in self._types]
 
     def close(self) -> SFrame:
@@ -267,6 +331,13 @@ class SFrameBuilder(_Builder):
             If the builder is closed.
         OSError
             If it cannot be saved.
+
+        Examples
+        --------
+        >>> builder = SFrameBuilder([int, str], column_names=["id", "name"])
+        >>> builder.append([1, "ann"])
+        >>> builder.close().shape
+        (1, 2)
         """
         node = self._closed()
         if self._save_location is not None:

@@ -52,7 +52,8 @@ def sql(query: str, /, **frames: Any) -> SFrame:
     --------
     >>> import sframe_spark
     >>> trades = sframe_spark.SFrame({"user": ["ann", "bob", "ann"], "lots": [5, 3, 4]})
-    >>> sframe_spark.sql("SELECT user, sum(lots) AS n FROM trades GROUP BY user ORDER BY n", trades=trades)  # doctest: +SKIP
+    >>> sframe_spark.sql("SELECT user, sum(lots) AS n FROM trades GROUP BY user ORDER BY n", trades=trades)[1]  # doctest: +SKIP
+    {'user': 'ann', 'n': 9}
     """
     require_query(query)
     require_distinct_names(frames)

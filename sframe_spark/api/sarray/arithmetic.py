@@ -148,7 +148,19 @@ class Arithmetic:
         return self._unary("invert")
 
     def abs(self) -> SArray:
-        """Absolute value of every row."""
+        """Absolute value of every row.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers or arrays.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([-3, 4, None]).abs())
+        [3, 4, None]
+        """
         return self._unary("absolute")
 
 

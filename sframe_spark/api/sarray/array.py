@@ -10,14 +10,13 @@ import numpy as np
 
 from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
-from sframe_spark.api.faces import Faces, made_frame
+from sframe_spark.api.faces import Faces
 from sframe_spark.api.files.paths import nothing_to_verify
 from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.api.hints import no_array_member
-from sframe_spark.api.indexing import MOST_ROWS, flag, function_as_now, head_count, is_collection, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.indexing import MOST_ROWS, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import (
-    column_values,
     equal_length,
     first_values,
     iterate_tuples,
@@ -29,18 +28,17 @@ from sframe_spark.api.nodes import (
 )
 from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray.arithmetic import Arithmetic
+from sframe_spark.api.sarray.by_value import ByValue
 from sframe_spark.api.sarray.choices import Choices
+from sframe_spark.api.sarray.computing import ComputedValues
 from sframe_spark.api.sarray.conversions import ValuesElsewhere
 from sframe_spark.api.sarray.datetimes import DateTimes
 from sframe_spark.api.sarray.files import ValuesInFiles
 from sframe_spark.api.sarray.items import Items
-from sframe_spark.api.sarray.missing import Missing
 from sframe_spark.api.sarray.pictures import ColumnPictures
 from sframe_spark.api.sarray.reductions import Reductions
 from sframe_spark.api.sarray.sampling import RandomValues
 from sframe_spark.api.sarray.windows import Windows
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.errors import (
     BeyondRangeError,
     InvalidArgumentError,
@@ -49,32 +47,34 @@ from sframe_spark.errors import (
     RowKeyError,
     RowNumberError,
     SchemaError,
-    UnorderedError,
     UnsupportedOperationError,
 )
-from sframe_spark.explain.explanation import Explanation
-from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import append, filter_by_mask, slice_rows
-from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
-from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.rowwise.python_function import Truth
-from sframe_spark.operators.rowwise.row_number import row_number as number_rows
 from sframe_spark.operators.sources.made import constant_source, range_source
-from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import INT, common_encoding
+from sframe_spark.types import common_encoding
 from sframe_spark.values.infer import column_type_for, encoding_for
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
-    from sframe_spark.api.sframe import SFrame
+    pass
 
 
 class SArray(
-    Arithmetic, ValuesElsewhere, Reductions, Missing, Windows, Choices, Items, DateTimes, RandomValues, ColumnPictures, ValuesInFiles, ReadOneByOne
+    Arithmetic,
+    ValuesElsewhere,
+    Reductions,
+    ByValue,
+    Windows,
+    Choices,
+    Items,
+    DateTimes,
+    RandomValues,
+    ColumnPictures,
+    ValuesInFiles,
+    ComputedValues,
+    ReadOneByOne,
 ):
     """An ordered column of values of one type, computed when it is looked at.
 
@@ -132,6 +132,11 @@ class SArray(
         ------
         TypeError
             If ``dtype`` is no class that a column holds, or the value is of none.
+
+        Examples
+        --------
+        >>> list(SArray.from_const("EUR", 3))
+        ['EUR', 'EUR', 'EUR']
         """
         if dtype is None:
             raise SchemaError("dtype is the class of the values: leave it out to have it found")
@@ -146,7 +151,20 @@ class SArray(
 
     @classmethod
     def from_sequence(cls, start: int, stop: int | None = None) -> SArray:
-        """An SArray of consecutive ints: ``0..start``, or ``start..stop`` (the last is not included)."""
+        """An SArray of consecutive ints: ``0..start``, or ``start..stop`` (the last is not included).
+
+        Raises
+        ------
+        TypeError
+            If a bound is no int.
+        ValueError
+            If the only bound is negative (the error is a RuntimeError too).
+
+        Examples
+        --------
+        >>> list(SArray.from_sequence(3)), list(SArray.from_sequence(10, 13))
+        ([0, 1, 2], [10, 11, 12])
+        """
         for bound in (start, stop):
             if bound is not None and not is_row_index(bound):
                 raise SchemaError(f"bounds of a sequence must be ints, got {bound!r}")
@@ -170,14 +188,26 @@ class SArray(
 
     @property
     def dtype(self) -> type:
-        """Class of the values; of rolling values that are all missing it is ``type(None)``, as in the reference."""
+        """Class of the values; of rolling values that are all missing it is ``type(None)``, as in the reference.
+
+        Examples
+        --------
+        >>> SArray([1, 2, None]).dtype, SArray(["a", "b"]).dtype
+        (<class 'int'>, <class 'str'>)
+        """
         if self._typed_by_values and self.countna() == len(self):
             return type(None)
         return self._node.schema[0].python_class
 
     @property
     def shape(self) -> tuple[int]:
-        """Number of rows, as a tuple of one."""
+        """Number of rows, as a tuple of one.
+
+        Examples
+        --------
+        >>> SArray([20.5, None, 19.0]).shape
+        (3,)
+        """
         return (len(self),)
 
     def __iter__(self) -> Iterator[Any]:
@@ -209,11 +239,37 @@ class SArray(
         return apply_function("truth", self._node)
 
     def head(self, n: int = 10) -> SArray:
-        """The first ``n`` rows."""
+        """The first ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> list(SArray([5, 3, 4]).head(2))
+        [5, 3]
+        """
         return SArray(_node=slice_rows(self._node, 0, head_count(n)))
 
     def tail(self, n: int = 10) -> SArray:
-        """The last ``n`` rows."""
+        """The last ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> list(SArray([5, 3, 4]).tail(2))
+        [3, 4]
+        """
         count = head_count(n)
         rows = len(self)
         return SArray(_node=slice_rows(self._node, max(0, rows - count), rows))
@@ -225,6 +281,11 @@ class SArray(
         ------
         RuntimeError
             If the types differ.
+
+        Examples
+        --------
+        >>> list(SArray(["mon", "tue"]).append(SArray(["wed"])))
+        ['mon', 'tue', 'wed']
         """
         if not isinstance(other, SArray):
             raise UnsupportedOperationError(f"append takes an SArray, got {type(other).__name__}")
@@ -256,98 +317,17 @@ class SArray(
         ------
         RuntimeError
             If the function fails; the message shows its own traceback and the value.
+
+        Examples
+        --------
+        >>> list(SArray(["ann", None, "bob"]).apply(str.upper))
+        ['ANN', None, 'BOB']
+        >>> list(SArray([3, None]).apply(lambda stars: "*" * (stars or 0), skip_na=False))
+        ['***', '']
         """
         fn = function_as_now(fn, "apply")
         result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
         return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
-
-    def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
-        """Rows for which a Python function returns something true."""
-        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=skip_na)
-        return SArray(_node=filter_by_mask(self._node, mask))
-
-    def filter_by(self, values: Any, exclude: bool = False) -> SArray:
-        """Rows whose value is (or, with ``exclude``, is not) among ``values``.
-
-        Raises
-        ------
-        TypeError
-            If the values are of another type than the rows.
-        """
-        wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
-        if wanted.dtype is not self.dtype:
-            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
-        mask = self._is_one_of(wanted)
-        return self[mask == 0] if exclude else self[mask]
-
-    def sort(self, ascending: bool = True) -> SArray:
-        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places."""
-        if self._node.schema[0].kind not in SORTABLE:
-            raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
-        return SArray(_node=sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
-
-    def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
-        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0."""
-        count = head_count(topk)
-        if self._node.schema[0].kind not in SORTABLE:
-            raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no top: only int, float, str and datetime have one")
-        numbers = number_rows(self._node)
-        present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
-        top = TopRows(((0, bool(reverse)),), count).make_planner_node(present)
-        chosen = tuple(column_values(project(top, [1])))
-        return SArray(_node=apply_function("is_in", numbers, parameters=(chosen,)))
-
-    def unique(self) -> SArray:
-        """Each value once, ascending (missing first).
-
-        Raises
-        ------
-        TypeError
-            If the values are dicts.
-        """
-        return SArray(_node=self._counted([]))
-
-    def value_counts(self) -> SFrame:
-        """A frame of the distinct values and how often each occurs, most frequent first.
-
-        Raises
-        ------
-        TypeError
-            If the values are dicts.
-        """
-        return made_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
-
-    def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
-        """The distinct values with aggregates of their rows."""
-        if self._node.schema[0].kind == "dict":
-            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
-        return group_by(self._node, [0], aggregations)
-
-    def materialize(self, segments: int | None = None) -> None:
-        """Compute all rows now and keep them; every SArray and SFrame built on this one uses the result."""
-        materialize(self._node, MaterializeOptions(segments=segments))
-
-    def is_materialized(self) -> bool:
-        """True when the rows have been computed."""
-        return is_materialized(self._node)
-
-    def __is_materialized__(self) -> bool:
-        return self.is_materialized()
-
-    def __has_size__(self) -> bool:
-        return infer_planner_node_length(self._node) is not None
-
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
-        """The plan as text and picture; see :meth:`SFrame.explain`."""
-        from sframe_spark.api.explain import explain_node
-
-        return explain_node(self._node, ["value"], stage, trace, why, verify, analyze)
-
-    def last_run(self) -> Explanation:
-        """What ran when somebody last looked at the values; see :meth:`SFrame.last_run`."""
-        from sframe_spark.api.explain import last_run
-
-        return last_run(self._node)
 
     def __str__(self) -> str:
         return display.column_text(self._node)

@@ -24,10 +24,26 @@ class Choices:
     def where(condition: SArray, istrue: Any, isfalse: Any, dtype: Any = None) -> SArray:
         """Row by row, the value of ``istrue`` where the condition is true, else that of ``isfalse``.
 
+        Parameters
+        ----------
+        condition
+            An SArray.
+        istrue, isfalse
+            SArrays of the same length, or one value for all rows.
+        dtype
+            Class of single values; that of the SArray beside them, or their own, when not given.
+
         Raises
         ------
         TypeError
             If the two have different types and no ``dtype`` is given.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> stars = SArray([5, 2, 4])
+        >>> list(SArray.where(stars > 3, "good", "bad")), list(SArray.where(stars > 3, stars, None))
+        (['good', 'bad', 'good'], [5, None, 4])
         """
         for value in (condition, istrue, isfalse):
             if isinstance(value, Faces.array) and not equal_length(condition._node, value._node):

@@ -28,6 +28,14 @@ class ValuesElsewhere:
         ------
         TooLargeError
             If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 19]).to_numpy()
+        array([20, 19])
+        >>> SArray([20, None]).to_numpy()
+        array([20, None], dtype=object)
         """
         return numpy_column(self._node)
 
@@ -68,6 +76,12 @@ class ValuesElsewhere:
         ------
         TooLargeError
             If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["mon", None]).to_arrow().to_pylist()
+        ['mon', None]
         """
         return array_of_values(self._node)
 

@@ -53,7 +53,14 @@ class Missing:
         return made_array(apply_function(name, self._node, parameters=parameters))
 
     def dropna(self) -> SArray:
-        """Rows that are not missing (NaN counts as missing)."""
+        """Rows that are not missing (NaN counts as missing).
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([20.5, None, float("nan")]).dropna())
+        [20.5]
+        """
         return made_array(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
 
     def fillna(self, value: Any) -> SArray:
@@ -63,21 +70,63 @@ class Missing:
         ------
         RuntimeError
             If the value does not convert to the column's type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([20, None, 19]).fillna(0))
+        [20, 0, 19]
         """
         return self._function("fill_missing", value)
 
     def clip(self, lower: Any = float("nan"), upper: Any = float("nan")) -> SArray:
-        """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``."""
+        """Rows below ``lower`` become ``lower``, rows above ``upper`` become ``upper``.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers or arrays, a bound is none, or the lower one is above the upper one.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([-5, 40, 120, None]).clip(0, 100))
+        [0, 40, 100, None]
+        """
         return self._function(
             "clip", *(limit.item() if isinstance(limit, (np.number, np.bool_)) else limit for limit in map(one_value, (lower, upper)))
         )
 
     def clip_lower(self, threshold: Any) -> SArray:
-        """Rows below the threshold become the threshold."""
+        """Rows below the threshold become the threshold; ints become floats.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers or arrays, or the threshold is none.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([-5, 40, None]).clip_lower(0))
+        [0.0, 40.0, None]
+        """
         return self.clip(threshold)
 
     def clip_upper(self, threshold: Any) -> SArray:
-        """Rows above the threshold become the threshold."""
+        """Rows above the threshold become the threshold; ints become floats.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers or arrays, or the threshold is none.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([40, 120, None]).clip_upper(100))
+        [40.0, 100.0, None]
+        """
         return self.clip(upper=threshold)
 
     def astype(self, dtype: Any, undefined_on_failure: bool = False) -> SArray:
@@ -114,6 +163,12 @@ class Missing:
         ------
         RuntimeError
             If ``other`` is one value, or a str and the rows are none.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["fig", "kiwi", None]).is_in(["kiwi", "plum"]))
+        [0, 1, 0]
         """
         kind, other = self._node.schema[0].kind, one_value(other)
         if isinstance(other, str) and kind == STR.kind:
@@ -129,7 +184,21 @@ class Missing:
         return self._function("is_in", values, True)
 
     def contains(self, item: Any) -> SArray:
-        """1 in rows whose text contains ``item``, or whose list or dict has it as element or key."""
+        """1 in rows whose text contains ``item``, or whose list or dict has it as element or key.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no texts, lists or dicts, or a text is asked for anything but a text.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["green tea", "milk", None]).contains("tea"))
+        [1, 0, 0]
+        >>> list(SArray([["tea", "milk"], ["milk"]]).contains("tea"))
+        [1, 0]
+        """
         return self._function("contains", item)
 
     def hash(self, seed: int = 0) -> SArray:
@@ -139,11 +208,30 @@ class Missing:
         ------
         TypeError
             If ``seed`` is not a number.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> hashes = SArray(["ann", "bob", "ann"]).hash()
+        >>> hashes.dtype, hashes[0] == hashes[2], hashes[0] == hashes[1]
+        (<class 'int'>, True, False)
         """
         if not isinstance(seed, (int, float, np.number, np.bool_)):
             raise SchemaError(f"seed is a whole number, got {seed!r}")
         return self._function("hash", int(seed))
 
     def item_length(self) -> SArray:
-        """Number of items in every row's list, dict or array."""
+        """Number of items in every row's list, dict or array.
+
+        Raises
+        ------
+        TypeError
+            If the values are no lists, dicts or arrays.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([["tea", "milk"], [], None]).item_length())
+        [2, 0, None]
+        """
         return self._function("item_length")

@@ -51,6 +51,12 @@ class Reductions:
         ------
         RuntimeError
             If vectors have different lengths.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, None, 25]).mean()
+        22.5
         """
         return self._total("mean")
 
@@ -59,19 +65,85 @@ class Reductions:
         return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
 
     def min(self) -> Any:
-        """Smallest value."""
+        """Smallest value; None when there is no value.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are neither numbers nor date-times.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, None, 19]).min()
+        19
+        """
         return self._reduce("column_min")
 
     def max(self) -> Any:
-        """Largest value."""
+        """Largest value; None when there is no value.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are neither numbers nor date-times.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, None, 19]).max()
+        20
+        """
         return self._reduce("column_max")
 
     def std(self, ddof: int = 0) -> Any:
-        """Standard deviation, with ``ddof`` degrees of freedom taken from the count."""
+        """Standard deviation of all rows; None when there is no value.
+
+        Parameters
+        ----------
+        ddof
+            What the number of values is reduced by before it divides: 0 for a whole population, 1 for a sample.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers, or there are no more rows than ``ddof``.
+        TypeError
+            If ``ddof`` is no number.
+        ValueError
+            If ``ddof`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2, 4, None]).std(), SArray([1, 3, 5]).std(ddof=1)
+        (1.0, 2.0)
+        """
         return self._spread("column_std", ddof)
 
     def var(self, ddof: int = 0) -> Any:
-        """Variance, with ``ddof`` degrees of freedom taken from the count."""
+        """Variance of all rows; None when there is no value.
+
+        Parameters
+        ----------
+        ddof
+            What the number of values is reduced by before it divides: 0 for a whole population, 1 for a sample.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers, or there are no more rows than ``ddof``.
+        TypeError
+            If ``ddof`` is no number.
+        ValueError
+            If ``ddof`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2, 4, None]).var(), SArray([1, 3, 5]).var(ddof=1)
+        (1.0, 4.0)
+        """
         return self._spread("column_var", ddof)
 
     def _spread(self, aggregate: str, ddof: Any) -> Any:
@@ -86,22 +158,65 @@ class Reductions:
         return reduce_values(values, [Aggregation(aggregate, (0,))])[0]
 
     def any(self) -> bool:
-        """True when some value is true."""
+        """True when some value is true.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are date-times, which are neither true nor false.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([0, 0, 5]).any(), SArray([0, None]).any()
+        (True, False)
+        """
         return self.nnz() > 0
 
     def all(self) -> bool:
-        """True when every value is true."""
+        """True when every value is true; a missing one is not.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are date-times, which are neither true nor false.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([1, 2]).all(), SArray([1, None]).all()
+        (True, False)
+        """
         return self.nnz() == len(self)
 
     def nnz(self) -> int:
-        """Number of values that are not zero, empty or missing."""
+        """Number of values that are not zero, empty or missing.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are date-times, which are neither true nor false.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([0, 5, None, 7]).nnz(), SArray(["", "tea"]).nnz()
+        (2, 1)
+        """
         # Date-times are neither true nor false; without any there is nothing to ask.
         if self._node.schema[0].kind == "datetime" and self.countna() == len(self):
             return 0
         return int(self._reduce_function("truth", "sum"))
 
     def countna(self) -> int:
-        """Number of missing values (NaN is a value)."""
+        """Number of missing values (NaN is a value).
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20.5, None, float("nan")]).countna()
+        1
+        """
         return int(self._reduce("count_missing"))
 
     def __contains__(self, item: Any) -> bool:
@@ -115,11 +230,35 @@ class Reductions:
         return any(row == literal.value for row in made_array(self._node)) if literal.type.kind == own.kind else False
 
     def argmax(self) -> Any:
-        """Row number of the largest value (of the last one if there are several)."""
+        """Row number of the largest value (of the last one if there are several); None when there is no row.
+
+        Raises
+        ------
+        TypeError
+            If the values are no numbers, or all are missing.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([70, 95, None, 95]).argmax()
+        3
+        """
         return self._extreme_row("argmax_row")
 
     def argmin(self) -> Any:
-        """Row number of the smallest value (of the last one if there are several)."""
+        """Row number of the smallest value (of the last one if there are several); None when there is no row.
+
+        Raises
+        ------
+        TypeError
+            If the values are no numbers, or all are missing.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([70, 55, None, 80]).argmin()
+        1
+        """
         return self._extreme_row("argmin_row")
 
     def _extreme_row(self, aggregate: str) -> Any:
@@ -154,7 +293,19 @@ class Reductions:
         return Sketch(made_array(self._node), background, sub_sketch_keys or ())
 
     def median(self, approximate: bool = False) -> Any:
-        """The middle one of the values that are not missing (the upper of two); ``approximate`` gives the same as a float."""
+        """The middle one of the values that are not missing (the upper of two); ``approximate`` gives the same as a float.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([5, 1, None, 3]).median(), SArray([1, 2, 3, 4]).median(approximate=True)
+        (3, 3.0)
+        """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
         present = filter_by_mask(self._node, apply_function("is_not_missing", self._node))

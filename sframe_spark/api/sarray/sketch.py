@@ -9,39 +9,33 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sframe_spark.api.display import table_text
 from sframe_spark.api.faces import Faces, made_array
 from sframe_spark.api.nodes import column_values, node_from_values, reduce_values, single_value
-from sframe_spark.api.unpacked_types import merged_type, types_of_keys
+from sframe_spark.api.sarray.sketch_items import NESTED, SketchesOfItems, keys_to_sum_up
+from sframe_spark.api.sarray.sketch_text import sketch_text
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.errors import ColumnNotFoundError, SchemaError, UnsupportedOperationError
-from sframe_spark.operators.functions.packing import value_parameter
-from sframe_spark.operators.functions.slots import item_type
+from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.relational.explode import explode
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
-from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
-from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.types import DATETIME_KIND, INT, STR, STR_KIND
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
     from sframe_spark.planner.node import PlannerNode
 
-NESTED = (LIST_KIND, ARRAY_KIND, DICT_KIND)
 # Rarer values are not told as frequent.
 LEAST_SHARE = 0.0001
-MOST_SHOWN = 10
 # As Python reads it, but for the letters before an offset.
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
-QUANTILES = (0.0, 0.01, 0.05, 0.25, 0.5, 0.75, 0.95, 0.99, 1.0)
 
 
-class Sketch:
+class Sketch(SketchesOfItems):
     """What a column holds: its size, missing values, moments, quantiles, different and frequent values.
 
     Everything is exact but :meth:`num_unique` of more than 65,536 different values, whose standard error is 0.8%. One pass over the rows tells most
@@ -74,7 +68,7 @@ class Sketch:
         if not isinstance(array, Faces.array):
             raise SchemaError(f"a Sketch is made of an SArray, not of a {type(array).__name__}: Sketch(SArray(values))")
         self._source = array._node
-        self._keys = _keys_to_sum_up(sub_sketch_keys, self._source.schema[0])
+        self._keys = keys_to_sum_up(sub_sketch_keys, self._source.schema[0])
         self._sub_sketches: dict[Any, Sketch] = {}
         if not background:
             _ = self._found
@@ -104,26 +98,72 @@ class Sketch:
         return self._found
 
     def size(self) -> int:
-        """Number of rows."""
+        """Number of rows.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().size()
+        4
+        """
         return int(self._found["rows"])
 
     def num_elements_processed(self) -> int:
-        """Number of rows that were looked at: all, or none yet."""
+        """Number of rows that were looked at: all, or none yet.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> column = SArray([20, 25, 25, None])
+        >>> column.summary().num_elements_processed(), column.summary(background=True).num_elements_processed()
+        (4, 0)
+        """
         return self.size() if self.sketch_ready() else 0
 
     def sketch_ready(self) -> bool:
-        """Whether the rows have been looked at."""
+        """Whether the rows have been looked at.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([20, 25, 25, None]).summary(background=True)
+        >>> sketch.sketch_ready(), sketch.max(), sketch.sketch_ready()
+        (False, 25.0, True)
+        """
         return "_found" in vars(self)
 
     def cancel(self) -> None:
-        """Nothing: what is not asked for is not computed."""
+        """Nothing: what is not asked for is not computed.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray([20, 25, 25, None]).summary(background=True)
+        >>> sketch.cancel()
+        >>> sketch.max()
+        25.0
+        """
 
     def num_missing(self) -> int:
-        """Number of missing values."""
+        """Number of missing values.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().num_missing()
+        1
+        """
         return int(self._found["missing"])
 
     def num_unique(self) -> int:
-        """Number of different values that are neither missing nor NaN: exact up to 65,536 of them, else with a standard error of 0.8%."""
+        """Number of different values that are neither missing nor NaN: exact up to 65,536 of them, else with a standard error of 0.8%.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().num_unique()
+        2
+        """
         return int(self._found["distinct"])
 
     def min(self) -> float:
@@ -133,6 +173,12 @@ class Sketch:
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().min()
+        20.0
         """
         return self._if_any("minimum", "min")
 
@@ -143,6 +189,12 @@ class Sketch:
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().max()
+        25.0
         """
         return self._if_any("maximum", "max")
 
@@ -157,6 +209,12 @@ class Sketch:
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, None]).summary().mean()
+        22.5
         """
         return float(self._of_numbers("mean")["mean"])
 
@@ -167,6 +225,12 @@ class Sketch:
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([20, 25, 25, None]).summary().sum()
+        70.0
         """
         found = self._of_numbers("sum")
         return float(found["mean"]) * int(found["numbers"]) if found["counted"] is None else math.fsum(map(math.prod, _counted(found)))
@@ -178,6 +242,12 @@ class Sketch:
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2, 4, None]).summary().var()
+        1.0
         """
         found = self._of_numbers("variance")
         return float(found["squares"]) / found["numbers"] if found["numbers"] else 0.0
@@ -189,6 +259,12 @@ class Sketch:
         ------
         RuntimeError
             If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray([2, 4, None]).summary().std()
+        1.0
         """
         self._of_numbers("standard deviation")
         return math.sqrt(self.var())
@@ -207,6 +283,13 @@ class Sketch:
             If the values are no numbers, or there is none.
         TypeError
             If the share is no number.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray(range(100)).summary()
+        >>> sketch.quantile(0.25), sketch.quantile(0.5), sketch.quantile(1)
+        (25.0, 50.0, 99.0)
         """
         share = one_value(quantile_val)
         found = self._of_numbers("quantiles")
@@ -235,6 +318,13 @@ class Sketch:
         ------
         RuntimeError
             If the value is none that the column can hold.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> sketch = SArray(["tea", "milk", "tea"]).summary()
+        >>> sketch.frequency_count("tea"), sketch.frequency_count("juice")
+        (2, 0)
         """
         element = one_value(element)
         column_type = self._node.schema[0]
@@ -252,7 +342,14 @@ class Sketch:
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
 
     def frequent_items(self) -> dict[Any, int]:
-        """How often each value occurs that is in at least one of 10,000 rows, the most frequent first."""
+        """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["milk", "tea", None, "tea"]).summary().frequent_items()
+        {'tea': 2, 'milk': 1}
+        """
         found = self._found
         least = found["rows"] * LEAST_SHARE
         pairs = self._all_frequent(least) if found["counted"] is None else _counted(found)
@@ -267,158 +364,12 @@ class Sketch:
         values, counts = (column_values(project(frequent, [place])) for place in (0, 1))
         return [(value, count) for value, count in zip(values, counts, strict=True) if value is not None and value == value]
 
-    def element_length_summary(self) -> Sketch:
-        """A sketch of how many items the lists, arrays or dicts have.
-
-        Raises
-        ------
-        RuntimeError
-            If the values are none of these.
-        """
-        self._require(NESTED, "lengths")
-        lengths = apply_function("item_length", self._source)
-        return _sketch_of(filter_by_mask(lengths, apply_function("is_not_missing", lengths)))
-
-    def element_summary(self) -> Sketch:
-        """A sketch of the items of all lists or arrays.
-
-        Raises
-        ------
-        RuntimeError
-            If the values are neither.
-        """
-        self._require((LIST_KIND, ARRAY_KIND), "items in an order")
-        return _sketch_of(_items(self._source, item_type(self._source.schema[0]) or STR))
-
-    def dict_key_summary(self) -> Sketch:
-        """A sketch of the keys of all dicts, as texts.
-
-        Raises
-        ------
-        RuntimeError
-            If the values are no dicts.
-        """
-        self._require((DICT_KIND,), "keys")
-        return _sketch_of(_items(apply_function("dict_keys", self._source), STR))
-
-    def dict_value_summary(self) -> Sketch:
-        """A sketch of the values of all dicts: as numbers where all are, else as texts.
-
-        Raises
-        ------
-        RuntimeError
-            If the values are no dicts.
-        """
-        self._require((DICT_KIND,), "values of keys")
-        kinds = {kind.kind for kind in types_of_keys(self._source).values()}
-        return _sketch_of(_items(apply_function("dict_values", self._source), FLOAT if merged_type(kinds).is_numeric else STR))
-
-    def element_sub_sketch(self, keys: Any = None) -> Any:
-        """Sketches of the values of some keys, or at some places: a dict of them, or one for one key.
-
-        Parameters
-        ----------
-        keys
-            Some of the ``sub_sketch_keys`` of this sketch; all when not given.
-
-        Raises
-        ------
-        KeyError
-            If a key is none of these.
-        """
-        several = isinstance(keys, (list, tuple, set))
-        wanted = list(self._keys) if keys is None else list(keys) if several else [keys]
-        for key in wanted:
-            if key not in self._keys:
-                raise ColumnNotFoundError(key, self._keys)
-        found = {key: self._sub_sketch(key) for key in wanted}
-        return found if keys is None or several else found[keys]
-
-    def _sub_sketch(self, key: Any) -> Sketch:
-        if key not in self._sub_sketches:
-            self._sub_sketches[key] = _sketch_of(_values_of_key(self._source, key))
-        return self._sub_sketches[key]
-
-    def _require(self, kinds: tuple[str, ...], what: str) -> None:
-        if self._source.schema[0].kind not in kinds:
-            raise UnsupportedOperationError(f"values of {self._source.schema[0].kind} have no {what}: this takes {' or '.join(kinds)}")
-
     def __str__(self) -> str:
-        parts = [f"\n{self._numbers_text()}\n\nMost frequent items:\n{self._frequent_text()}\n"]
-        if self._is_numeric and self._found["numbers"]:
-            texts = [f"{share:.0%}" for share in QUANTILES]
-            parts.append(f"Quantiles: \n{table_text(texts, [[self.quantile(share) for share in QUANTILES]])}\n")
-        kind = self._source.schema[0].kind
-        if kind == DICT_KIND:
-            parts.append(f"\n******** Dictionary Element Key Summary ********\n{self.dict_key_summary()}")
-            parts.append(f"\n******** Dictionary Element Value Summary ********\n{self.dict_value_summary()}")
-        elif kind in NESTED:
-            parts.append(f"\n******** Element Summary ********\n{self.element_summary()}")
-        return "\n".join(parts)
+        return sketch_text(self)
 
     def __repr__(self) -> str:
         return str(self)
 
-    def _numbers_text(self) -> str:
-        rows: list[tuple[str, Any, str]] = [("Length", self.size(), "Yes")]
-        if self._is_numeric:
-            members = (
-                ("Min", self.min),
-                ("Max", self.max),
-                ("Mean", self.mean),
-                ("Sum", self.sum),
-                ("Variance", self.var),
-                ("Standard Deviation", self.std),
-            )
-            rows += [(name, member(), "Yes") for name, member in members]
-        exact = "No" if self._found["counted"] is None else "Yes"
-        rows += [("# Missing Values", self.num_missing(), "Yes"), ("# unique values", self.num_unique(), exact)]
-        return table_text(["item", "value", "is exact"], rows)
-
-    def _frequent_text(self) -> str:
-        items = list(self.frequent_items().items())[:MOST_SHOWN]
-        return table_text(["value", "count"], items) if items else " -- No item is in one of 10,000 rows -- "
-
-
-def _values_of_key(node: PlannerNode, key: Any) -> PlannerNode:
-    """The value of a key, or at a place, of each row: as a number where all are, else as text."""
-    column_type = node.schema[0]
-    if column_type.kind == DICT_KIND:
-        kind = types_of_keys(apply_function("dict_trim_keys", node, parameters=((key,), False))).get(key, FLOAT)
-    else:
-        kind = FLOAT if column_type.kind == ARRAY_KIND else item_type(column_type) or STR
-    wanted = FLOAT if kind.is_numeric else STR
-    slots = Step("slots", (Register(0),), ((key,),))
-    slot = Step("slot", (Register(1),), (0, wanted, item_type(column_type) is None, value_parameter(None)))
-    return apply_program(node, Program(1, (slots, slot), (Register(2),)))
-
-
-def _sketch_of(node: PlannerNode) -> Sketch:
-    return Sketch(made_array(node))
-
-
-def _items(node: PlannerNode, wanted: ColumnType) -> PlannerNode:
-    """All items of lists or arrays as one column."""
-    natural = item_type(node.schema[0])
-    items = explode(node, 0, (natural or STR,), keeps_empty=False)
-    return items if natural in (None, wanted) else apply_function("cast", items, parameters=(wanted, False))
-
 
 def _counted(found: dict[str, Any]) -> list[tuple[Any, int]]:
     return list(found["counted"].items())
-
-
-def _keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
-    """The keys that a user asks for.
-
-    Raises
-    ------
-    SchemaError
-        If the values have no keys, or a key is none of them.
-    """
-    chosen = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
-    if chosen and column_type.kind not in NESTED:
-        raise SchemaError(f"sub_sketch_keys are keys of dicts or places in arrays, and the values are of {column_type.kind}")
-    if column_type.kind in (LIST_KIND, ARRAY_KIND) and not all(isinstance(key, int) and key >= 0 for key in chosen):
-        raise SchemaError(f"sub_sketch_keys are places in arrays, counted from 0, not {chosen!r:.60}")
-    return chosen

@@ -55,55 +55,249 @@ class Windows:
         return made_array(node, typed_by_values=True)
 
     def cumulative_sum(self) -> SArray:
-        """Sum of all rows up to and including each row."""
+        """Sum of all rows up to and including each row.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers, nor arrays of one length.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, None, 3, 4]).cumulative_sum())
+        [5, 5, 8, 12]
+        """
         return self._cumulative("sum")
 
     def cumulative_mean(self) -> SArray:
-        """Mean of all rows up to and including each row."""
+        """Mean of all rows up to and including each row.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers, nor arrays of one length.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([2, None, 4]).cumulative_mean())
+        [2.0, 2.0, 3.0]
+        """
         return self._cumulative("mean")
 
     def cumulative_min(self) -> SArray:
-        """Smallest of all rows up to and including each row."""
+        """Smallest of all rows up to and including each row.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, 7, None, 3]).cumulative_min())
+        [5, 5, 5, 3]
+        """
         return self._cumulative("min")
 
     def cumulative_max(self) -> SArray:
-        """Largest of all rows up to and including each row."""
+        """Largest of all rows up to and including each row.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, 7, None, 3]).cumulative_max())
+        [5, 7, 7, 7]
+        """
         return self._cumulative("max")
 
     def cumulative_std(self) -> SArray:
-        """Standard deviation of all rows up to and including each row."""
+        """Standard deviation of all rows up to and including each row.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([2, 4, None]).cumulative_std())
+        [0.0, 1.0, 1.0]
+        """
         return self._cumulative("std")
 
     def cumulative_var(self) -> SArray:
-        """Variance of all rows up to and including each row."""
+        """Variance of all rows up to and including each row.
+
+        Raises
+        ------
+        RuntimeError
+            If the values are no numbers.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([2, 4, None]).cumulative_var())
+        [0.0, 1.0, 1.0]
+        """
         return self._cumulative("var")
 
     def rolling_mean(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Mean over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        """Mean over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+
+        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+
+        Raises
+        ------
+        TypeError
+            If an offset or ``min_observations`` is no whole number.
+        ValueError
+            If ``min_observations`` is negative.
+        RuntimeError
+            If the values are no numbers, or the window ends before it starts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([2, 4, 6]).rolling_mean(-1, 0)), list(SArray([2, 4, 6]).rolling_mean(-1, 0, min_observations=1))
+        ([None, 3.0, 5.0], [2.0, 3.0, 5.0])
+        """
         return self._rolling("mean", window_start, window_end, min_observations)
 
     def rolling_sum(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Sum over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        """Sum over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+
+        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+
+        Raises
+        ------
+        TypeError
+            If an offset or ``min_observations`` is no whole number.
+        ValueError
+            If ``min_observations`` is negative.
+        RuntimeError
+            If the values are no numbers, or the window ends before it starts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, 3, 4]).rolling_sum(-1, 0)), list(SArray([5, 3, 4]).rolling_sum(-1, 0, min_observations=1))
+        ([None, 8, 7], [5, 8, 7])
+        """
         return self._rolling("sum", window_start, window_end, min_observations)
 
     def rolling_max(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Largest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        """Largest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+
+        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+
+        Raises
+        ------
+        TypeError
+            If an offset or ``min_observations`` is no whole number.
+        ValueError
+            If ``min_observations`` is negative.
+        RuntimeError
+            If the values are no numbers, or the window ends before it starts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, 3, 4]).rolling_max(-1, 0)), list(SArray([5, 3, 4]).rolling_max(-1, 0, min_observations=1))
+        ([None, 5, 4], [5, 5, 4])
+        """
         return self._rolling("max", window_start, window_end, min_observations)
 
     def rolling_min(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Smallest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        """Smallest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+
+        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+
+        Raises
+        ------
+        TypeError
+            If an offset or ``min_observations`` is no whole number.
+        ValueError
+            If ``min_observations`` is negative.
+        RuntimeError
+            If the values are no numbers, or the window ends before it starts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, 3, 4]).rolling_min(-1, 0)), list(SArray([5, 3, 4]).rolling_min(-1, 0, min_observations=1))
+        ([None, 3, 3], [5, 3, 3])
+        """
         return self._rolling("min", window_start, window_end, min_observations)
 
     def rolling_var(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Variance of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        """Variance of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+
+        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+
+        Raises
+        ------
+        TypeError
+            If an offset or ``min_observations`` is no whole number.
+        ValueError
+            If ``min_observations`` is negative.
+        RuntimeError
+            If the values are no numbers, or the window ends before it starts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([2, 4, 8]).rolling_var(-1, 0)), list(SArray([2, 4, 8]).rolling_var(-1, 0, min_observations=1))
+        ([None, 1.0, 4.0], [0.0, 1.0, 4.0])
+        """
         return self._rolling("var", window_start, window_end, min_observations)
 
     def rolling_stdv(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
-        """Standard deviation of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        """Standard deviation of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+
+        Missing where the window reaches beyond the rows or holds a missing value, unless it holds ``min_observations`` values.
+
+        Raises
+        ------
+        TypeError
+            If an offset or ``min_observations`` is no whole number.
+        ValueError
+            If ``min_observations`` is negative.
+        RuntimeError
+            If the values are no numbers, or the window ends before it starts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([2, 4, 8]).rolling_stdv(-1, 0)), list(SArray([2, 4, 8]).rolling_stdv(-1, 0, min_observations=1))
+        ([None, 1.0, 2.0], [0.0, 1.0, 2.0])
+        """
         return self._rolling("stdv", window_start, window_end, min_observations)
 
     def rolling_count(self, window_start: int, window_end: int) -> SArray:
-        """Number of values in the rows from ``window_start`` to ``window_end`` (offsets from each row, both included)."""
+        """Number of values in the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
+
+        Raises
+        ------
+        TypeError
+            If an offset is no whole number.
+        RuntimeError
+            If the window ends before it starts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([5, None, 4]).rolling_count(-1, 0))
+        [1, 1, 1]
+        """
         return self._rolling("count", window_start, window_end, None)
 
     def shift(self, n: int = 1, fill: Any = None) -> SArray:

@@ -1,29 +1,21 @@
-"""Columns of an SFrame: look up, add, replace, remove, rename."""
+"""Columns of an SFrame: their names, classes and values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_frame
-from sframe_spark.api.names import automatic_name
-from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
-    ColumnNotFoundError,
     InvalidArgumentError,
-    LengthMismatchError,
     MissingColumnError,
     NoAttributeError,
     SchemaError,
-    TakenNameError,
-    UnknownNameError,
 )
-from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.rowwise.row_number import row_number
+from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -37,20 +29,48 @@ class Columns:
     _names: list[str]
 
     def column_names(self) -> list[str]:
-        """Names of the columns, in order."""
+        """Names of the columns, in order.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).column_names()
+        ['name', 'stars']
+        """
         return list(self._names)
 
     def column_types(self) -> list[type]:
-        """Classes of the columns' values, in order."""
+        """Classes of the columns' values, in order.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).column_types()
+        [<class 'str'>, <class 'int'>]
+        """
         return [column_type.python_class for column_type in self._node.schema] if self._names else []
 
     @property
     def dtype(self) -> list[type]:
-        """Classes of the columns' values, in order."""
+        """Classes of the columns' values, in order.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).dtype
+        [<class 'str'>, <class 'int'>]
+        """
         return self.column_types()
 
     def num_columns(self) -> int:
-        """Number of columns."""
+        """Number of columns.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).num_columns()
+        2
+        """
         return len(self._names)
 
     def _position(self, name: Any) -> int:
@@ -84,13 +104,38 @@ class Columns:
         ------
         KeyError
             If there is none (the error is a RuntimeError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> list(SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).select_column("stars"))
+        [5, 3]
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         return SArray(_node=project(self._node, [self._position(column_name)]))
 
     def select_columns(self, column_names: Iterable[Any]) -> SFrame:
-        """A frame of some columns: those given by name, then, in the frame's order, those given by the class of their values."""
+        """A frame of some columns: those given by name, then, in the frame's order, those given by the class of their values.
+
+        Raises
+        ------
+        KeyError
+            If one of them is not there (the error is a RuntimeError too).
+        TypeError
+            If it is no list of names and classes.
+        ValueError
+            If a column is chosen twice.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"id": [1, 2], "name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.select_columns(["name", "id"]).column_names()
+        ['name', 'id']
+        >>> frame.select_columns(["name", int]).column_names()
+        ['name', 'id', 'stars']
+        """
         if isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
             raise SchemaError("select_columns takes a list of column names")
         chosen: list[str] = []
@@ -110,177 +155,3 @@ class Columns:
         if not chosen:
             return self._empty()
         return made_frame(project(self._node, [self._position(name) for name in chosen]), chosen)
-
-    def __setitem__(self, key: Any, value: Any) -> None:
-        """Assign a column (an SArray or other values of the frame's length, or one value for all rows), or several from a frame."""
-        if isinstance(key, list):
-            self._assign_several(key, value)
-            return
-        if not isinstance(key, str):
-            raise SchemaError(f"a column name is a str, got {type(key).__name__}")
-        self._assign(key or automatic_name(self._names), self._column_of(value))
-
-    def _assign_several(self, names: list[Any], value: Any) -> None:
-        """Add the columns of a frame; the names only say how many.
-
-        Raises
-        ------
-        RuntimeError
-            If a name is taken (the error is a ValueError too).
-        """
-        if not isinstance(value, Columns):
-            self.add_columns(value, names, inplace=True)
-            return
-        taken = [name for name in value._names if name in self._names]
-        if taken:
-            raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}")
-        self.add_columns(value, inplace=True)
-
-    def _column_of(self, value: Any) -> SArray:
-        if isinstance(value, SArray):
-            return value
-        if isinstance(value, (Columns, Mapping)):
-            raise SchemaError(f"a column is an SArray, a sequence of values or one value, not a {type(value).__name__}")
-        value = one_value(value)
-        if isinstance(value, str) or not hasattr(value, "__iter__"):
-            return SArray.from_const(value, row_count(self._node) if self._names else 0)
-        return SArray(value)
-
-    def _assign(self, name: str, column: SArray) -> None:
-        if name in self._names and len(self._names) == 1:
-            self._with(column._node, self._names)
-            return
-        self._check_length(column, name)
-        if not self._names:
-            self._with(column._node, [name])
-        elif name in self._names:
-            place, width = self._names.index(name), len(self._names)
-            positions = [*range(place), width, *range(place + 1, width)]
-            self._with(project(zip_columns(self._node, column._node), positions), self._names)
-        else:
-            self._with(zip_columns(self._node, column._node), [*self._names, name])
-
-    def _check_length(self, column: SArray, name: str) -> None:
-        if self._names and not equal_length(self._node, column._node):
-            raise LengthMismatchError(
-                f"column {name!r} has {row_count(column._node)} rows, the frame has {row_count(self._node)}: they must be equal"
-            )
-
-    def add_column(self, data: Any, column_name: str = "", inplace: bool = False) -> SFrame:
-        """A frame with one more column; ``inplace`` changes this one.
-
-        Raises
-        ------
-        RuntimeError
-            If the name is taken or the length differs.
-        TypeError
-            If the data is not a column.
-        """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        column = self._column_of(data)
-        name = column_name or automatic_name(self._names)
-        if name in self._names:
-            raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
-        frame = self if inplace else made_frame(self._node, self._names)
-        frame._assign(name, column)
-        return frame  # type: ignore[return-value]
-
-    def add_columns(self, data: Any, column_names: Sequence[str] | None = None, inplace: bool = False) -> SFrame:
-        """A frame with more columns, from a list of SArrays and their names or from another frame.
-
-        Raises
-        ------
-        RuntimeError
-            If a name is taken or a length differs.
-        TypeError
-            If the data is neither, or the names are no list of names.
-        """
-        if isinstance(data, Columns):
-            pairs = [(name, data.select_column(name)) for name in data.column_names()]
-        else:
-            if not hasattr(data, "__iter__") or not all(isinstance(item, SArray) for item in data):
-                raise SchemaError("add_columns takes an SFrame, or a list of SArrays with a list of names")
-            if column_names is None or isinstance(column_names, str) or not hasattr(column_names, "__iter__"):
-                raise SchemaError("add_columns takes a list of SArrays with a list of as many names")
-            names = list(column_names)
-            if len(names) != len(data):
-                raise SchemaError(f"{len(data)} columns need as many names, got {len(names)}")
-            pairs = list(zip(names, data, strict=True))
-        frame = made_frame(self._node, self._names)
-        for name, column in pairs:
-            frame.add_column(column, name, inplace=True)
-        return self._with(frame._node, frame._names) if inplace else frame
-
-    def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
-        """A frame without a column."""
-        return self.remove_columns([str(column_name)], inplace)
-
-    def remove_columns(self, column_names: Iterable[str], inplace: bool = False) -> SFrame:
-        """A frame without some columns.
-
-        Raises
-        ------
-        KeyError
-            If one of them is not there.
-        """
-        gone = [str(name) for name in column_names]
-        for name in gone:
-            if name not in self._names:
-                raise ColumnNotFoundError(name, self._names)
-        kept = [i for i, name in enumerate(self._names) if name not in gone]
-        if not kept:
-            empty = self._empty()
-            return self._with(empty._node, []) if inplace else empty
-        node = project(self._node, kept)
-        names = [self._names[i] for i in kept]
-        return self._with(node, names) if inplace else made_frame(node, names)
-
-    def __delitem__(self, key: Any) -> None:
-        self.remove_column(key, inplace=True)
-
-    def rename(self, names: Mapping[str, str], inplace: bool = False) -> SFrame:
-        """A frame with columns renamed from the keys of a dict to its values; rows and order of columns stay."""
-        if not isinstance(names, dict):
-            raise SchemaError("names must be a dict from the old name to the new one")
-        for name in names:
-            if name not in self._names:
-                raise UnknownNameError(name, self._names)
-        renamed = list(self._names)
-        for old, new in names.items():
-            if not isinstance(new, str):
-                raise SchemaError(f"a column name is a str, got {new!r}")
-            if new != old and new in renamed:
-                raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already")
-            renamed[renamed.index(old)] = new
-        return self._with(self._node, renamed) if inplace else made_frame(self._node, renamed)
-
-    def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
-        """A frame with two columns in each other's place."""
-        for name in (column_name_1, column_name_2):
-            if name not in self._names:
-                raise UnknownNameError(name, self._names)
-        order = list(range(len(self._names)))
-        a, b = self._names.index(column_name_1), self._names.index(column_name_2)
-        order[a], order[b] = b, a
-        node, names = project(self._node, order), [self._names[i] for i in order]
-        return self._with(node, names) if inplace else made_frame(node, names)
-
-    def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
-        """A frame whose first column numbers the rows from ``start``.
-
-        Raises
-        ------
-        RuntimeError
-            If the name is taken.
-        """
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        if not isinstance(start, int):
-            raise SchemaError(f"start is an int, got {type(start).__name__}")
-        name = column_name or automatic_name([])
-        if name in self._names:
-            raise TakenNameError(f"the frame has a column {name!r} already: choose another name")
-        node = zip_columns(row_number(self._node, start), self._node)
-        names = [name, *self._names]
-        return self._with(node, names) if inplace else made_frame(node, names)

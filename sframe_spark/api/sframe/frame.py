@@ -2,51 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
-import pyarrow as pa
 
 from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
-from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
 from sframe_spark.api.hints import no_frame_member
-from sframe_spark.api.indexing import function_as_now, head_count, is_row_index, mask_error, row_number, sliced
-from sframe_spark.api.nodes import equal_length, first_tuples, iterate_tuples, row_count
+from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
 from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import construction
+from sframe_spark.api.sframe.column_changes import ColumnChanges
+from sframe_spark.api.sframe.computing import ComputedRows
 from sframe_spark.api.sframe.files import Files
 from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.intervals import Intervals
+from sframe_spark.api.sframe.joins import Joins
+from sframe_spark.api.sframe.missing import MissingRows
 from sframe_spark.api.sframe.packing import Packing
 from sframe_spark.api.sframe.pictures import FramePictures
 from sframe_spark.api.sframe.reshaping import Reshaping
+from sframe_spark.api.sframe.row_functions import RowFunctions
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.sampling import RandomRows
 from sframe_spark.api.sframe.searches import Ordered
-from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.runs.materialize import is_materialized, materialize
-from sframe_spark.errors import ColumnsOfRowsError, NegativeCountError, SchemaError, TakenNameError
-from sframe_spark.explain.explanation import Explanation
-from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
+from sframe_spark.errors import NegativeCountError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
-from sframe_spark.operators.rowwise.elementwise import apply_lambda
-from sframe_spark.operators.rowwise.python_function import describe_function
-from sframe_spark.operators.user_calls import remember_first
-from sframe_spark.operators.user_functions.user_errors import user_error
-from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
 
 
-class SFrame(Reshaping, Packing, RandomRows, Intervals, RunningColumns, Ordered, FramePictures, Interchange, Files, ReadOneByOne):
+class SFrame(
+    Reshaping,
+    Packing,
+    RowFunctions,
+    MissingRows,
+    RandomRows,
+    Intervals,
+    RunningColumns,
+    Ordered,
+    FramePictures,
+    Joins,
+    Interchange,
+    Files,
+    ColumnChanges,
+    ComputedRows,
+    ReadOneByOne,
+):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
     Parameters
@@ -102,12 +111,24 @@ class SFrame(Reshaping, Packing, RandomRows, Intervals, RunningColumns, Ordered,
         return row_count(self._node)
 
     def num_rows(self) -> int:
-        """Number of rows."""
+        """Number of rows.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).num_rows()
+        2
+        """
         return len(self)
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Number of rows and of columns."""
+        """Number of rows and of columns.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).shape
+        (2, 2)
+        """
         return (len(self), len(self._names))
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
@@ -148,183 +169,52 @@ class SFrame(Reshaping, Packing, RandomRows, Intervals, RunningColumns, Ordered,
         raise SchemaError(f"columns are chosen by name, rows by an int, a slice or an SArray, not by {type(key).__name__}")
 
     def head(self, n: int = 10) -> SFrame:
-        """The first ``n`` rows."""
+        """The first ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).head(1).to_arrow().to_pydict()
+        {'name': ['ann'], 'stars': [5]}
+        """
         return SFrame(_node=slice_rows(self._node, 0, head_count(n)), _names=self._names)
 
     def tail(self, n: int = 10) -> SFrame:
-        """The last ``n`` rows."""
+        """The last ``n`` rows.
+
+        Raises
+        ------
+        TypeError
+            If ``n`` is no number.
+        ValueError
+            If ``n`` is negative.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).tail(1).to_arrow().to_pydict()
+        {'name': ['bob'], 'stars': [3]}
+        """
         count = head_count(n)
         rows = len(self)
         return SFrame(_node=slice_rows(self._node, max(0, rows - count), rows), _names=self._names)
 
-    def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
-        """Every row, as a dict, through a Python function, called once per row.
-
-        Raises
-        ------
-        RuntimeError
-            If the function fails; the message shows its own traceback and the row.
-        """
-        fn = function_as_now(fn, "apply")
-        result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
-        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, self._names), first))
-
-    def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
-        rows, fixed = first_tuples(self._node, count, self._names)
-        return [dict(zip(self._names, row, strict=True)) for row in rows], fixed
-
-    def flat_map(
-        self,
-        column_names: Sequence[str],
-        fn: Callable[[dict[str, Any]], Any],
-        column_types: Any = "auto",
-        seed: int | None = None,
-    ) -> SFrame:
-        """For each row, as a dict, the rows of the list a function returns, in order.
-
-        Parameters
-        ----------
-        column_names
-            Names of the new columns.
-        fn
-            Function from a row to a list of rows, each a list of values.
-        column_types
-            Classes of the new columns; inferred from the first rows when ``"auto"``.
-
-        Raises
-        ------
-        RuntimeError
-            If the function fails, or a name is given twice.
-        TypeError
-            If names, types and rows do not go together (mostly an AssertionError too).
-        """
-        fn = function_as_now(fn, "flat_map")
-        if isinstance(column_names, str):
-            raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
-        names = list(column_names)
-        if not all(isinstance(name, str) for name in names):
-            raise ColumnsOfRowsError(f"flat_map takes a list of column names, got {names!r:.200}")
-        infers = isinstance(column_types, str) and column_types == "auto"
-        if not infers and not isinstance(column_types, (list, tuple)):
-            raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
-        if len(set(names)) < len(names):
-            raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
-        given = None if infers else [column_type_for(item) for item in column_types]
-        types, first = (given, []) if given is not None else self._flat_map_types(fn, len(names))
-        if len(types) != len(names) or not names:
-            raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
-        node = flat_map(self._node, fn, self._names, types)
-        if first:
-            rows = [row for rows in first for row in rows]
-            remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])
-        return SFrame(_node=node, _names=names)
-
-    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]]]:
-        """Types of the columns, and the rows that the function gives for the first rows; none where these may be others later."""
-        first: list[list[Any]] = []
-        given, fixed = self._first_dicts(SAMPLE_ROWS)
-        for row in given:
-            try:
-                rows = fn(row)
-            except Exception as error:
-                raise user_error(describe_function(fn), row, error) from None
-            if not isinstance(rows, list):
-                raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
-            first.append(taken_rows(rows))
-        samples = [item for rows in first for item in rows]
-        if not samples:
-            raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")
-        if not all(isinstance(item, (list, tuple)) and len(item) == width for item in samples):
-            raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
-        if any(value is None for value in samples[0]):
-            raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
-        return [general(infer_type([item[i] for item in samples])) for i in range(width)], first if fixed else []
-
-    def materialize(self, segments: int | None = None, naive: bool = False, on_batch: Callable[[pa.Table], None] | None = None) -> None:
-        """Compute all rows now and keep them; everything built on this frame uses the result.
-
-        Parameters
-        ----------
-        segments
-            Number of row ranges to compute side by side; chosen by the engine when not given.
-        naive
-            Lower every operator to Spark as it stands, for cross-checks.
-        on_batch
-            Called with consecutive Arrow tables of the result, in row order.
-        """
-
-        def deliver(chunk: Any) -> None:
-            assert on_batch is not None
-            on_batch(chunk.to_table().rename_columns(self._names))
-
-        options = MaterializeOptions(segments=segments, naive=naive, on_batch=deliver if on_batch else None)
-        materialize(self._node, options)
-
-    def is_materialized(self) -> bool:
-        """True when the rows have been computed."""
-        return is_materialized(self._node)
-
-    def __is_materialized__(self) -> bool:
-        return self.is_materialized()
-
-    def __has_size__(self) -> bool:
-        return infer_planner_node_length(self._node) is not None
-
-    def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
-        """The plan as text, which is also a picture: what was asked for, what the laws made of it, and the sections that would run.
-
-        What it gives is a ``str`` with ``svg()``, ``mermaid()`` and ``to_networkx()``; a notebook shows the picture.
-
-        Parameters
-        ----------
-        stage
-            Show the plan after this stage; ``"logical"``: before any law. None: logical and optimized.
-        trace
-            Also list the laws that fired.
-        why
-            Also give the reason for each sort, exchange and gather that is there or was left out.
-        verify
-            Also run the plan and compare what was claimed of it with Spark's plans as they ran, and with the rows and segments that came of them.
-            The result is thrown away: the frame stays as lazy as it was. Rows that were known to be in order are computed once more to be looked at.
-        analyze
-            Also run the plan, as ``materialize()`` does, and tell of each section how many rows and bytes it made, how long it took, in how many
-            tasks, and what Spark put on disk for lack of memory. The rows are kept.
-
-        Raises
-        ------
-        ValueError
-            If there is no such stage, or ``analyze`` is asked for beside one.
-        RuntimeError
-            If ``verify`` is asked for and queries go to a Spark Connect server, which does not tell how it ran them.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame
-        >>> frame = SFrame({"day": [1, 1, 2], "price": [5.0, 4.0, 4.0]})
-        >>> print(frame.sort("day").explain(why=True).split("-- order")[1].strip())
-        left out sort by day: found in the rows in memory, or proved before they were computed
-        """
-        from sframe_spark.api.explain import explain_node
-
-        return explain_node(self._node, self._names, stage, trace, why, verify, analyze)
-
-    def last_run(self) -> Explanation:
-        """What ran when somebody last looked at the rows: each section, with its rows, bytes and seconds, in the order in which they ended.
-
-        Examples
-        --------
-        >>> from sframe_spark import SFrame
-        >>> frame = SFrame({"day": [2, 1, 3]}).sort("day")
-        >>> frame.materialize()
-        >>> print(frame.last_run().split(", ")[1])
-        suffix_sort): 3 rows (24 bytes in memory)
-        """
-        from sframe_spark.api.explain import last_run
-
-        return last_run(self._node)
-
     def copy(self) -> SFrame:
-        """A frame of the same columns; assigning to one does not change the other."""
+        """A frame of the same columns; assigning to one does not change the other.
+
+        Examples
+        --------
+        >>> frame = SFrame({"stars": [5, 3]})
+        >>> other = frame.copy()
+        >>> other["stars"] = 0
+        >>> list(frame["stars"]), list(other["stars"])
+        ([5, 3], [0, 0])
+        """
         return SFrame(_node=self._node, _names=self._names)
 
     def __copy__(self) -> SFrame:
@@ -336,12 +226,38 @@ class SFrame(Reshaping, Packing, RandomRows, Intervals, RunningColumns, Ordered,
     def print_rows(
         self, num_rows: int = 10, num_columns: int = 40, max_column_width: int = 30, max_row_width: int = 80, output_file: Any = None
     ) -> None:
-        """Print the first rows as a table.
+        """Print the first rows as a table: long texts are cut, columns beyond the width go below, more than ``num_columns`` are left out.
+
+        Parameters
+        ----------
+        num_rows
+            Number of rows.
+        num_columns
+            Number of columns.
+        max_column_width
+            Characters of a column.
+        max_row_width
+            Characters of a line.
+        output_file
+            Where to print; None: standard output.
 
         Raises
         ------
         TypeError
             If a number of rows, columns or characters is none.
+        ValueError
+            If one is negative.
+
+        Examples
+        --------
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).print_rows(1)
+        +------+-------+
+        | name | stars |
+        +------+-------+
+        | ann  |   5   |
+        +------+-------+
+        [2 rows x 2 columns]
+        <BLANKLINE>
         """
         for name, number in (
             ("num_rows", num_rows),

@@ -43,6 +43,12 @@ class Interchange(Columns):
         ------
         TooLargeError
             If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).to_arrow().column_names
+        ['name', 'stars']
         """
         if not self._names:
             return pa.table({})
@@ -98,6 +104,12 @@ class Interchange(Columns):
         ------
         TooLargeError
             If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, 3]}).to_dataframe()["stars"].tolist()
+        [5, 3]
         """
         return self.to_pandas()
 
@@ -108,6 +120,13 @@ class Interchange(Columns):
         ------
         TooLargeError
             If there is no room for them: it says how much they need.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"high": [5, 6], "low": [1, 2]}).to_numpy()
+        array([[5, 1],
+               [6, 2]])
         """
         if not self._names:
             return np.empty(0)
@@ -174,6 +193,8 @@ class Interchange(Columns):
         --------
         >>> from sframe_spark import SFrame
         >>> SFrame({"a": [1, 2]}).register_view("numbers")  # doctest: +SKIP
+        >>> spark.sql("SELECT sum(a) AS total FROM numbers").collect()  # doctest: +SKIP
+        [Row(total=3)]
         """
         from sframe_spark.api.interchange.views import register_view
 
@@ -232,6 +253,13 @@ class Interchange(Columns):
         ------
         TypeError
             If it is something else, or no column holds the values of one.
+
+        Examples
+        --------
+        >>> import polars
+        >>> from sframe_spark import SFrame
+        >>> SFrame.from_polars(polars.DataFrame({"name": ["ann", "bob"]}))["name"][1]
+        'bob'
         """
         _require(library_of(data) == "polars" and gives_rows(data), "from_polars", "a polars DataFrame or LazyFrame", data)
         return made_frame(*frame_from_arrow(arrow_table(data)))
@@ -244,6 +272,12 @@ class Interchange(Columns):
         ------
         TypeError
             If it is something else, or no column holds the values of one.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame.from_spark(spark.range(3))["id"].sum()  # doctest: +SKIP
+        3
         """
         _require(library_of(data) == "pyspark" and hasattr(data, "columns"), "from_spark", "a Spark DataFrame", data)
         return made_frame(*frame_from_spark(data))

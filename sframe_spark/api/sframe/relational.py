@@ -1,19 +1,16 @@
-"""Rows of an SFrame: sort, group, join, append, filter by values, missing values."""
+"""Rows of an SFrame: sort, group, append, filter by values."""
 
 from __future__ import annotations
 
-import array
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
-from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.indexing import flag, head_count, is_collection
-from sframe_spark.api.names import unique_names
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -25,20 +22,18 @@ from sframe_spark.errors import (
     MissingColumnError,
     NoSubsetError,
     SchemaError,
-    TakenNameError,
     UnknownNameError,
     UnorderedError,
     UnsupportedOperationError,
 )
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
-from sframe_spark.operators.joins.join import KINDS, join
 from sframe_spark.operators.relational.rows import append, filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
-from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
-from sframe_spark.types import INT, common_encoding
+from sframe_spark.operators.rowwise.elementwise import apply_function
+from sframe_spark.types import common_encoding
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
@@ -63,6 +58,17 @@ class Relational(Columns):
         ------
         TypeError
             If a column has no order, or the names are not names.
+        KeyError
+            If there is no such column (the error is a ValueError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"city": ["Rome", "Oslo", "Rome"], "day": [2, 1, 1]})
+        >>> frame.sort("day").to_arrow().to_pydict()
+        {'city': ['Oslo', 'Rome', 'Rome'], 'day': [1, 1, 2]}
+        >>> frame.sort([("city", False), ("day", True)]).to_arrow().to_pydict()
+        {'city': ['Rome', 'Rome', 'Oslo'], 'day': [1, 2, 1]}
         """
         return made_frame(sort_rows(self._node, self._order(key_column_names, ascending)), self._names)
 
@@ -93,7 +99,32 @@ class Relational(Columns):
             raise UnorderedError(f"column {self._names[position]!r} of type {kind} has no order: only int, float, str and datetime have one")
 
     def topk(self, column_name: str, k: int = 10, reverse: bool = False) -> SFrame:
-        """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out."""
+        """The ``k`` rows with the largest (``reverse``: smallest) values of a column, largest (smallest) first; missing values are left out.
+
+        Parameters
+        ----------
+        column_name
+            Name of a column of int, float, str or datetime.
+        k
+            Number of rows; fewer where there are fewer.
+        reverse
+            Whether the smallest values are looked for.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        TypeError
+            If its values have no order.
+        ValueError
+            If ``k`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob", "cy"], "stars": [3, 5, None]}).topk("stars", k=1).to_arrow().to_pydict()
+        {'name': ['bob'], 'stars': [5]}
+        """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         position, count = self._position(column_name), head_count(k)
@@ -102,7 +133,19 @@ class Relational(Columns):
         return made_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
     def unique(self) -> SFrame:
-        """Each distinct row once, ascending by all columns, which come in the order of their names."""
+        """Each distinct row once, ascending by all columns, which come in the order of their names.
+
+        Raises
+        ------
+        TypeError
+            If a column holds dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["bob", "ann", "bob"], "land": ["fr", "de", "fr"]}).unique().to_arrow().to_pydict()
+        {'land': ['de', 'fr'], 'name': ['ann', 'bob']}
+        """
         if not self._names:
             return made_frame(self._node, self._names)
         for name, column_type in zip(self._names, self._node.schema, strict=True):
@@ -114,10 +157,22 @@ class Relational(Columns):
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
         """One row (the first) for each distinct value of some columns, ascending by them.
 
+        Parameters
+        ----------
+        subset
+            Names of the columns, or one name.
+
         Raises
         ------
         KeyError
             If a column does not exist (the error is a TypeError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> visits = SFrame({"name": ["bob", "ann", "bob"], "day": [1, 2, 3]})
+        >>> visits.drop_duplicates("name").to_arrow().to_pydict()
+        {'name': ['ann', 'bob'], 'day': [2, 1]}
         """
         chosen = [subset] if isinstance(subset, str) else sorted(subset)
         for name in chosen:
@@ -149,7 +204,7 @@ class Relational(Columns):
         --------
         >>> from sframe_spark import SFrame, aggregate
         >>> sf = SFrame({"k": ["b", "a", "b"], "v": [1, 2, 3]})
-        >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()  # doctest: +SKIP
+        >>> sf.groupby("k", {"s": aggregate.SUM("v")}).to_arrow().to_pydict()
         {'k': ['a', 'b'], 's': [2, 4]}
         """
         if not isinstance(key_column_names, Iterable):
@@ -185,63 +240,6 @@ class Relational(Columns):
                 raise MissingArgumentColumnError(name, self._names)
         return Aggregation(request.name, tuple(self._names.index(name) for name in request.columns), tuple(request.parameters))
 
-    def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
-        """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
-
-        Parameters
-        ----------
-        right
-            The other frame, or a table of any library that ``SFrame(...)`` takes.
-        on
-            Names common to both frames (one, or a list), or a dict from left to right names; all common names when not given.
-        how
-            ``inner``, ``left``, ``right`` or ``outer``.
-        alter_name
-            New names for right columns whose name is taken: a dict. Names that are not taken stay.
-
-        Returns
-        -------
-        SFrame
-            Left rows in order, each with its matches in right order, then unmatched right rows (``right``: the other way round).
-        """
-        right = other_frame(right, "join")
-        if how not in KINDS:
-            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
-        pairs = self._join_keys(right, on)
-        left_node, right_node = self._node, right._node
-        for left_name, right_name in pairs:
-            a, b = self._position(left_name), right._position(right_name)
-            if left_node.schema[a].kind != right_node.schema[b].kind:
-                raise UnsupportedOperationError(
-                    f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
-                )
-            require_one_clock(project(left_node, [a]), project(right_node, [b]), f"on {left_name!r}", UnsupportedOperationError)
-            common = common_encoding(left_node.schema[a], right_node.schema[b])
-            left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
-        left_keys = [self._position(name) for name, _ in pairs]
-        right_keys = [right._position(name) for _, name in pairs]
-        node = join(left_node, right_node, left_keys, right_keys, how)
-        gone = {name for _, name in pairs}
-        names = joined_names(self._names, [name for name in right._names if name not in gone], alter_name)
-        return made_frame(node, names)
-
-    def _join_keys(self, right: Relational, on: Any) -> list[tuple[str, str]]:
-        if on is None:
-            on = [name for name in self._names if name in right._names]
-        if isinstance(on, str):
-            on = [on]
-        if isinstance(on, Mapping):
-            pairs = list(on.items())
-        elif isinstance(on, list):
-            pairs = [(name, name) for name in on]
-        else:
-            raise SchemaError(f"on must be a name, a list of names or a dict of names, got {type(on).__name__}")
-        if not pairs:
-            raise UnsupportedOperationError("the frames have no column name in common: say with 'on' what to join by")
-        if not all(isinstance(name, str) for pair in pairs for name in pair):
-            raise SchemaError("join keys are given by column names")
-        return pairs
-
     def append(self, other: SFrame) -> SFrame:
         """All rows of this frame, then all rows of another, or of a table of any library, with the same columns (in any order).
 
@@ -249,6 +247,12 @@ class Relational(Columns):
         ------
         RuntimeError
             If a column is missing in one of them or has another type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann"], "stars": [5]}).append(SFrame({"stars": [3], "name": ["bob"]})).to_arrow().to_pydict()
+        {'name': ['ann', 'bob'], 'stars': [5, 3]}
         """
         other = other_frame(other, "append", UnsupportedOperationError)
         if not self._names or not other._names:
@@ -276,12 +280,30 @@ class Relational(Columns):
     def filter_by(self, values: Any, column_name: str, exclude: bool = False) -> SFrame:
         """Rows whose value in a column is (or, with ``exclude``, is not) among some values.
 
+        Parameters
+        ----------
+        values
+            A list, an SArray or another collection of values, or one value.
+        column_name
+            Name of the column.
+        exclude
+            Whether these rows are left out, and the others stay.
+
         Raises
         ------
         KeyError
             If the column does not exist.
         TypeError
             If the values are of another type than the column.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> frame.filter_by(["ann", "eve"], "name").to_arrow().to_pydict()
+        {'name': ['ann'], 'stars': [5]}
+        >>> frame.filter_by("ann", "name", exclude=True).to_arrow().to_pydict()
+        {'name': ['bob'], 'stars': [3]}
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
@@ -296,70 +318,6 @@ class Relational(Columns):
             mask = (SArray(_node=mask) == 0)._node
         return made_frame(filter_by_mask(self._node, mask), self._names)
 
-    def fillna(self, column_name: str, value: Any) -> SFrame:
-        """Missing values of a column replaced by ``value``."""
-        if not isinstance(column_name, str):
-            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        frame = made_frame(self._node, self._names)
-        frame[column_name] = frame.select_column(column_name).fillna(value)
-        return frame
-
-    def dropna(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
-        """Rows without missing values in some columns (all columns when none are named).
-
-        Parameters
-        ----------
-        how
-            ``any`` drops rows with at least one missing value, ``all`` those with nothing else.
-        """
-        mask = self._missing_mask(columns, how, recursive)
-        if mask is None:
-            return made_frame(self._node, self._names)
-        return made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
-
-    def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
-        """The rows that :meth:`dropna` keeps and those it drops."""
-        mask = self._missing_mask(columns, how, recursive)
-        if mask is None:
-            return made_frame(self._node, self._names), self._empty()
-        kept = made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
-        return kept, made_frame(filter_by_mask(self._node, mask._node), self._names)
-
-    def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
-        """1 in rows to drop; None when no column is looked at."""
-        if isinstance(columns, list) and not columns:
-            return None
-        chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
-        if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
-            raise SchemaError("columns must be a name or a list of names")
-        if how not in ("any", "all"):
-            raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
-        if len(set(chosen)) < len(chosen):
-            raise UnsupportedOperationError(f"a column is named more than once: {', '.join(chosen)}")
-        if not chosen:
-            return None
-        masks = [missing_of(self.select_column(name), recursive) for name in chosen]
-        total = masks[0]
-        for mask in masks[1:]:
-            total = total | mask if how == "any" else total & mask
-        return total
-
-
-def missing_of(column: SArray, recursive: bool) -> SArray:
-    """1 in rows that are missing (or, if ``recursive``, hold something missing inside), else 0."""
-    if recursive and column.dtype in (list, dict, array.array):
-        return SArray(_node=apply_lambda(column._node, holds_missing, INT))
-    return SArray(_node=apply_function("is_missing", column._node))
-
-
-def holds_missing(value: Any) -> int:
-    """1 if a value, or anything inside it, is missing."""
-    if isinstance(value, dict):
-        return int(any(holds_missing(item) for item in value.values()))
-    if isinstance(value, (list, tuple, array.array)):
-        return int(any(holds_missing(item) for item in value))
-    return int(value is None or value != value)
-
 
 def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode:
     """The node with one column in another physical encoding."""
@@ -368,20 +326,6 @@ def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode
     column = recoded(project(node, [position]), target)
     width = node.facts.width
     return project(zip_columns(node, column), [*range(position), width, *range(position + 1, width)])
-
-
-def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
-    """Column names of a join; right names that are taken are renamed."""
-    renamed = {} if alter_name is None else alter_name
-    if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
-        raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
-    for name in renamed:
-        if name not in right:
-            raise ColumnNotFoundError(name, right)
-    taken = [new for new in renamed.values() if new in left or new in right]
-    if taken:
-        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
-    return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])
 
 
 __all__ = ["MissingColumnError", "Relational"]

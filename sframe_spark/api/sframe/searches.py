@@ -10,8 +10,9 @@ import attrs
 
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.sframe.joins import joined_names
 from sframe_spark.api.sframe.other_frames import other_frame
-from sframe_spark.api.sframe.relational import Relational, joined_names
+from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.lookups.asof_join import DIRECTIONS, GROUPS, AsofJoin, asof_join
 from sframe_spark.operators.lookups.key_window import KeyWindow, key_window

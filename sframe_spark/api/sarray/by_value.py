@@ -1,0 +1,166 @@
+"""Members of SArray that choose, order and count rows by their values."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.faces import Faces, made_array, made_frame
+from sframe_spark.api.indexing import flag, function_as_now, head_count, is_collection
+from sframe_spark.api.nodes import column_values
+from sframe_spark.api.sarray.missing import Missing
+from sframe_spark.errors import SchemaError, UnorderedError, UnsupportedOperationError
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groupby import group_by
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
+from sframe_spark.operators.relational.top_rows import TopRows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.rowwise.python_function import Truth
+from sframe_spark.operators.rowwise.row_number import row_number
+from sframe_spark.types import INT
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
+
+
+class ByValue(Missing):
+    """Rows chosen, ordered and counted by their values."""
+
+    if TYPE_CHECKING:
+
+        @property
+        def dtype(self) -> type: ...
+
+    def filter(self, fn: Callable[[Any], Any], skip_na: bool = True, seed: int | None = None) -> SArray:
+        """Rows for which a Python function returns something true.
+
+        Parameters
+        ----------
+        fn
+            Function of one value.
+        skip_na
+            Missing values are left out and are not given to ``fn``.
+        seed
+            Taken for programs that give one; nothing here is random.
+
+        Raises
+        ------
+        TypeError
+            If ``fn`` is no function.
+        RuntimeError
+            If the function fails; the message shows its own traceback and the value.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["tea", "coffee", None]).filter(lambda word: len(word) > 3))
+        ['coffee']
+        """
+        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=skip_na)
+        return made_array(filter_by_mask(self._node, mask))
+
+    def filter_by(self, values: Any, exclude: bool = False) -> SArray:
+        """Rows whose value is (or, with ``exclude``, is not) among ``values``.
+
+        Raises
+        ------
+        TypeError
+            If the values are of another type than the rows.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> fruits = SArray(["fig", "kiwi", "plum", "kiwi"])
+        >>> list(fruits.filter_by(["kiwi", "pear"])), list(fruits.filter_by("kiwi", exclude=True))
+        (['kiwi', 'kiwi'], ['fig', 'plum'])
+        """
+        wanted = values if isinstance(values, Faces.array) else Faces.array(list(values) if is_collection(values) else [values])
+        if wanted.dtype is not self.dtype:
+            raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
+        mask = self._is_one_of(wanted)
+        return made_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
+
+    def sort(self, ascending: bool = True) -> SArray:
+        """All rows in order of their values: missing first, then NaN, then ascending (or the reverse); ties keep their places.
+
+        Raises
+        ------
+        TypeError
+            If the values have no order (the error is a RuntimeError too), or ``ascending`` is neither true nor false.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([3, None, 1]).sort()), list(SArray([3, None, 1]).sort(ascending=False))
+        ([None, 1, 3], [3, 1, None])
+        """
+        if self._node.schema[0].kind not in SORTABLE:
+            raise UnorderedError(f"values of type {self.dtype.__name__} have no order: only int, float, str and datetime can be sorted")
+        return made_array(sort_rows(self._node, [(0, flag(ascending, "ascending"))]))
+
+    def is_topk(self, topk: int = 10, reverse: bool = False) -> SArray:
+        """1 in rows that hold one of the ``topk`` largest (``reverse``: smallest) values, else 0.
+
+        Raises
+        ------
+        RuntimeError
+            If the values have no order.
+        ValueError
+            If ``topk`` is negative.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray([70, 95, 80, None]).is_topk(2))
+        [0, 1, 1, 0]
+        """
+        count = head_count(topk)
+        if self._node.schema[0].kind not in SORTABLE:
+            raise UnsupportedOperationError(f"values of type {self.dtype.__name__} have no top: only int, float, str and datetime have one")
+        numbers = row_number(self._node)
+        present = filter_by_mask(zip_columns(self._node, numbers), apply_function("is_not_missing", self._node))
+        top = TopRows(((0, bool(reverse)),), count).make_planner_node(present)
+        chosen = tuple(column_values(project(top, [1])))
+        return made_array(apply_function("is_in", numbers, parameters=(chosen,)))
+
+    def unique(self) -> SArray:
+        """Each value once, ascending (missing first).
+
+        Raises
+        ------
+        TypeError
+            If the values are dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> list(SArray(["b", "a", None, "b"]).unique())
+        [None, 'a', 'b']
+        """
+        return made_array(self._counted([]))
+
+    def value_counts(self) -> SFrame:
+        """A frame of the distinct values and how often each occurs, most frequent first.
+
+        Raises
+        ------
+        TypeError
+            If the values are dicts.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> SArray(["tea", "milk", "tea"]).value_counts().to_arrow().to_pydict()
+        {'value': ['tea', 'milk'], 'count': [2, 1]}
+        """
+        return made_frame(sort_rows(self._counted([Aggregation("count")]), [(1, False)]), ["value", "count"])
+
+    def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
+        """The distinct values with aggregates of their rows."""
+        if self._node.schema[0].kind == "dict":
+            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
+        return group_by(self._node, [0], aggregations)

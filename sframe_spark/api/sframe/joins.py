@@ -1,0 +1,122 @@
+"""Members of SFrame that put the rows of two frames side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+from sframe_spark.api.clocks import require_one_clock
+from sframe_spark.api.faces import made_frame
+from sframe_spark.api.names import unique_names
+from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.api.sframe.other_frames import other_frame
+from sframe_spark.api.sframe.relational import recoded_column
+from sframe_spark.errors import (
+    ColumnNotFoundError,
+    InvalidArgumentError,
+    SchemaError,
+    TakenNameError,
+    UnsupportedOperationError,
+)
+from sframe_spark.operators.joins.join import KINDS, join
+from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.types import common_encoding
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+
+
+class Joins(Columns):
+    """Rows of two frames by equal keys."""
+
+    def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
+        """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
+
+        Parameters
+        ----------
+        right
+            The other frame, or a table of any library that ``SFrame(...)`` takes.
+        on
+            Names common to both frames (one, or a list), or a dict from left to right names; all common names when not given.
+        how
+            ``inner``, ``left``, ``right`` or ``outer``.
+        alter_name
+            New names for right columns whose name is taken: a dict. Names that are not taken stay.
+
+        Returns
+        -------
+        SFrame
+            Left rows in order, each with its matches in right order, then unmatched right rows (``right``: the other way round).
+
+        Raises
+        ------
+        KeyError
+            If a column of ``on`` or ``alter_name`` is not there.
+        RuntimeError
+            If there is no column to join by, the two are of other types, or a new name is taken.
+        TypeError
+            If the other is no frame, or names are given in another form.
+        ValueError
+            If there is no such ``how``.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> orders = SFrame({"name": ["bob", "ann", "eve"], "price": [3, 5, 4]})
+        >>> lands = SFrame({"name": ["ann", "bob"], "land": ["de", "fr"]})
+        >>> orders.join(lands, on="name").to_arrow().to_pydict()
+        {'name': ['bob', 'ann'], 'price': [3, 5], 'land': ['fr', 'de']}
+        >>> orders.join(lands, on="name", how="left")["land"][2] is None
+        True
+        """
+        right = other_frame(right, "join")
+        if how not in KINDS:
+            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
+        pairs = self._join_keys(right, on)
+        left_node, right_node = self._node, right._node
+        for left_name, right_name in pairs:
+            a, b = self._position(left_name), right._position(right_name)
+            if left_node.schema[a].kind != right_node.schema[b].kind:
+                raise UnsupportedOperationError(
+                    f"cannot join {left_name!r} of type {left_node.schema[a].kind} with {right_name!r} of type {right_node.schema[b].kind}"
+                )
+            require_one_clock(project(left_node, [a]), project(right_node, [b]), f"on {left_name!r}", UnsupportedOperationError)
+            common = common_encoding(left_node.schema[a], right_node.schema[b])
+            left_node, right_node = recoded_column(left_node, a, common), recoded_column(right_node, b, common)
+        left_keys = [self._position(name) for name, _ in pairs]
+        right_keys = [right._position(name) for _, name in pairs]
+        node = join(left_node, right_node, left_keys, right_keys, how)
+        gone = {name for _, name in pairs}
+        names = joined_names(self._names, [name for name in right._names if name not in gone], alter_name)
+        return made_frame(node, names)
+
+    def _join_keys(self, right: Columns, on: Any) -> list[tuple[str, str]]:
+        if on is None:
+            on = [name for name in self._names if name in right._names]
+        if isinstance(on, str):
+            on = [on]
+        if isinstance(on, Mapping):
+            pairs = list(on.items())
+        elif isinstance(on, list):
+            pairs = [(name, name) for name in on]
+        else:
+            raise SchemaError(f"on must be a name, a list of names or a dict of names, got {type(on).__name__}")
+        if not pairs:
+            raise UnsupportedOperationError("the frames have no column name in common: say with 'on' what to join by")
+        if not all(isinstance(name, str) for pair in pairs for name in pair):
+            raise SchemaError("join keys are given by column names")
+        return pairs
+
+
+def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> list[str]:
+    """Column names of a join; right names that are taken are renamed."""
+    renamed = {} if alter_name is None else alter_name
+    if not isinstance(renamed, Mapping) or not all(isinstance(name, str) for name in renamed.values()):
+        raise SchemaError("alter_name is a dict from the name of a right column to its name in the result")
+    for name in renamed:
+        if name not in right:
+            raise ColumnNotFoundError(name, right)
+    taken = [new for new in renamed.values() if new in left or new in right]
+    if taken:
+        raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")
+    return unique_names([*left, *[renamed.get(name, name) if name in left else name for name in right]])

@@ -1,0 +1,148 @@
+"""Members of SFrame about rows with missing values."""
+
+from __future__ import annotations
+
+import array
+from typing import TYPE_CHECKING, Any, Literal
+
+from sframe_spark.api.faces import made_frame
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
+from sframe_spark.operators.relational.rows import filter_by_mask
+from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.types import INT
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sframe import SFrame
+
+
+class MissingRows(Columns):
+    """Rows with missing values: filled, or left out."""
+
+    def fillna(self, column_name: str, value: Any) -> SFrame:
+        """Missing values of a column replaced by ``value``.
+
+        Parameters
+        ----------
+        column_name
+            Name of the column.
+        value
+            What its missing values become.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        RuntimeError
+            If the value does not convert to the column's type.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["ann", "bob"], "stars": [5, None]}).fillna("stars", 0).to_arrow().to_pydict()
+        {'name': ['ann', 'bob'], 'stars': [5, 0]}
+        """
+        if not isinstance(column_name, str):
+            raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
+        frame = made_frame(self._node, self._names)
+        frame[column_name] = frame.select_column(column_name).fillna(value)
+        return frame
+
+    def dropna(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
+        """Rows without missing values in some columns (all columns when none are named).
+
+        Parameters
+        ----------
+        columns
+            A name or a list of names.
+        how
+            ``any`` drops rows with at least one missing value, ``all`` those with nothing else.
+        recursive
+            Whether lists, arrays and dicts that hold a missing value somewhere count as missing.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        TypeError
+            If the columns are no name or list of names.
+        ValueError
+            If ``how`` is neither.
+        RuntimeError
+            If a column is named twice.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", None, None], "stars": [5, 3, None]})
+        >>> len(frame.dropna()), len(frame.dropna("stars")), len(frame.dropna(how="all"))
+        (1, 2, 2)
+        """
+        mask = self._missing_mask(columns, how, recursive)
+        if mask is None:
+            return made_frame(self._node, self._names)
+        return made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+
+    def dropna_split(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> tuple[SFrame, SFrame]:
+        """The rows that :meth:`dropna` keeps and those it drops, both in order.
+
+        Raises
+        ------
+        KeyError
+            If there is no such column (the error is a RuntimeError too).
+        TypeError
+            If the columns are no name or list of names.
+        ValueError
+            If ``how`` is neither.
+        RuntimeError
+            If a column is named twice.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", None, None], "stars": [5, 3, None]})
+        >>> kept, dropped = frame.dropna_split("stars")
+        >>> len(kept), len(dropped)
+        (2, 1)
+        """
+        mask = self._missing_mask(columns, how, recursive)
+        if mask is None:
+            return made_frame(self._node, self._names), self._empty()
+        kept = made_frame(filter_by_mask(self._node, (mask == 0)._node), self._names)
+        return kept, made_frame(filter_by_mask(self._node, mask._node), self._names)
+
+    def _missing_mask(self, columns: Any, how: str, recursive: bool) -> SArray | None:
+        """1 in rows to drop; None when no column is looked at."""
+        if isinstance(columns, list) and not columns:
+            return None
+        chosen = self._names if columns is None else [columns] if isinstance(columns, str) else columns
+        if not isinstance(chosen, list) or not all(isinstance(name, str) for name in chosen):
+            raise SchemaError("columns must be a name or a list of names")
+        if how not in ("any", "all"):
+            raise InvalidArgumentError(f"how must be 'any' or 'all', got {how!r}")
+        if len(set(chosen)) < len(chosen):
+            raise UnsupportedOperationError(f"a column is named more than once: {', '.join(chosen)}")
+        if not chosen:
+            return None
+        masks = [missing_of(self.select_column(name), recursive) for name in chosen]
+        total = masks[0]
+        for mask in masks[1:]:
+            total = total | mask if how == "any" else total & mask
+        return total
+
+
+def missing_of(column: SArray, recursive: bool) -> SArray:
+    """1 in rows that are missing (or, if ``recursive``, hold something missing inside), else 0."""
+    if recursive and column.dtype in (list, dict, array.array):
+        return SArray(_node=apply_lambda(column._node, holds_missing, INT))
+    return SArray(_node=apply_function("is_missing", column._node))
+
+
+def holds_missing(value: Any) -> int:
+    """1 if a value, or anything inside it, is missing."""
+    if isinstance(value, dict):
+        return int(any(holds_missing(item) for item in value.values()))
+    if isinstance(value, (list, tuple, array.array)):
+        return int(any(holds_missing(item) for item in value))
+    return int(value is None or value != value)

@@ -1,0 +1,135 @@
+"""Members of SFrame that give every row, as a dict, to a Python function."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from sframe_spark.api.faces import made_array, made_frame
+from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
+from sframe_spark.api.indexing import function_as_now
+from sframe_spark.api.nodes import first_tuples
+from sframe_spark.api.sframe.columns import Columns
+from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
+from sframe_spark.operators.relational.flat_map import flat_map, rows_as_chunk, taken_rows
+from sframe_spark.operators.rowwise.elementwise import apply_lambda
+from sframe_spark.operators.rowwise.python_function import describe_function
+from sframe_spark.operators.user_calls import remember_first
+from sframe_spark.operators.user_functions.user_errors import user_error
+from sframe_spark.values.infer import column_type_for, infer_type
+
+if TYPE_CHECKING:
+    from sframe_spark.api.sarray import SArray
+    from sframe_spark.api.sframe import SFrame
+
+
+class RowFunctions(Columns):
+    """Rows through a Python function."""
+
+    def apply(self, fn: Callable[[dict[str, Any]], Any], dtype: Any = None, seed: int | None = None) -> SArray:
+        """Every row, as a dict, through a Python function, called once per row.
+
+        Parameters
+        ----------
+        fn
+            Function of one row.
+        dtype
+            Class of the results; inferred from the first rows when not given.
+        seed
+            Taken for programs that give one; nothing here is random.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails; the message shows its own traceback and the row.
+        TypeError
+            If ``fn`` is no function.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> frame = SFrame({"name": ["ann", "bob"], "stars": [5, 3]})
+        >>> list(frame.apply(lambda row: row["name"] + "*" * row["stars"]))
+        ['ann*****', 'bob***']
+        """
+        fn = function_as_now(fn, "apply")
+        result, first = infer_result_type(fn, lambda: self._first_dicts(SAMPLE_ROWS), dtype, False)
+        return made_array(with_first_results(apply_lambda(self._node, fn, result, self._names), first))
+
+    def _first_dicts(self, count: int) -> tuple[list[dict[str, Any]], bool]:
+        rows, fixed = first_tuples(self._node, count, self._names)
+        return [dict(zip(self._names, row, strict=True)) for row in rows], fixed
+
+    def flat_map(
+        self,
+        column_names: Sequence[str],
+        fn: Callable[[dict[str, Any]], Any],
+        column_types: Any = "auto",
+        seed: int | None = None,
+    ) -> SFrame:
+        """For each row, as a dict, the rows of the list a function returns, in order.
+
+        Parameters
+        ----------
+        column_names
+            Names of the new columns.
+        fn
+            Function from a row to a list of rows, each a list of values.
+        column_types
+            Classes of the new columns; inferred from the first rows when ``"auto"``.
+
+        Raises
+        ------
+        RuntimeError
+            If the function fails, or a name is given twice.
+        TypeError
+            If names, types and rows do not go together (mostly an AssertionError too).
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> lines = SFrame({"line": ["to be", "not"]})
+        >>> lines.flat_map(["word"], lambda row: [[word] for word in row["line"].split()]).to_arrow().to_pydict()
+        {'word': ['to', 'be', 'not']}
+        """
+        fn = function_as_now(fn, "flat_map")
+        if isinstance(column_names, str):
+            raise SchemaError(f"flat_map takes a list of column names, got {column_names!r}")
+        names = list(column_names)
+        if not all(isinstance(name, str) for name in names):
+            raise ColumnsOfRowsError(f"flat_map takes a list of column names, got {names!r:.200}")
+        infers = isinstance(column_types, str) and column_types == "auto"
+        if not infers and not isinstance(column_types, (list, tuple)):
+            raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
+        if len(set(names)) < len(names):
+            raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
+        given = None if infers else [column_type_for(item) for item in column_types]
+        types, first = (given, []) if given is not None else self._flat_map_types(fn, len(names))
+        if len(types) != len(names) or not names:
+            raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
+        node = flat_map(self._node, fn, self._names, types)
+        if first:
+            rows = [row for rows in first for row in rows]
+            remember_first(node, rows_as_chunk(rows, types), [len(rows) for rows in first])
+        return made_frame(node, names)
+
+    def _flat_map_types(self, fn: Callable[[dict[str, Any]], Any], width: int) -> tuple[list[Any], list[list[Any]]]:
+        """Types of the columns, and the rows that the function gives for the first rows; none where these may be others later."""
+        first: list[list[Any]] = []
+        given, fixed = self._first_dicts(SAMPLE_ROWS)
+        for row in given:
+            try:
+                rows = fn(row)
+            except Exception as error:
+                raise user_error(describe_function(fn), row, error) from None
+            if not isinstance(rows, list):
+                raise SchemaError(f"the function must return a list of rows, got {type(rows).__name__}")
+            first.append(taken_rows(rows))
+        samples = [item for rows in first for item in rows]
+        if not samples:
+            raise SchemaError("the function returns no row for the first rows, so give flat_map() column_types")
+        if not all(isinstance(item, (list, tuple)) and len(item) == width for item in samples):
+            raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
+        if any(value is None for value in samples[0]):
+            raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
+        return [general(infer_type([item[i] for item in samples])) for i in range(width)], first if fixed else []
