@@ -1,4 +1,11 @@
-"""Pictures of columns and frames, as functions; the members ``show``, ``plot`` and ``explore`` are shorter."""
+"""Pictures of columns and frames, as functions; the members ``show``, ``plot`` and ``explore`` are shorter.
+
+Examples
+--------
+>>> from sframe_spark import SArray, visualization
+>>> visualization.item_frequency(SArray(["a", "b", "a"])).get_data()["values"][0]["count"]
+2
+"""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.user_functions.bound_function import FunctionAsNow
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.libraries import is_of_spark
-from sframe_spark.values.plain import one_value
+from sframe_spark.values.plain import is_number, one_value
 
 MOST_ROWS = 2**62
 """More rows than any frame has, with room for adding."""
@@ -61,7 +61,7 @@ def whole(value: Any, what: str) -> int:
         If it is infinite (an OverflowError too) or NaN.
     """
     value = one_value(value)
-    if not isinstance(value, (int, float, np.integer, np.floating, np.bool_)):
+    if not (is_number(value) or isinstance(value, np.bool_)):
         raise SchemaError(f"{what} is a whole number, got {value!r}")
     if isinstance(value, (float, np.floating)) and not math.isfinite(value):
         raise (InvalidArgumentError if math.isnan(value) else BeyondRangeError)(f"{what} is a whole number, got {value!r}")

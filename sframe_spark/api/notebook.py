@@ -33,13 +33,13 @@ def frame_html(node: PlannerNode, names: Sequence[str]) -> str:
     size = f"{_rows_told(node, len(rows), fixed)} x {len(names)} column{'s' * (len(names) != 1)}"
     more = [_escaped(name) for name in names[SHOWN_COLUMNS:]]
     folded = f"<details><summary>{len(more)} more columns</summary>{', '.join(more)}</details>" if more else ""
-    return _table(shown, schema, rows[:SHOWN_ROWS]) + folded + _note(size, fixed)
+    return _styled(shown, schema, rows[:SHOWN_ROWS]) + folded + _note(size, fixed)
 
 
 def column_html(node: PlannerNode) -> str:
     """The first values of a column."""
     rows, fixed = first_tuples(node, SHOWN_ROWS + 1)
-    return _table(["value"], node.schema, rows[:SHOWN_ROWS]) + _note(_rows_told(node, len(rows), fixed), fixed)
+    return _styled(["value"], node.schema, rows[:SHOWN_ROWS]) + _note(_rows_told(node, len(rows), fixed), fixed)
 
 
 def _rows_told(node: PlannerNode, looked_at: int, fixed: bool) -> str:
@@ -56,19 +56,39 @@ def _note(size: str, fixed: bool) -> str:
     return f'<div class="sframe-spark-note">{html.escape(size if fixed else f"{size}. {OPEN_ORDER}")}</div>'
 
 
-def _table(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]]) -> str:
+def _styled(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]]) -> str:
+    return f'{_STYLE}<table class="sframe-spark">{table_parts(names, schema, rows, CELL_WIDTH)}</table>'
+
+
+def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]], width: int, first_row: int | None = None) -> str:
+    """Head and body of a table of rows: classes ``number``, ``type`` and ``missing`` are for its style.
+
+    Parameters
+    ----------
+    names, schema
+        Of the columns.
+    rows
+        Their values.
+    width
+        Characters of a cell that are shown.
+    first_row
+        Number of the first row, where rows are numbered.
+    """
     classes = [' class="number"' if kind.is_numeric else "" for kind in schema]
     head = "".join(f"<th{wide}>{_escaped(name)}</th>" for name, wide in zip(names, classes, strict=True))
     types = "".join(f'<th class="type{" number" * kind.is_numeric}">{kind.python_class.__name__}</th>' for kind in schema)
-    body = "".join(f"<tr>{''.join(map(_cell, row, classes))}</tr>" for row in rows)
+    corner = "" if first_row is None else "<th></th>"
+    numbers = ["" if first_row is None else f'<td class="type number">{first_row + place:,}</td>' for place in range(len(rows))]
+    cells = ("".join(_cell(value, of, width) for value, of in zip(row, classes, strict=True)) for row in rows)
+    body = "".join(f"<tr>{number}{text}</tr>" for number, text in zip(numbers, cells, strict=True))
     empty = f'<tr><td class="missing" colspan="{max(len(names), 1)}">no rows</td></tr>' if not rows else ""
-    return f'{_STYLE}<table class="sframe-spark"><thead><tr>{head}</tr><tr>{types}</tr></thead><tbody>{body}{empty}</tbody></table>'
+    return f"<thead><tr>{corner}{head}</tr><tr>{corner}{types}</tr></thead><tbody>{body}{empty}</tbody>"
 
 
-def _cell(value: Any, of_column: str) -> str:
+def _cell(value: Any, of_column: str, width: int) -> str:
     if value is None:
         return f'<td{of_column}><span class="missing">None</span></td>'
-    return f"<td{of_column}>{html.escape(cell_text(value, CELL_WIDTH))}</td>"
+    return f"<td{of_column}>{html.escape(cell_text(value, width))}</td>"
 
 
 def _escaped(name: str) -> str:

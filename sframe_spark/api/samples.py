@@ -5,8 +5,6 @@ from __future__ import annotations
 import random
 from typing import Any
 
-import numpy as np
-
 from sframe_spark.api.nodes import row_count
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
@@ -17,7 +15,7 @@ from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import INT
-from sframe_spark.values.plain import one_value
+from sframe_spark.values.plain import is_number, one_value
 
 
 def chosen_seed(seed: Any, refusal: type[Exception] = SchemaError) -> int:
@@ -31,7 +29,7 @@ def chosen_seed(seed: Any, refusal: type[Exception] = SchemaError) -> int:
     if seed is None:
         return random.getrandbits(63)
     seed = one_value(seed)
-    if not isinstance(seed, (int, float, np.integer, np.floating)) or seed != seed or abs(seed) == float("inf"):
+    if not is_number(seed) or seed != seed or abs(seed) == float("inf"):
         raise refusal(f"seed is a whole number or None, not {seed!r:.60}")
     return int(seed)
 
@@ -47,7 +45,7 @@ def require_fraction(fraction: Any) -> float:
         If it is not between 0 and 1.
     """
     fraction = one_value(fraction)
-    if not isinstance(fraction, (int, float, np.integer, np.floating)):
+    if not is_number(fraction):
         raise SchemaError(f"fraction is a number between 0 and 1, not {fraction!r:.60}")
     if not 0 <= fraction <= 1:
         raise InvalidArgumentError(f"fraction is a share of the rows between 0 and 1, and {fraction!r} is not")

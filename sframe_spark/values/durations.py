@@ -12,6 +12,7 @@ import numpy as np
 
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError, SchemaError
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, ColumnType
+from sframe_spark.values.plain import is_number
 from sframe_spark.values.temporal import DAY, MICROSECOND, MINUTE, SECOND, numpy_microseconds
 
 UNITS: dict[str, int] = {
@@ -67,7 +68,7 @@ def parse_duration(value: Any, column_type: ColumnType, what: str = "duration") 
         return datetime_duration(value, what)
     if not column_type.is_numeric:
         raise SchemaError(f"{what}: a key of type {column_type.kind} has no durations: only int, float and datetime have them")
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, float, np.integer, np.floating)):
+    if isinstance(value, (bool, np.bool_)) or not is_number(value):
         raise SchemaError(f"{what}: a key of type {column_type.kind} takes a number, got {value!r} of type {type(value).__name__}")
     number = value.item() if isinstance(value, np.generic) else value
     try:

@@ -37,6 +37,17 @@ _SCALAR_FAMILIES: tuple[tuple[tuple[type, ...], str], ...] = (
 _FAMILY_OF_CLASS: dict[type, str] = {}
 
 
+def is_number(value: Any) -> bool:
+    """Whether a value is an int or a float of Python or numpy, or a bool of Python.
+
+    Examples
+    --------
+    >>> is_number(np.float32(1)), is_number("1")
+    (True, False)
+    """
+    return isinstance(value, (int, float, np.integer, np.floating))
+
+
 def family_of(python_class: Any) -> str:
     """Name the family of a class: a kind, or ``"missing"``; sequences and sets are of the list family.
 

@@ -32,10 +32,10 @@ _CONFIG: dict[str, Any] = {
     "mark": {"aria": False},
     "font": "system-ui, sans-serif",
 }
-Table = Sequence[dict[str, Any]]
+ChartRows = Sequence[dict[str, Any]]
 
 
-def chart(table: Table, title: str | None, note: str = "", **parts: Any) -> dict[str, Any]:
+def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> dict[str, Any]:
     """A specification of a table and what is drawn of it; the note stands below the title."""
     heading = {"text": title or "", **({"subtitle": note} if note else {})}
     titled = {"title": heading} if title or note else {}
@@ -51,7 +51,7 @@ def chart(table: Table, title: str | None, note: str = "", **parts: Any) -> dict
     }
 
 
-def histogram(table: Table, title: str | None, note: str, labels: tuple[str, str], is_time: bool) -> dict[str, Any]:
+def histogram(table: ChartRows, title: str | None, note: str, labels: tuple[str, str], is_time: bool) -> dict[str, Any]:
     """Bars over bins."""
     x = {**_axis("left", labels[0], is_time), **({} if is_time else {"bin": {"binned": True}})}
     told = [_told("left", "from", is_time), _told("right", "to", is_time), _told("count", "rows")]
@@ -59,7 +59,7 @@ def histogram(table: Table, title: str | None, note: str, labels: tuple[str, str
     return chart(_timed(table, is_time), title, note, mark={"type": "bar", "color": COLOUR, "binSpacing": 1}, encoding=encoding)
 
 
-def frequencies(table: Table, title: str | None, labels: tuple[str, str]) -> dict[str, Any]:
+def frequencies(table: ChartRows, title: str | None, labels: tuple[str, str]) -> dict[str, Any]:
     """A bar for each value, the most frequent first."""
     told = [_text("label", "value"), _told("count", "rows"), _text("percentage", "share")]
     encoding = {
@@ -71,7 +71,7 @@ def frequencies(table: Table, title: str | None, labels: tuple[str, str]) -> dic
     return chart(table, title, mark="bar", encoding=encoding, height={"step": 26})
 
 
-def scatter(table: Table, title: str | None, note: str, labels: tuple[str, str], times: tuple[bool, bool]) -> dict[str, Any]:
+def scatter(table: ChartRows, title: str | None, note: str, labels: tuple[str, str], times: tuple[bool, bool]) -> dict[str, Any]:
     """A point for each row."""
     points = [{"x": _time(row["x"], times[0]), "y": _time(row["y"], times[1])} for row in table]
     axes = {name: _axis(name, label, is_time) for name, label, is_time in zip("xy", labels, times, strict=True)}
@@ -80,7 +80,7 @@ def scatter(table: Table, title: str | None, note: str, labels: tuple[str, str],
     return chart(points, title, note, mark=mark, encoding={**axes, "tooltip": told})
 
 
-def cells(table: Table, title: str | None, note: str, labels: tuple[str, str], times: tuple[bool, bool]) -> dict[str, Any]:
+def cells(table: ChartRows, title: str | None, note: str, labels: tuple[str, str], times: tuple[bool, bool]) -> dict[str, Any]:
     """A heat map of bins."""
     edges = ("x_left", "x_right", "y_left", "y_right")
     of_time = dict(zip(edges, (times[0], times[0], times[1], times[1]), strict=True))
@@ -95,14 +95,14 @@ def cells(table: Table, title: str | None, note: str, labels: tuple[str, str], t
     return chart(rows, title, note, mark="rect", encoding=encoding)
 
 
-def pairs(table: Table, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
+def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
     """A heat map of texts."""
     axes = {name: {"field": name, "type": "nominal", "title": label, "sort": None} for name, label in zip("xy", labels, strict=True)}
     told = [_text("x", "x"), _text("y", "y"), _told("count", "rows")]
     return chart(table, title, note, mark="rect", encoding={**axes, "color": _colour(), "tooltip": told}, height={"step": 26})
 
 
-def boxes(table: Table, title: str | None, note: str, labels: tuple[str, str], upright: bool, is_time: bool) -> dict[str, Any]:
+def boxes(table: ChartRows, title: str | None, note: str, labels: tuple[str, str], upright: bool, is_time: bool) -> dict[str, Any]:
     """A box from quartile to quartile with its median, and a line from the least number to the largest, of each text."""
     names = ("min", "lower quartile", "median", "upper quartile", "max")
     rows = [{**row, **{name: _time(row[name], is_time) for name in names}} for row in table]
@@ -122,7 +122,7 @@ def boxes(table: Table, title: str | None, note: str, labels: tuple[str, str], u
     return chart(rows, title, note, encoding=groups, layer=layers)
 
 
-def line(table: Table, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
+def line(table: ChartRows, title: str | None, note: str, labels: tuple[str, str]) -> dict[str, Any]:
     """A line through the means of a time, and a band from the least to the largest number."""
     rows = [{**row, "x": _time(row["x"], True)} for row in table]
     told = [_told("x", "x", True), _told("y", "y")]
@@ -145,7 +145,7 @@ def _time(seconds: Any, is_time: bool) -> Any:
     return seconds * SECONDS if is_time else seconds
 
 
-def _timed(table: Table, is_time: bool) -> Table:
+def _timed(table: ChartRows, is_time: bool) -> ChartRows:
     if not is_time:
         return table
     return [{**row, "left": row["left"] * SECONDS, "right": row["right"] * SECONDS} for row in table]

@@ -10,8 +10,8 @@ import urllib.parse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sframe_spark.api.display import cell_text
 from sframe_spark.api.nodes import row_count, row_tuples
+from sframe_spark.api.notebook import table_parts
 from sframe_spark.api.pictures.pages import page
 from sframe_spark.api.pictures.targets import in_notebook, open_address
 from sframe_spark.config import config
@@ -60,17 +60,7 @@ def rows_table(node: PlannerNode, names: Sequence[str], start: int, stop: int, f
     shown = [names[place] for place in places]
     part = project(node, places)
     rows = row_tuples(part, start, stop, shown) if stop > start and shown else []
-    classes = [' class="number"' if kind.is_numeric else "" for kind in part.schema]
-    head = "".join(f"<th{of}>{html.escape(visible(name))}</th>" for name, of in zip(shown, classes, strict=True))
-    types = "".join(f'<th class="type{" number" * kind.is_numeric}">{kind.kind}</th>' for kind in part.schema)
-    body = "".join(f'<tr><td class="type number">{start + number:,}</td>{"".join(map(_cell, row, classes))}</tr>' for number, row in enumerate(rows))
-    return f'<div class="rows"><table><thead><tr><th></th>{head}</tr><tr><th></th>{types}</tr></thead><tbody>{body}</tbody></table></div>'
-
-
-def _cell(value: Any, of_column: str) -> str:
-    if value is None:
-        return f'<td{of_column}><span class="missing">None</span></td>'
-    return f"<td{of_column}>{html.escape(cell_text(value, CELL_WIDTH))}</td>"
+    return f'<div class="rows"><table>{table_parts(shown, part.schema, rows, CELL_WIDTH, start)}</table></div>'
 
 
 def first_rows(node: PlannerNode, names: Sequence[str], title: str) -> str:

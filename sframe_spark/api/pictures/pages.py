@@ -6,6 +6,8 @@ import html
 import json
 from typing import Any
 
+from sframe_spark.visible import visible
+
 # Nothing is fetched, whatever the data says; Vega makes functions of the expressions of charts.
 _POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 _STYLE = """
@@ -29,7 +31,7 @@ def page(title: str, body: str, style: str = "", script: str = "") -> str:
     """
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>{html.escape(title)}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>{html.escape(visible(title))}</title>'
         f"<style>{_STYLE}{style}</style></head>\n<body>{body}{f'<script>{script}</script>' if script else ''}</body></html>\n"
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import functools
 import html
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -76,11 +77,9 @@ class FrameSummary(Plot):
             "progress": 100.0,
         }
 
-    @property
+    @functools.cached_property
     def _facts(self) -> Sequence[ColumnFacts]:
-        if "_found" not in vars(self):
-            self._found = self._facts_made()
-        return self._found
+        return self._facts_made()
 
     def _charts(self) -> dict[str, Any]:
         """The charts of the columns that have one, one below the other."""

@@ -17,7 +17,7 @@ from sframe_spark.operators.functions.slots import item_type
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_program
 from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, LIST_KIND, ColumnType
-from sframe_spark.values.plain import one_value, plain, plain_number
+from sframe_spark.values.plain import is_number, one_value, plain, plain_number
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -285,13 +285,13 @@ def _bound(name: str, value: Any) -> int | float | None:
     if value is None:
         return None
     value = one_value(value)
-    if not isinstance(value, (int, float, np.integer, np.floating)):
+    if not is_number(value):
         raise SchemaError(f"the {name} bound is a number or None, not {value!r:.60}")
     return plain_number(value)
 
 
 def _place(name: str, value: Any) -> int:
-    if not isinstance(value, (int, float, np.integer, np.floating)):
+    if not is_number(value):
         raise SchemaError(f"{name} is a place in lists, a number, not {value!r:.60}")
     if value < 0:
         raise NegativeCountError(f"{name} is a place in lists, counted from 0, and {value!r} is negative: element_slice() counts from the end")

@@ -23,7 +23,7 @@ from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.types import DATETIME_KIND, INT, STR, STR_KIND
-from sframe_spark.values.plain import one_value
+from sframe_spark.values.plain import is_number, one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -293,7 +293,7 @@ class Sketch(SketchesOfItems):
         """
         share = one_value(quantile_val)
         found = self._of_numbers("quantiles")
-        if not isinstance(share, (int, float, np.integer, np.floating)) or share != share:
+        if not is_number(share) or share != share:
             raise SchemaError(f"a quantile is a share between 0 and 1, not {share!r:.60}")
         if not found["numbers"]:
             raise UnsupportedOperationError("there is no number, so there are no quantiles")
@@ -334,7 +334,7 @@ class Sketch(SketchesOfItems):
             wanted: Any = made_array(node_from_values([element])).datetime_to_str(_WITH_OFFSET)[0]
         elif column_type.kind == STR_KIND:
             wanted = str(element)
-        elif column_type.kind == DATETIME_KIND or isinstance(element, (int, float, np.integer, np.floating)):
+        elif column_type.kind == DATETIME_KIND or is_number(element):
             wanted = element
         else:
             raise UnsupportedOperationError(f"{element!r:.60} is no value of a column of {column_type.kind}")

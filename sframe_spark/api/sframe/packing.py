@@ -6,8 +6,6 @@ import array
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from sframe_spark.api.columns_of_parts import names_beside
 from sframe_spark.api.faces import made_array, made_frame
 from sframe_spark.api.names import automatic_name
@@ -25,7 +23,7 @@ from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_program
 from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, type_of_class
-from sframe_spark.values.plain import one_value
+from sframe_spark.values.plain import is_number, one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -206,7 +204,7 @@ class Packing(Columns):
             if not self._node.schema[position].is_numeric:
                 kind = self._node.schema[position].kind
                 raise SchemaError(f"column {self._names[position]!r} holds values of {kind}: arrays are of numbers, dtype=list takes any")
-        if fill_na is not None and not isinstance(one_value(fill_na), (int, float, np.integer, np.floating)):
+        if fill_na is not None and not is_number(one_value(fill_na)):
             raise InvalidArgumentError(f"fill_na is a number in arrays, not {fill_na!r:.60}")
 
     def _named(self, name: Any) -> str:

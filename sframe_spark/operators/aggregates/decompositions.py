@@ -10,12 +10,13 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
+from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.types import INT, ColumnType
 from sframe_spark.values.encode import encode
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-MomentParts = tuple[int, int, float, float]
+MomentParts = tuple[int, Moments]
 
 
 @attrs.frozen(eq=False)
@@ -85,25 +86,13 @@ def mean_of(part: tuple[int, float], types: Types, parameters: Parameters) -> fl
 
 
 def moments(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> MomentParts:
-    """Rows, values that are not missing, their mean, and the sum of their squared deviations from it."""
-    values = floats(arrays[0])
-    if not len(values):
-        return rows, 0, 0.0, 0.0
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = float(values.mean())
-        return rows, len(values), mean, float(((values - mean) ** 2).sum())
+    """Rows, and the moments of the values that are not missing."""
+    return rows, Moments.of(floats(arrays[0]))
 
 
 def merged_moments(first: MomentParts, second: MomentParts, types: Types) -> MomentParts:
-    """Moments of both.
-
-    Source: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances".
-    """
-    rows, count = first[0] + second[0], first[1] + second[1]
-    if not first[1] or not second[1]:
-        return (rows, *(second if second[1] else first)[1:])
-    distance, share = second[2] - first[2], second[1] / count
-    return rows, count, first[2] + distance * share, first[3] + second[3] + distance * distance * first[1] * share
+    """Rows and moments of both."""
+    return first[0] + second[0], first[1].merged(second[1])
 
 
 def spread_of(count: int, squares: float, freedom: int) -> float | None:

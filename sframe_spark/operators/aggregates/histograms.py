@@ -52,10 +52,12 @@ def _with_nan(column: pa.Array) -> np.ndarray:
 def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np.ndarray:
     """The bin of each finite number: ``[(first + i) * step, (first + i + 1) * step)`` is bin ``i``; those outside are in the bin at that end.
 
+    Edges are decimal numbers: 0.3 begins a bin of width 0.1.
+
     Examples
     --------
     >>> bin_numbers(np.array([0.3, 0.1, 9.0]), 1, 0.1, 5).tolist()
-    [1, 0, 4]
+    [2, 0, 4]
     """
     # Times the whole number of steps in one: 0.3 / 0.1 is less than 3, 0.3 * 10 is not.
     quotients = numbers * round(1 / step) if step < 1 and abs(1 / step - round(1 / step)) < 1e-9 / step and 1 / step < 2**53 else numbers / step

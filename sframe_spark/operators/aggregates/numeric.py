@@ -237,7 +237,7 @@ def _finish_column_vector_mean(column: Column, types: Types, parameters: Paramet
 
 def variance_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
     """Population variance from the moments of all rows; zero for a group with one value (even NaN) or none."""
-    return part[3] / part[1] if part[1] > 1 else 0.0
+    return part[1].squares / part[1].count if part[1].count > 1 else 0.0
 
 
 def deviation_of(part: MomentParts, types: Types, parameters: Parameters) -> float:
@@ -265,10 +265,10 @@ def column_variance_of(part: MomentParts, types: Types, parameters: Parameters) 
     UnsupportedOperationError
         If the column has no more rows than degrees of freedom.
     """
-    rows, count, _, squares = part
+    rows, found = part
     if rows and rows <= parameters[0]:
         raise UnsupportedOperationError(NO_SPREAD.format(parameters[0]))
-    return spread_of(count, squares, parameters[0])
+    return spread_of(found.count, found.squares, parameters[0])
 
 
 def column_deviation_of(part: MomentParts, types: Types, parameters: Parameters) -> float | None:

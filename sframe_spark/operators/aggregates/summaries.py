@@ -11,10 +11,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.operators.aggregates.decompositions import Decomposition, floats
 from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.operators.functions.base import evaluate
 from sframe_spark.operators.kernels.equal_keys import one_float
+from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.types import DATETIME, DATETIME_KIND, ENCODED_DICT, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
 
@@ -34,7 +35,9 @@ class ColumnSummary:
     rows, missing
         Numbers of rows, and of those without a value.
     moments
-        Of numbers that are not NaN: how many, the least, the largest, their mean, and the sum of their squared deviations from it.
+        Of numbers that are not NaN.
+    least, largest
+        Of these numbers; infinite where there are none.
     registers
         Of the estimate of how many values differ, NaN apart: for each, the most leading zeros of a hash, and one.
     values, counts
@@ -43,7 +46,9 @@ class ColumnSummary:
 
     rows: int
     missing: int
-    moments: tuple[int, float, float, float, float]
+    moments: Moments
+    least: float
+    largest: float
     registers: np.ndarray
     values: pa.Array | None
     counts: pa.Array | None
@@ -57,17 +62,13 @@ def _part(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], pa
     found, counts = counted.field("values"), counted.field("counts")
     few = found.nbytes <= MOST_BYTES and len(found) <= MOST_VALUES
     return ColumnSummary(
-        rows, arrays[0].null_count, _moments(values, types[0]), _registers(found, types[0]), *((found, counts) if few else (None, None))
+        rows, arrays[0].null_count, *_numbers(values, types[0]), _registers(found, types[0]), *((found, counts) if few else (None, None))
     )
 
 
-def _moments(values: pa.Array, column_type: ColumnType) -> tuple[int, float, float, float, float]:
-    if not column_type.is_numeric or not len(values):
-        return 0, math.inf, -math.inf, 0.0, 0.0
-    numbers = values.to_numpy(zero_copy_only=False).astype(np.float64)
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = float(numbers.mean())
-        return len(numbers), float(numbers.min()), float(numbers.max()), mean, float(((numbers - mean) ** 2).sum())
+def _numbers(values: pa.Array, column_type: ColumnType) -> tuple[Moments, float, float]:
+    numbers = floats(values) if column_type.is_numeric else np.empty(0)
+    return Moments.of(numbers), float(numbers.min(initial=math.inf)), float(numbers.max(initial=-math.inf))
 
 
 def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
@@ -85,8 +86,9 @@ def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
 def _merged(first: ColumnSummary, second: ColumnSummary, types: Sequence[ColumnType]) -> ColumnSummary:
     values, counts = _merged_counts(first, second)
     registers = np.maximum(first.registers, second.registers)
-    moments = _merged_moments(first.moments, second.moments)
-    return ColumnSummary(first.rows + second.rows, first.missing + second.missing, moments, registers, values, counts)
+    moments = first.moments.merged(second.moments)
+    least, largest = min(first.least, second.least), max(first.largest, second.largest)
+    return ColumnSummary(first.rows + second.rows, first.missing + second.missing, moments, least, largest, registers, values, counts)
 
 
 def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Array | None, pa.Array | None]:
@@ -104,16 +106,6 @@ def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Arra
     return (values, counts) if values.nbytes <= MOST_BYTES and len(values) <= MOST_VALUES else (None, None)
 
 
-def _merged_moments(first: tuple[Any, ...], second: tuple[Any, ...]) -> tuple[int, float, float, float, float]:
-    """Source: Chan, Golub and LeVeque (1979), "Updating formulae and a pairwise algorithm for computing sample variances"."""
-    count = first[0] + second[0]
-    if not first[0] or not second[0]:
-        return second if second[0] else first
-    distance, share = second[3] - first[3], second[0] / count
-    squares = first[4] + second[4] + distance * distance * first[0] * share
-    return count, min(first[1], second[1]), max(first[2], second[2]), first[3] + distance * share, squares
-
-
 def estimated(registers: np.ndarray) -> int:
     """How many values differ, from the registers of their hashes.
 
@@ -129,15 +121,14 @@ def estimated(registers: np.ndarray) -> int:
 
 
 def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> dict[str, Any]:
-    count, least, largest, mean, squares = part.moments
     return {
         "rows": part.rows,
         "missing": part.missing,
-        "numbers": count,
-        "min": least,
-        "max": largest,
-        "mean": mean,
-        "squares": squares,
+        "numbers": part.moments.count,
+        "min": part.least,
+        "max": part.largest,
+        "mean": part.moments.mean,
+        "squares": part.moments.squares,
         "distinct": estimated(part.registers) if part.values is None or part.counts is None else len(part.values),
         "counted": None
         if part.values is None or part.counts is None

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
+from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -29,28 +30,6 @@ if TYPE_CHECKING:
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 VECTOR_KINDS = ("sum", "mean")
 LARGEST_INT = 2**63 - 1
-
-
-@attrs.frozen
-class Moments:
-    """Count, mean and sum of squared deviations of some numbers (of none: all zero)."""
-
-    count: int = 0
-    mean: Any = 0.0
-    squares: Any = 0.0
-
-    def merged(self, other: Moments) -> Moments:
-        """Of both groups of numbers.
-
-        Source: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample variances" (1979).
-        """
-        if not self.count or not other.count:
-            return other if other.count else self
-        count = self.count + other.count
-        delta = other.mean - self.mean
-        mean = joined_means(self.mean, other.mean, delta * (other.count / count))
-        squares = self.squares + other.squares + delta * delta * (self.count * other.count / count)
-        return Moments(count, mean, squares)
 
 
 def joined_means(first: Any, second: Any, step: Any) -> Any:

@@ -11,7 +11,7 @@ import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.config import config
-from sframe_spark.operators.running.cumulative import Moments
+from sframe_spark.operators.kernels.moments import Moments
 
 VALUES = (1.0, math.inf, -math.inf, math.nan, None, 3.0)
 
