@@ -74,6 +74,7 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "quantile": [(), (0.0, 0.3, 0.5, 1.0)],
     "column_var": [(0,), (1,)],
     "column_std": [(0,), (1,)],
+    "histogram": [(0, 1.0, 4), (-20, 0.1, 40)],
 }
 ROW_ORDER = "position"
 
