@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.__main__ import command_line
+from tests.docs.figures import PICTURES, as_recorded, check_sum, figures_of, recorded_figure, saved_charts
 
 ROOT = Path(__file__).parents[2]
 MADE = ROOT / "docs" / "reference"
@@ -29,15 +30,20 @@ def blocks_of(page: Path) -> list[tuple[str, str]]:
     return [(text, after if kind == "text" else "") for (language, text), (kind, after) in followed if language == "python"]
 
 
+def together(page: Path) -> bool:
+    """Whether the blocks of a page share their names."""
+    return not STORIES.isdisjoint(page.relative_to(ROOT).parts)
+
+
 def programs() -> list[Any]:
     """What is run: the page, and its blocks that share their names."""
     found = []
     for page in PAGES:
         marks = [pytest.mark.spark] if page.name in NEED_SPARK else []
         blocks = blocks_of(page)
-        together = [blocks] if not STORIES.isdisjoint(page.relative_to(ROOT).parts) else [[block] for block in blocks]
+        groups = [blocks] if together(page) else [[block] for block in blocks]
         name = str(page.relative_to(ROOT)).removesuffix(".md")
-        found += [pytest.param(page, group, id=f"{name}-{number}", marks=marks) for number, group in enumerate(together, 1) if group]
+        found += [pytest.param(page, group, id=f"{name}-{number}", marks=marks) for number, group in enumerate(groups, 1) if group]
     return found
 
 
@@ -47,9 +53,23 @@ def test_code_runs_as_it_stands(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
-    for text, printed in blocks:
-        exec(compile(text, str(page), "exec"), names)
-        assert printed.strip() in capsys.readouterr().out
+    with saved_charts() as saved:
+        for text, printed in blocks:
+            exec(compile(text, str(page), "exec"), names)
+            assert printed.strip() in capsys.readouterr().out
+    for figure in figures_of(page) if together(page) else ():
+        assert as_recorded(saved[figure]) == recorded_figure(figure)["specification"], "python -m tests.docs.figures draws it anew"
+
+
+@pytest.mark.parametrize("figure", [figure for page in PAGES for figure in figures_of(page)])
+def test_figures_are_drawn_of_what_is_recorded(figure: str) -> None:
+    assert check_sum(PICTURES / figure) == recorded_figure(figure)["picture"], "python -m tests.docs.figures draws it anew"
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.parent.name == "cookbook" and page.stem != "index"], ids=lambda page: page.stem)
+def test_tasks_of_the_cookbook_are_short_and_have_a_figure(page: Path) -> None:
+    assert figures_of(page)
+    assert len(page.read_text(encoding="utf-8").splitlines()) <= 130
 
 
 COMMANDS = [
