@@ -10,7 +10,6 @@ import contextlib
 import hashlib
 import json
 import re
-import shutil
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -34,22 +33,22 @@ def figures_of(page: Path) -> list[str]:
 
 
 @contextlib.contextmanager
-def saved_charts() -> Iterator[dict[str, dict[str, Any]]]:
-    """The specifications of charts that are saved meanwhile, by the names of their files."""
-    saved: dict[str, dict[str, Any]] = {}
+def saved_charts() -> Iterator[dict[str, Plot]]:
+    """Charts that are saved meanwhile, by the names of their files."""
+    saved: dict[str, Plot] = {}
     save = Plot.save
 
     def recorded(chart: Plot, filepath: str) -> None:
         save(chart, filepath)
-        saved[Path(filepath).name] = chart.get_vega()
+        saved[Path(filepath).name] = chart
 
     with mock.patch.object(Plot, "save", recorded):
         yield saved
 
 
-def as_recorded(specification: dict[str, Any]) -> dict[str, Any]:
-    """A specification without the last digits of floats, which are as the order of additions is."""
-    rounded: dict[str, Any] = json.loads(json.dumps(specification), parse_float=lambda digits: float(f"{float(digits):.9g}"))
+def as_recorded(chart: Plot) -> dict[str, Any]:
+    """A chart's specification without the last digits of floats, which are as the order of additions is."""
+    rounded: dict[str, Any] = json.loads(json.dumps(chart.get_vega()), parse_float=lambda digits: float(f"{float(digits):.9g}"))
     return rounded
 
 
@@ -64,12 +63,12 @@ def check_sum(picture: Path) -> str:
     return hashlib.sha256(picture.read_bytes()).hexdigest()
 
 
-def record(name: str, picture: Path, specification: dict[str, Any]) -> None:
+def record(name: str, chart: Plot) -> None:
     """Keep a figure: its picture, and what it was drawn of."""
     for place in (PICTURES, SPECIFICATIONS):
         place.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(picture, PICTURES / name)
-    text = json.dumps({"picture": check_sum(picture), "specification": as_recorded(specification)}, indent=1, sort_keys=True)
+    (PICTURES / name).write_text(chart._svg(INK), encoding="utf-8")
+    text = json.dumps({"picture": check_sum(PICTURES / name), "specification": as_recorded(chart)}, indent=1, sort_keys=True)
     # A row of a table stands on one line.
     text = re.sub(r"\{[^{}]*\}", lambda row: " ".join(row.group().split()), text)
     (SPECIFICATIONS / name).with_suffix(".json").write_text(text + "\n", encoding="utf-8")
@@ -84,7 +83,7 @@ def draw(page: Path) -> None:
         for text, _ in blocks_of(page):
             exec(compile(text, str(page), "exec"), names)
         for name in figures_of(page):
-            record(name, Path(place, name), saved[name])
+            record(name, saved[name])
             sys.stderr.write(f"docs/pictures/{name}\n")
 
 
