@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
@@ -60,7 +60,8 @@ class Join(Operator):
 
     def in_memory(self) -> Operator:
         """The join whose pairs are numbered."""
-        return planner_node_name_to_type("hash_join")(self.left_keys, self.right_keys, self.how)
+        of_few: Callable[..., Operator] = planner_node_name_to_type("hash_join")
+        return of_few(self.left_keys, self.right_keys, self.how)
 
     @property
     def forgets_one_partition(self) -> bool:
