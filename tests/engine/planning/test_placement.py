@@ -50,3 +50,13 @@ def test_joins_of_rows_that_turn_out_to_be_few_start_no_spark(how: str) -> None:
         expected[(None, 99)] = (None, "f")
         expected.update({(99, None): ("f", None)} if how == "outer" else {})
     assert rows == expected
+
+
+def test_first_rows_of_rows_that_turn_out_to_be_few_start_no_spark() -> None:
+    """How many rows a stack makes is not known before."""
+    texts = SFrame({"day": [place % 5 for place in range(60)], "words": [["a", "b"]] * 40 + [["c"]] * 19 + [None]})
+    counts = texts.stack("words", "word", drop_na=True).groupby(["word"], {"rows": aggregate.COUNT(), "last": aggregate.MAX("day")})
+    assert counts._node.length.at_most is None
+    assert list(counts.topk("rows", 2)) == [{"word": "a", "rows": 40, "last": 4}, {"word": "b", "rows": 40, "last": 4}]
+    assert list(counts[counts["rows"] < 40].topk("rows", 2)) == [{"word": "c", "rows": 19, "last": 4}]
+    assert list(counts[counts["rows"] < 0].topk("rows", 2)) == []
