@@ -20,7 +20,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *(page for page in sorted((ROOT / "docs").r
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # These tell a story: they run from top to bottom. On all other pages each block runs on its own, as it is pasted.
 STORIES = {"cookbook", "porting", "tour.md"}
-NEED_SPARK = {"market-and-weather.md", "spark.md"}
+NEED_SPARK = {"spark.md"}
 
 
 def blocks_of(page: Path) -> list[tuple[str, str]]:
