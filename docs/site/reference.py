@@ -57,7 +57,7 @@ OTHER_SECTIONS = {"sketch": "Of the values", "sketch_items": "Of the items in va
 
 def summary(names: Iterable[str]) -> str:
     """A table of names with the first lines of their docstrings; each has a page of its own."""
-    rows = [f"   {name}" for name in names]
+    rows = [f"   ~{name}" for name in names]
     return "\n".join([f"{FENCE}{{eval-rst}}", ".. autosummary::", "   :toctree: members", "   :nosignatures:", "", *rows, FENCE])
 
 
