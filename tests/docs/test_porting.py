@@ -1,0 +1,75 @@
+"""The tables of the porting guides hold: both sides run, and give the same rows where the tables say nothing else."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import sframe_spark
+from sframe_spark import SArray, SFrame
+from sframe_spark.api import hints
+from tests.docs import porting
+from tests.docs.porting import PORTING, Row
+
+OWNERS = {"frame": (SFrame, hints._FRAME), "column": (SArray, hints._ARRAY), "module": (sframe_spark, hints._MODULE)}
+
+
+def check_row(row: Row, names: dict[str, Any], one_missing: bool) -> tuple[list[str], set[tuple[str, str]]]:
+    """What is wrong with a row, and which members of the other library it lists."""
+    found, problems, members = [], [], set()
+    for code, frame in [*((code, "df") for code in row.theirs), *((code, "sf") for code in row.ours)]:
+        try:
+            value, _ = porting.run(code, names, frame)
+            found.append((code, porting.plain(value, one_missing)))
+        except Exception as error:
+            problems.append(f"{code}: {type(error).__name__}: {error}")
+        if frame == "df":
+            members |= set(porting.members_of(code, names, porting.kind_of))
+    if not row.remark and not problems:
+        first = found[-1][1]
+        problems += [f"{code}: {value} and {found[-1][0]}: {first}" for code, value in found if value != first]
+    return problems, members
+
+
+def hint_problems(counterparts: dict[tuple[str, str], set[str]]) -> list[str]:
+    """Names of the other library that this one lacks, and whose hint is absent or names something else than the tables."""
+    problems = []
+    for (kind, name), words in sorted(counterparts.items()):
+        owner, table = OWNERS[kind]
+        if name.startswith("_") or hasattr(owner, name):
+            continue
+        hint = table.get(name)
+        if hint is None:
+            problems.append(f"{kind} {name}: no hint; the table has {sorted(words)}")
+        elif words and words.isdisjoint(porting.WORDS.findall(hint)):
+            problems.append(f"{kind} {name}: the hint says {hint!r}, the table has {sorted(words)}")
+    return problems
+
+
+def walk(page: str, one_missing: bool) -> None:
+    """Run a page's blocks and tables in their order."""
+    names: dict[str, Any] = {"__name__": "page"}
+    problems: list[str] = []
+    counterparts: dict[tuple[str, str], set[str]] = {}
+    for piece in porting.pieces_of(PORTING / f"{page}.md"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            if isinstance(piece, str):
+                exec(compile(piece, page, "exec"), names)
+                continue
+            for row in piece:
+                wrong, members = check_row(row, names, one_missing)
+                problems += wrong
+                words = set().union(*map(porting.words_of_ours, row.ours))
+                for member in members:
+                    counterparts.setdefault(member, set()).update(words)
+    assert problems + hint_problems(counterparts) == []
+
+
+@pytest.mark.parametrize(("page", "one_missing"), [("pandas", True)])
+def test_counterparts_give_the_same(page: str, one_missing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    walk(page, one_missing)
