@@ -7,7 +7,6 @@ its own. Where the last cell of a row says nothing, all pieces of the row give t
 from __future__ import annotations
 
 import ast
-import copy
 import datetime
 import math
 import re
@@ -113,7 +112,14 @@ def plain_scalar(value: Any, one_missing: bool) -> Any:
 
 def fresh(names: Mapping[str, Any]) -> dict[str, Any]:
     """The names with frames of their own, which code may change."""
-    return {name: copy.copy(value) if hasattr(value, "columns") or isinstance(value, SFrame) else value for name, value in names.items()}
+    return {name: own(value) for name, value in names.items()}
+
+
+def own(value: Any) -> Any:
+    """A frame that code may change, other things as they are."""
+    if isinstance(value, SFrame) or (type(value).__module__.startswith("pandas.") and hasattr(value, "columns")):
+        return value.copy()
+    return value.clone() if type(value).__module__.startswith("polars.") and hasattr(value, "clone") else value
 
 
 def run(code: str, names: Mapping[str, Any], frame: str) -> tuple[Any, dict[str, Any]]:
