@@ -72,7 +72,7 @@ def plain(value: Any, one_missing: bool) -> Any:
     if isinstance(value, SFrame):
         return value.column_names(), [plain(list(row.values()), one_missing) for row in value]
     kind = type(value).__module__.partition(".")[0]
-    if kind in ("pandas", "polars", "pyspark") and hasattr(value, "columns"):
+    if kind_of(value) == "frame":
         return frame_rows(value, one_missing)
     if isinstance(value, SArray | np.ndarray | list | tuple | array) or kind in ("pandas", "polars") and hasattr(value, "to_list"):
         return [plain(item, one_missing) for item in value]
@@ -84,6 +84,8 @@ def plain(value: Any, one_missing: bool) -> Any:
 
 def frame_rows(frame: Any, one_missing: bool) -> Any:
     """Names and rows of a frame of another library; an index of pandas is left out."""
+    if type(frame).__name__ == "LazyFrame":
+        frame = frame.collect()
     if hasattr(frame, "itertuples"):
         rows = list(frame.itertuples(index=False, name=None))
     else:
@@ -132,7 +134,16 @@ def run(code: str, names: Mapping[str, Any], frame: str) -> tuple[Any, dict[str,
         return scope[frame], scope
     exec(compile(ast.Module(tree.body[:-1], []), code, "exec"), scope)
     value = eval(compile(ast.Expression(last.value), code, "eval"), scope)
+    if kind_of(value) == "column" and hasattr(scope[frame], "select"):
+        value = column_of(value, scope[frame])
     return scope[frame] if value is None else value, scope
+
+
+def column_of(value: Any, frame: Any) -> Any:
+    """The values of a column of pandas or polars, or of an expression of polars or Spark over a frame."""
+    if type(value).__name__ == "Expr":
+        return frame.select(value).to_series()
+    return [row[0] for row in frame.select(value).collect()] if type(value).__name__ == "Column" else value
 
 
 def members_of(code: str, names: Mapping[str, Any], kind_of: Callable[[Any], str | None]) -> Iterator[tuple[str, str]]:
@@ -154,7 +165,7 @@ def kind_of(owner: Any) -> str | None:
         return "module" if owner.__name__ in ("pandas", "polars") else None
     if module not in ("pandas", "polars", "pyspark"):
         return None
-    return {"DataFrame": "frame", "LazyFrame": "frame", "Series": "column", "Expr": "column", "Column": "column"}.get(name)
+    return {"DataFrame": "frame", "LazyFrame": "frame", "Index": "column", "Series": "column", "Expr": "column", "Column": "column"}.get(name)
 
 
 WORDS = re.compile(r"\w+")

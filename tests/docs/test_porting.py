@@ -71,7 +71,7 @@ def walk(page: str, one_missing: bool) -> None:
     assert not problems, "\n".join(problems)
 
 
-@pytest.mark.parametrize(("page", "one_missing"), [("pandas", True)])
+@pytest.mark.parametrize(("page", "one_missing"), [("pandas", True), ("polars", False)])
 def test_counterparts_give_the_same(page: str, one_missing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     walk(page, one_missing)
