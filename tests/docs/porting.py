@@ -131,12 +131,12 @@ def run(code: str, names: Mapping[str, Any], frame: str) -> tuple[Any, dict[str,
     last = tree.body[-1]
     if not isinstance(last, ast.Expr):
         exec(compile(tree, code, "exec"), scope)
-        return scope[frame], scope
+        return scope.get(frame), scope
     exec(compile(ast.Module(tree.body[:-1], []), code, "exec"), scope)
     value = eval(compile(ast.Expression(last.value), code, "eval"), scope)
-    if kind_of(value) == "column" and hasattr(scope[frame], "select"):
+    if kind_of(value) == "column" and hasattr(scope.get(frame), "select"):
         value = column_of(value, scope[frame])
-    return scope[frame] if value is None else value, scope
+    return scope.get(frame) if value is None else value, scope
 
 
 def column_of(value: Any, frame: Any) -> Any:

@@ -19,7 +19,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *(page for page in sorted((ROOT / "docs").r
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # These tell a story: they run from top to bottom. On all other pages each block runs on its own, as it is pasted.
 STORIES = {"cookbook", "porting", "tour.md"}
-NEED_SPARK = {"market-and-weather.md", "spark.md"}
+NEED_SPARK = {"market-and-weather.md", "pyspark.md", "spark.md"}
 
 
 def blocks_of(page: Path) -> list[tuple[str, str]]:
@@ -43,7 +43,7 @@ def programs() -> list[Any]:
 
 @pytest.mark.parametrize(("page", "blocks"), programs())
 def test_code_runs_as_it_stands(
-    page: Path, blocks: list[tuple[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, own_registry: None
+    page: Path, blocks: list[tuple[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, own_registry: None, own_options: None
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
