@@ -7,6 +7,7 @@ its own. Where the last cell of a row says nothing, all pieces of the row give t
 from __future__ import annotations
 
 import ast
+import contextlib
 import datetime
 import math
 import re
@@ -74,7 +75,7 @@ def plain(value: Any, one_missing: bool) -> Any:
     kind = type(value).__module__.partition(".")[0]
     if kind_of(value) == "frame":
         return frame_rows(value, one_missing)
-    if isinstance(value, SArray | np.ndarray | list | tuple | array) or kind in ("pandas", "polars") and hasattr(value, "to_list"):
+    if isinstance(value, SArray | np.ndarray | list | tuple | array) or (kind in ("pandas", "polars") and hasattr(value, "to_list")):
         return [plain(item, one_missing) for item in value]
     if isinstance(value, Mapping) or hasattr(value, "asDict"):
         items = value.items() if isinstance(value, Mapping) else value.asDict().items()
@@ -150,10 +151,10 @@ def members_of(code: str, names: Mapping[str, Any], kind_of: Callable[[Any], str
     """Members that code of another library asks for, with the kind of thing that has them: "frame", "column" or "module"."""
     for node in ast.walk(ast.parse(code)):
         if isinstance(node, ast.Attribute):
-            try:
+            owner = None
+            # Names that the code itself makes, as those of a lambda's arguments, are nothing here.
+            with contextlib.suppress(NameError, KeyError):
                 owner = eval(compile(ast.Expression(node.value), code, "eval"), fresh(names))
-            except Exception:
-                continue  # a name that the code itself makes
             if kind := kind_of(owner):
                 yield kind, node.attr
 

@@ -41,9 +41,10 @@ def programs() -> list[Any]:
     return found
 
 
+@pytest.mark.usefixtures("own_registry", "own_options")
 @pytest.mark.parametrize(("page", "blocks"), programs())
 def test_code_runs_as_it_stands(
-    page: Path, blocks: list[tuple[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, own_registry: None, own_options: None
+    page: Path, blocks: list[tuple[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "page"}
