@@ -183,7 +183,7 @@ FRAME = COMMON | by_name(
         "use sf['a'].apply(lambda value: {value: 1}).unpack()": "to_dummies",
         "use apply(function): a row is a dict": "map_rows transform",
         "use flat_map(names, function), or apply(function)": "rdd mapInPandas mapInArrow map_batches",
-        "call the function: len(sf) is what sf.pipe(len) would be": "pipe",
+        "call the function with the frame, as in len(sf)": "pipe",
         "use export_csv(path)": "to_csv write_csv",
         "use export_json(path)": "to_json write_json",
         "use export_json(path, orient='lines')": "write_ndjson",
