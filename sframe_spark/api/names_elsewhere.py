@@ -1,4 +1,4 @@
-"""What to use instead of names of pandas, Polars, Spark, and of the parts of the reference that are out of scope.
+"""What to use instead of names of pandas, Polars, Spark and Flint, and of the parts of the reference that are out of scope.
 
 The porting guides (``docs/porting``) have the same counterparts, with code that a test runs.
 """
@@ -154,7 +154,7 @@ FRAME = COMMON | by_name(
         "use add_columns(columns, names)": "hstack",
         "use remove_column(name) or remove_columns(names)": "drop",
         "take sf['a'], then del sf['a']": "pop",
-        "use rename({old: new})": "withColumnRenamed withColumnsRenamed toDF set_axis add_prefix add_suffix",
+        "use rename({old: new})": "withColumnRenamed withColumnsRenamed set_axis add_prefix add_suffix",
         "use sf[['a', 'b']], or SFrame({'twice': sf['a'] * 2})": "select selectExpr",
         "use sf[sf['a'] > 0], or filter_by(values, name); of names: [name for name in sf.column_names() if ...]": "filter",
         "use sf[sf['a'] > 0], or filter_by(values, name)": "where query",
@@ -198,6 +198,19 @@ FRAME = COMMON | by_name(
         "use to_pandas()": "toPandas",
         "use to_arrow()": "toArrow",
         "a frame has columns of one type each, and cannot be turned round": "T transpose",
+        "use asof_join(other, on=name, by=keys, tolerance='1min')": "leftJoin",
+        "use asof_join(other, on=name, by=keys, tolerance='1min', direction='forward')": "futureLeftJoin",
+        "use groupby_cycles(on, by, operations)": "summarizeCycles groupByCycle",
+        "use add_columns_by_cycle(function, names, on)": "addColumnsForCycle",
+        "use groupby_intervals(on, clock=clock, label='right', operations=...)": "summarizeIntervals groupByInterval",
+        "use window(on, aggregates, before='1d', by=keys)": "summarizeWindows addWindows",
+        "use running(aggregates, by=keys)": "addSummaryColumns",
+        "use groupby(keys, aggregates), with [] for all rows": "summarize summarizeState",
+        "use shift_time(on, '1min')": "shiftTime",
+        "use head(n), as the first rows": "preview",
+        "date-times are date-times here": "timestamp_df",
+        "use to_spark(), or rename({old: new})": "toDF",
+        "use to_spark()": "timeSeriesRDD",
     }
 )
 ARRAY = COMMON | by_name(
@@ -205,7 +218,7 @@ ARRAY = COMMON | by_name(
         "a column is never changed: another name for it is as good as a copy": "copy clone",
         "use len(sa.dropna()) for values, len(sa) for rows": "count",
         "use list(), or to_numpy()": "values",
-        "compare with None: sa == None; countna() counts": "isnull isna isNull is_null",
+        "compare with None: sa == None": "isnull isna isNull is_null",
         "compare with None: sa != None": "notna notnull isNotNull is_not_null",
         "use countna()": "null_count",
         "missing values equal each other here: sa == value": "eqNullSafe eq_missing",

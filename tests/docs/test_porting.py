@@ -118,3 +118,8 @@ def is_here(name: str) -> bool:
 @pytest.mark.parametrize("owner", RECORDED["flint"])
 def test_every_name_of_flint_is_listed(owner: str) -> None:
     assert [name for name in RECORDED["flint"][owner] if name not in listed("flint")] == []
+
+
+def test_members_of_flint_are_answered() -> None:
+    absent = [name for name in RECORDED["flint"]["TimeSeriesDataFrame"] if not hasattr(SFrame, name) and not name.isupper()]
+    assert [name for name in absent if ": " not in str(hints.no_frame_member(name, []))] == []
