@@ -25,6 +25,8 @@ extensions = [
     "sphinxcontrib.mermaid",
 ]
 exclude_patterns = ["site", "pictures"]
+# Sphinx looks for some below the pages, for others beside this file.
+templates_path = [str(Path(__file__).parent / "templates")]
 html_static_path = ["static"]
 html_css_files = ["site.css"]
 # The pages link to each other as on GitHub, to sections too.
@@ -35,7 +37,10 @@ myst_fence_as_directive = ["mermaid"]
 suppress_warnings = ["myst.header", "myst.xref_missing"]
 
 autosummary_generate = True
-autodoc_typehints = "none"
+autodoc_typehints = "signature"
+autodoc_typehints_format = "short"
+python_use_unqualified_type_names = True
+maximum_signature_line_length = 80
 autodoc_preserve_defaults = True
 napoleon_google_docstring = False
 napoleon_custom_sections = ["Source"]

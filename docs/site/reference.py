@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from types import ModuleType
@@ -56,7 +57,7 @@ OTHER_SECTIONS = {"sketch": "Of the values", "sketch_items": "Of the items in va
 
 def summary(names: Iterable[str]) -> str:
     """A table of names with the first lines of their docstrings; each has a page of its own."""
-    rows = [f"   {name}" for name in names]
+    rows = [f"   ~{name}" for name in names]
     return "\n".join([f"{FENCE}{{eval-rst}}", ".. autosummary::", "   :toctree: members", "   :nosignatures:", "", *rows, FENCE])
 
 
@@ -100,7 +101,7 @@ def page(title: str, *parts: str) -> str:
 def pages() -> dict[str, str]:
     """All pages of the reference by name."""
     functions = [f"sframe_spark.{name}" for name in ("load_sframe", "load_sarray", "sql", "plot", "show", "uniform_clock")]
-    options = [f"sframe_spark.config.{name}" for name in dir(config) if not name.startswith("_")]
+    options = [f"sframe_spark.config.Configuration.{name}" for name in dir(config) if not name.startswith("_")]
     listed = ["sframe", "sarray", "aggregate", "functions", "builders", "visualization", "config", "errors", "plugin"]
     contents = "\n".join([f"{FENCE}{{toctree}}", ":maxdepth: 1", "", *listed, FENCE])
     builders = [part for kind in (SFrameBuilder, SArrayBuilder) for part in (f"## {kind.__name__}", *class_parts(kind, OTHER_SECTIONS, "###"))]
@@ -113,15 +114,20 @@ def pages() -> dict[str, str]:
         "functions": page("Functions", "What the package has besides its classes.", summary(functions)),
         "builders": page("Builders and sketches", *builders, "## Sketch", *class_parts(Sketch, OTHER_SECTIONS, "###")),
         "visualization": page("Pictures", "See [pictures](../pictures.md).", summary(public(visualization))),
-        "config": page("Options", "Each has an environment variable of its own.", summary(["sframe_spark.config", *options])),
+        "config": page(
+            "Options",
+            'Options are read and set on `sframe_spark.config`: `config.progress = "off"`. Each has an environment variable of its own.',
+            summary(options),
+        ),
         "errors": page("Errors", "Each is a subclass of what the reference raises.", summary(f"sframe_spark.errors.{name}" for name in classes)),
         "plugin": page("Plug-ins", "For authors of functions, aggregates, operators and laws.", summary(public(plugin))),
     }
 
 
 def write(directory: Path) -> None:
-    """Write the pages that are not there as they should be."""
+    """Write the pages that are not there as they should be; those of members that are gone go."""
     directory.mkdir(exist_ok=True)
+    shutil.rmtree(directory / "members", ignore_errors=True)
     for name, text in pages().items():
         path = directory / f"{name}.md"
         if not path.exists() or path.read_text(encoding="utf-8") != text:

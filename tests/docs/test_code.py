@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import shutil
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *(page for page in sorted((ROOT / "docs").r
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # These tell a story: they run from top to bottom. On all other pages each block runs on its own, as it is pasted.
 STORIES = {"cookbook", "porting", "tour.md"}
-NEED_SPARK = {"market-and-weather.md", "pyspark.md", "spark.md"}
+NEED_SPARK = {"clusters.md", "market-and-weather.md", "pyspark.md", "spark.md"}
 
 
 def blocks_of(page: Path) -> list[tuple[str, str]]:
@@ -44,9 +45,17 @@ def programs() -> list[Any]:
 @pytest.mark.usefixtures("own_registry", "own_options")
 @pytest.mark.parametrize(("page", "blocks"), programs())
 def test_code_runs_as_it_stands(
-    page: Path, blocks: list[tuple[str, str]], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    page: Path,
+    blocks: list[tuple[str, str]],
+    request: pytest.FixtureRequest,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.chdir(tmp_path)
+    if page.name in NEED_SPARK:
+        # The session of the process, before the page asks for one.
+        request.getfixturevalue("spark")
     names: dict[str, object] = {"__name__": "page"}
     for text, printed in blocks:
         exec(compile(text, str(page), "exec"), names)
@@ -77,4 +86,5 @@ def test_commands_of_the_pages_are_there(command: str) -> None:
     elif words[:3] == ["python", "-m", "sframe_spark"]:
         command_line().parse_args(words[3:])
     else:
-        assert shutil.which(words[0]) or (ROOT / words[0]).exists(), f"what is {words[0]}?"
+        installed = Path(sys.executable).parent / words[0]
+        assert shutil.which(words[0]) or installed.exists() or (ROOT / words[0]).exists(), f"what is {words[0]}?"

@@ -87,8 +87,13 @@ ON_SPARK = pytest.param("pyspark", False, marks=pytest.mark.spark)
 
 @pytest.mark.usefixtures("own_options")
 @pytest.mark.parametrize(("page", "one_missing"), [("turi-create", False), ("flint", False), ("pandas", True), ("polars", False), ON_SPARK])
-def test_counterparts_give_the_same(page: str, one_missing: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_counterparts_give_the_same(
+    page: str, one_missing: bool, request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
+    if page == "pyspark":
+        # The session of the process, before the page asks for one.
+        request.getfixturevalue("spark")
     walk(page, one_missing)
 
 
