@@ -75,11 +75,11 @@ def plain(value: Any, one_missing: bool) -> Any:
     kind = type(value).__module__.partition(".")[0]
     if kind_of(value) == "frame":
         return frame_rows(value, one_missing)
-    if isinstance(value, SArray | np.ndarray | list | tuple | array) or (kind in ("pandas", "polars") and hasattr(value, "to_list")):
-        return [plain(item, one_missing) for item in value]
     if isinstance(value, Mapping) or hasattr(value, "asDict"):
         items = value.items() if isinstance(value, Mapping) else value.asDict().items()
         return {plain(key, one_missing): plain(item, one_missing) for key, item in items}
+    if isinstance(value, SArray | np.ndarray | list | tuple | array) or (kind in ("pandas", "polars") and hasattr(value, "to_list")):
+        return [plain(item, one_missing) for item in value]
     return plain_scalar(value, one_missing)
 
 
