@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ import pytest
 import sframe_spark
 from sframe_spark import SArray, SFrame
 from sframe_spark.api import hints
+from sframe_spark.session.user import user_session
 from tests.docs import porting
 from tests.docs.porting import PORTING, Row
 
@@ -82,6 +84,19 @@ def walk(page: str, one_missing: bool) -> None:
     assert not problems, "\n".join(problems)
 
 
+@pytest.fixture
+def few_tasks(spark: Any) -> Iterator[None]:
+    """The session of the process is there before the page asks for one, and runs queries over some rows as one task each."""
+    settings = {"spark.sql.shuffle.partitions": "1", "spark.sql.adaptive.enabled": "false"}
+    session = user_session()
+    before = {name: session.conf.get(name) for name in settings}
+    for name, value in settings.items():
+        session.conf.set(name, value)
+    yield
+    for name, value in before.items():
+        session.conf.set(name, value)
+
+
 ON_SPARK = pytest.param("pyspark", False, marks=pytest.mark.spark)
 
 
@@ -92,8 +107,7 @@ def test_counterparts_give_the_same(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if page == "pyspark":
-        # The session of the process, before the page asks for one.
-        request.getfixturevalue("spark")
+        request.getfixturevalue("few_tasks")
     walk(page, one_missing)
 
 
