@@ -116,6 +116,15 @@ def everything_on_spark(spark: Any) -> Iterator[None]:
 
 
 @pytest.fixture
+def own_options() -> Iterator[None]:
+    """Options that a test assigns are as before after it."""
+    from sframe_spark.config import config
+
+    yield
+    config.reset()
+
+
+@pytest.fixture
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """What a test adds to the registry of operators and to the tables of functions is gone after it.
 

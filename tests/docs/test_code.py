@@ -21,7 +21,7 @@ PAGES = [*sorted(ROOT.glob("*.md")), *(page for page in sorted((ROOT / "docs").r
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 # These tell a story: they run from top to bottom. On all other pages each block runs on its own, as it is pasted.
 STORIES = {"cookbook", "porting", "tour.md"}
-NEED_SPARK = {"clusters.md", "spark.md"}
+NEED_SPARK = {"clusters.md", "pyspark.md", "spark.md"}
 
 
 def blocks_of(page: Path) -> list[tuple[str, str]]:
@@ -48,6 +48,7 @@ def programs() -> list[Any]:
     return found
 
 
+@pytest.mark.usefixtures("own_registry", "own_options")
 @pytest.mark.parametrize(("page", "blocks"), programs())
 def test_code_runs_as_it_stands(
     page: Path,
@@ -56,7 +57,6 @@ def test_code_runs_as_it_stands(
     tmp_path: Path,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
-    own_registry: None,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     if page.name in NEED_SPARK:
