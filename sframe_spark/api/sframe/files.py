@@ -50,6 +50,37 @@ class Files(CsvAccess):
         """
         persistence.save_frame(self._node, self._names, filename, format)
 
+    def _save_reference(self, filename: str) -> None:
+        """Save as a directory that ``load_sframe`` opens again and that refers to columns of saved frames; the other columns are written.
+
+        Rows that saved frames have are not copied: loading the directory reads them where they are, and is an error once they are gone or others.
+        Rows in memory, in files of other programs and in temporary files are written, as ``save`` does.
+
+        Parameters
+        ----------
+        filename
+            The directory.
+
+        Raises
+        ------
+        OSError
+            If it cannot be written.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> from sframe_spark import SFrame, load_sframe
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     frame, extended = os.path.join(directory, "frame"), os.path.join(directory, "extended")
+        ...     SFrame({"stars": [5, 3]}).save(frame)
+        ...     rated = load_sframe(frame)
+        ...     rated["half"] = rated["stars"] / 2
+        ...     rated._save_reference(extended)
+        ...     load_sframe(extended)[0]
+        {'stars': 5, 'half': 2.5}
+        """
+        persistence.save_reference(self._node, self._names, filename)
+
     @staticmethod
     def from_sql(
         conn: Any,
