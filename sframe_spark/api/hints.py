@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
+from importlib.abc import MetaPathFinder
 
-from sframe_spark.errors import NoAttributeError, near_names
+from sframe_spark.errors import AbsentModuleError, NoAttributeError, near_names
 
 _MODELS = "models are out of scope: give the columns to pyspark.ml by to_spark(), or to scikit-learn by to_numpy() or to_arrow()"
 _GRAPHS = "graphs are out of scope: give edges to networkx or GraphFrames by to_pandas() or to_spark()"
@@ -30,6 +32,8 @@ _MODULE |= {
     "read_sql": "use SFrame.from_sql(connection, query)",
     "concat": "use first.append(second)",
 }
+_TARGETS = "targets for models are out of scope: make a column of generate_random_sframe()'s, as sf['target'] = sf['X1-n'] * 2 + sf['X2-n']"
+_UTIL = dict.fromkeys(("generate_random_classification_sframe", "generate_random_regression_sframe"), _TARGETS)
 _COMMON = {
     "count": "use len()",
     "collect": "use list(), to_pandas() or to_arrow()",
@@ -130,6 +134,44 @@ def no_module_member(name: str) -> NoAttributeError:
     """The error about a name that the package does not have."""
     hint = _MODULE.get(name)
     return NoAttributeError(f"sframe_spark has no {name!r}" + (f": {hint}" if hint else ""))
+
+
+def no_util_member(name: str) -> NoAttributeError:
+    """The error about a name that ``sframe_spark.util`` does not have."""
+    hint = _UTIL.get(name)
+    return NoAttributeError(f"sframe_spark.util has no {name!r}" + (f": {hint}" if hint else ""))
+
+
+class AbsentModules(MetaPathFinder):
+    """Tells what to use instead of what is imported and is not here; asked when no module was found.
+
+    Python imports what ``from package import name`` does not find as a module, so this is where the name is known.
+
+    Examples
+    --------
+    >>> from sframe_spark import linear_regression
+    Traceback (most recent call last):
+    sframe_spark.errors.AbsentModuleError: sframe_spark has no 'linear_regression': models are out of scope: ...
+    """
+
+    def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
+        """No module.
+
+        Raises
+        ------
+        AbsentModuleError
+            For names that there are hints about.
+        """
+        for package, hints in (("sframe_spark.", _MODULE), ("sframe_spark.util.", _UTIL)):
+            name = fullname.removeprefix(package)
+            if name != fullname and name in hints:
+                raise AbsentModuleError(f"{package[:-1]} has no {name!r}: {hints[name]}")
+
+
+def tell_of_absent_modules() -> None:
+    """Let imports of what is not here say what to use instead."""
+    if not any(isinstance(finder, AbsentModules) for finder in sys.meta_path):
+        sys.meta_path.append(AbsentModules())
 
 
 def no_frame_member(name: str, columns: Sequence[str]) -> NoAttributeError:

@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 import sframe_spark
-from sframe_spark import aggregate
+from sframe_spark import aggregate, util
+from sframe_spark.data_structures import serialization
 from sframe_spark.session.user import user_session
 
+# What pickles call.
+NO_EXAMPLE = {"restored"}
 # Without Spark nothing can be shown of these.
 ON_SPARK = {"SFrame.from_spark", "SFrame.register_view", "SFrame.to_spark", "sql"}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
@@ -36,8 +39,9 @@ def public() -> Iterator[tuple[str, str]]:
             yield name, docstring_of(thing)
         for member in members_of(thing) if isinstance(thing, type) else ():
             yield f"{name}.{member}", docstring_of(inspect.getattr_static(thing, member))
-    for name in aggregate.__all__:
-        yield f"aggregate.{name}", docstring_of(getattr(aggregate, name))
+    for module in (aggregate, util, serialization):
+        for name in sorted(set(module.__all__) - NO_EXAMPLE):
+            yield f"{module.__name__.rpartition('.')[2]}.{name}", docstring_of(getattr(module, name))
 
 
 PUBLIC = dict(public())

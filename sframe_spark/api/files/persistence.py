@@ -13,7 +13,7 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.errors import InvalidArgumentError, NotOneColumnError
+from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
@@ -93,13 +93,30 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
         raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
 
 
-def load_frame(path: str | os.PathLike[str], verify: bool = False) -> tuple[PlannerNode, list[str]]:
-    """Node and column names of a saved frame; ``verify`` reads every byte and compares all check sums first."""
+def load_frame(path: str | os.PathLike[str], verify: bool = False, own_files_only: bool = False) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a saved frame.
+
+    Parameters
+    ----------
+    path
+        Its directory.
+    verify
+        Whether to read every byte and compare all check sums first.
+    own_files_only
+        Whether to refuse a frame that refers to columns of others.
+
+    Raises
+    ------
+    StorageError
+        If nothing complete is saved there, or it is damaged.
+    """
     from sframe_spark.storage.datasets.load import load_manifest
 
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
     if manifest.elsewhere is not None:
+        if own_files_only:
+            raise StorageError(f"{location} refers to rows elsewhere, which are not read here")
         return referring_frame(manifest, verify)
     names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
     return segment_source(manifest), names
