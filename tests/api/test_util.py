@@ -15,32 +15,6 @@ from sframe_spark.util import crossproduct, generate_random_sframe, get_archive_
 
 CODES = "nNrRbzZsScCxXhHlLmMvVwWdD"
 TYPES = [*["float"] * 4, *["int"] * 3, *["str"] * 8, *["list"] * 4, *["array"] * 4, *["dict"] * 2]
-    "float",
-    "float",
-    "float",
-    "float",
-    "int",
-    "int",
-    "int",
-    "str",
-    "str",
-    "str",
-    "str",
-    "str",
-    "str",
-    "str",
-    "str",
-    "list",
-    "list",
-    "list",
-    "list",
-    "array",
-    "array",
-    "array",
-    "array",
-    "dict",
-    "dict",
-]
 
 
 @pytest.fixture(scope="module")
