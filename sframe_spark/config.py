@@ -197,7 +197,7 @@ class Configuration:
     progress = Option(
         "auto",
         one_of("auto", "on", "off"),
-        "Whether a progress bar is shown on stderr; auto: in a terminal or a notebook.",
+        "Whether a progress bar is shown, in a notebook or else on stderr; auto: in a terminal or a notebook.",
         "SFRAME_SPARK_PROGRESS",
     )
     picture_target = Option(
