@@ -52,8 +52,18 @@ DIFFERENT = {
 
 # So many members the reference has.
 COUNTS = {
-    **{"module": 70, "aggregate": 18, "config": 8, "util": 7, "visualization": 12, "serialization": 2},
-    **{"SFrame": 77, "SArray": 122, "Sketch": 23, "SArrayBuilder": 6, "SFrameBuilder": 7, "Plot": 7},
+    "module": 70,
+    "aggregate": 18,
+    "config": 8,
+    "util": 7,
+    "visualization": 12,
+    "serialization": 2,
+    "SFrame": 77,
+    "SArray": 122,
+    "Sketch": 23,
+    "SArrayBuilder": 6,
+    "SFrameBuilder": 7,
+    "Plot": 7,
 }
 
 
