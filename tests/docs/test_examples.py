@@ -13,11 +13,12 @@ import sframe_spark
 from sframe_spark import aggregate, util
 from sframe_spark.data_structures import serialization
 from sframe_spark.session.user import user_session
+from tests.derby import keep_quiet
 
 # What pickles call.
 NO_EXAMPLE = {"restored"}
 # Without Spark nothing can be shown of these.
-ON_SPARK = {"SFrame.from_spark", "SFrame.register_view", "SFrame.to_spark", "sql"}
+ON_SPARK = {"SFrame.from_spark", "SFrame.read_jdbc", "SFrame.register_view", "SFrame.to_spark", "SFrame.write_jdbc", "sql"}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -69,6 +70,7 @@ def test_values_are_shown_in_the_docstring_of_the_package() -> None:
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
 def test_an_example_that_needs_spark_runs_with_it(name: str, spark: Any) -> None:
     test, users = examples_of(name), user_session()
+    keep_quiet(users)
     assert any(example.options.pop(doctest.SKIP, False) for example in test.examples), f"{name} needs no Spark: take it from the list"
     for example in test.examples:
         example.options.pop(doctest.SKIP, None)

@@ -206,7 +206,8 @@ def module_of(conn: Any, module: Any) -> ModuleType:
         If it is no connection, or its module does not tell how marks are written.
     """
     if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
-        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not a {type(conn).__name__}")
+        other = ": SFrame.read_jdbc() and write_jdbc() take addresses" if isinstance(conn, str) and conn.startswith("jdbc:") else ""
+        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not a {type(conn).__name__}{other}")
     parts = type(conn).__module__.split(".")
     candidates = [module] if module is not None else [sys.modules.get(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
     for candidate in candidates:
