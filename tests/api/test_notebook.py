@@ -83,7 +83,7 @@ def test_notebooks_complete_names_of_columns() -> None:
 
 def test_completion_computes_nothing_and_offers_members_that_are_there() -> None:
     frame = SFrame({"a": [2, 1], "b c": [2, 3]}).sort("a")
-    column = frame["a"].apply(lambda value: value / 0)
+    column = frame["a"].apply(lambda value: value / 0, dtype=float)
     assert frame._ipython_key_completions_() == ["a", "b c"]
     for value, some in ((frame, {"sort", "groupby", "head"}), (column, {"mean", "cumulative_sum", "apply"})):
         offered = {name for name in dir(value) if not name.startswith("_")}
