@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -34,13 +35,16 @@ def test_the_same_values_have_the_same_number_in_every_process(tmp_path: Path) -
     assert identifier(load_sframe(place)["a"]) != identifier(first["a"])
 
 
-@pytest.mark.parametrize(
-    "column",
-    [SArray([1, 2]), SArray([1.0, 2.0]), SArray(["a", None]), SArray([[1.0]]), SArray([{"a": [1]}]), SArray([], int), SArray.from_const(1, 3)],
-)
-def test_copies_and_columns_of_frames_have_the_number_of_the_column(column: SArray) -> None:
+@pytest.mark.parametrize("values", [[1, 2], [1.0, 2.0], ["a", None], [[1.0]], [{"a": [1]}]])
+def test_copies_and_columns_of_frames_have_the_number_of_the_column(values: list[Any]) -> None:
+    column = SArray(values)
     frame = SFrame({"other": [0] * len(column), "it": column})
     assert identifier(column) == identifier(column.__copy__()) == identifier(frame["it"])
+
+
+def test_constants_and_none_have_the_number_of_the_column_too() -> None:
+    for column in (SArray([], int), SArray.from_const(1, 3), SArray.from_sequence(3)):
+        assert identifier(column) == identifier(column.__copy__()) == identifier(SFrame({"other": [0] * len(column), "it": column})["it"])
 
 
 def test_what_differs_has_other_numbers() -> None:

@@ -9,9 +9,11 @@ import pyarrow as pa
 
 from sframe_spark.engine.planning.column_origins import shown_column
 from sframe_spark.engine.runs.materialize import in_pieces, materialize
-from sframe_spark.operators.sources.made import ConstantSource, RangeSource
-from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
+from sframe_spark.planner.serialize import graph_to_json
 
 BITS = 64
 
@@ -45,11 +47,19 @@ def _told(node: PlannerNode, position: int) -> Iterator[bytes]:
             (source.positions[position], source.start, source.stop, manifest.version, None if manifest.has_key else manifest.directory)
         ).encode()
         yield from (repr((entry.file, entry.number, entry.rows, entry.size)).encode() for entry in manifest.segments)
-    elif isinstance(source, (RangeSource, ConstantSource)):
-        yield repr(source).encode()
+    elif (told := None if isinstance(source, MemorySource) else _parameters_of(source)) is not None:
+        yield told.encode()
     else:
         for chunk in in_pieces(node):
             yield _bytes_of(chunk.columns[position])
+
+
+def _parameters_of(source: Operator) -> str | None:
+    """What makes up a source, None where that cannot be written."""
+    try:
+        return graph_to_json(source.make_planner_node())
+    except UnsupportedOperationError:
+        return None
 
 
 def _bytes_of(values: pa.Array) -> bytes:

@@ -112,7 +112,7 @@ def written(database: str) -> tuple[str, SFrame]:
             "moment": [datetime.datetime(2024, 3, 31, 2, 30) + datetime.timedelta(minutes=number, microseconds=number) for number in range(ROWS)],
         }
     )
-    frame.write_jdbc(database, "rows")
+    frame.write_jdbc(database, "shop")
     return database, frame
 
 
@@ -123,7 +123,7 @@ def plain_rows(frame: SFrame) -> list[tuple[Any, ...]]:
 @pytest.mark.spark
 def test_values_are_as_they_were_in_the_order_that_is_named(written: tuple[str, SFrame]) -> None:
     url, frame = written
-    found = SFrame.read_jdbc(url, "rows", order_by="id")
+    found = SFrame.read_jdbc(url, "shop", order_by="id")
     assert found.column_names() == ["id", "half", "name", "moment"] and found.column_types() == [int, float, str, datetime.datetime]
     assert plain_rows(found) == plain_rows(frame.sort("id"))
 
@@ -141,19 +141,19 @@ def test_however_many_tasks_read_the_rows_are_the_same(ways: dict[str, Any], wri
     url, _ = written
     order: Any = [("name", False), ("half", True)]
     with config.using(default_segments=3):
-        found = SFrame.read_jdbc(url, "rows", order_by=order, **ways)
-        assert plain_rows(found) == plain_rows(SFrame.read_jdbc(url, "rows", order_by=order))
+        found = SFrame.read_jdbc(url, "shop", order_by=order, **ways)
+        assert plain_rows(found) == plain_rows(SFrame.read_jdbc(url, "shop", order_by=order))
     assert len(found) == ROWS
 
 
 @pytest.mark.spark
 def test_queries_are_asked_and_what_is_not_used_stays(written: tuple[str, SFrame]) -> None:
     url, frame = written
-    found = SFrame.read_jdbc(url, query='select "name", sum("id") as "total" from "ROWS" group by "name";', order_by="name")
+    found = SFrame.read_jdbc(url, query='select "name", sum("id") as "total" from "SHOP" group by "name";', order_by="name")
     wanted = frame.groupby("name", {"total": aggregate.SUM("id")}).sort("name")
     assert plain_rows(found) == [(row["name"], row["total"]) for row in wanted]
     with pytest.raises(ValueError, match="no column"):
-        SFrame.read_jdbc(url, "rows", order_by="nothing")
+        SFrame.read_jdbc(url, "shop", order_by="nothing")
 
 
 @pytest.mark.spark
@@ -190,8 +190,8 @@ def test_refusals_are_one_line(database: str) -> None:
 def test_a_table_is_read_once(written: tuple[str, SFrame]) -> None:
     """What is written later is in no frame of before."""
     url, _ = written
-    found = SFrame.read_jdbc(url, "rows", order_by="id")
+    found = SFrame.read_jdbc(url, "shop", order_by="id")
     first = found["id"][0]
-    SFrame({"id": [-5], "half": [0.5], "name": ["late"], "moment": [datetime.datetime(2024, 1, 1)]}).write_jdbc(url, "rows", mode="append")
+    SFrame({"id": [-5], "half": [0.5], "name": ["late"], "moment": [datetime.datetime(2024, 1, 1)]}).write_jdbc(url, "shop", mode="append")
     assert (found["id"][0], len(found)) == (first, ROWS)
-    assert SFrame.read_jdbc(url, "rows", order_by="id")["id"][0] == -5
+    assert SFrame.read_jdbc(url, "shop", order_by="id")["id"][0] == -5

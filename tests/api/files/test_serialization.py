@@ -171,10 +171,10 @@ def test_copies_need_no_directory() -> None:
         assert list(copy.copy(value)) == list(copy.deepcopy([value])[0]) == list(value)
 
 
-@pytest.mark.parametrize("value", [SArray([1]).summary(), SArrayBuilder(int), SFrameBuilder([int])])
-def test_what_lives_with_its_process_is_not_pickled(value: Any, place: Path) -> None:
-    with pytest.raises(TypeError, match="is not pickled"):
-        pickle.dumps(value)
+def test_what_lives_with_its_process_is_not_pickled(place: Path) -> None:
+    for value in (SArray([1]).summary(), SArrayBuilder(int), SFrameBuilder([int])):
+        with pytest.raises(TypeError, match="is not pickled"):
+            pickle.dumps(value)
 
 
 def test_functions_take_frames_along_without_a_directory() -> None:
