@@ -38,14 +38,6 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-def pytest_collection_finish(session: pytest.Session) -> None:
-    """Let no module run a query when it is imported: that loads installed plug-ins, by whose functions other tests would be parametrized."""
-    from sframe_spark.planner.installed import load_operators
-
-    if load_operators.cache_info().currsize:
-        raise pytest.UsageError("a test module runs a query while it is collected: let a test or a fixture do that")
-
-
 # Each of these starts processes, or tries the same thing hundreds of times.
 ATTACKS = tuple(Path(__file__).with_name(folder) for folder in ("faults", "hostile", "model"))
 # Files here take long: started last, one would leave the other worker without work.
@@ -90,7 +82,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
+    """Let no module have run a query, and leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
+    from sframe_spark.planner.installed import load_operators
+
+    if load_operators.cache_info().currsize:
+        raise pytest.UsageError(
+            "a test module runs a query when it is imported, which loads installed plug-ins, by whose functions other tests would be parametrized: "
+            "let a test or a fixture run it"
+        )
     gc.collect()
     gc.freeze()
 
