@@ -9,6 +9,7 @@ from typing import Any
 from sframe_spark.api.faces import made_array, made_frame
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.appended_rows import AppendedRows, appended
+from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.names import require_distinct, require_unicode
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
@@ -27,7 +28,7 @@ from sframe_spark.values.plain import MISSING, family_of
 from sframe_spark.values.text import brief
 
 
-class _Builder:
+class _Builder(NeverPickled):
     """What both builders share: segments, the last rows of each, and that nothing comes after the end."""
 
     def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:

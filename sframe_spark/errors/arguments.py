@@ -8,6 +8,7 @@ from sframe_spark.errors.base import (
     LengthMismatchError,
     SchemaError,
     SFrameError,
+    StorageError,
     UnsupportedOperationError,
     travelling,
 )
@@ -139,3 +140,23 @@ class MissingLibraryError(SFrameError, ImportError):
 
 class NoPictureError(UnsupportedOperationError, InvalidArgumentError):
     """Values of that type are not drawn so; a RuntimeError and, as in parts of the reference, a ValueError."""
+
+
+class ArgumentClassError(SchemaError, AssertionError):
+    """An argument is of another class; a TypeError and, as in the reference, an AssertionError."""
+
+
+class ColumnCodeError(InvalidArgumentError, UnsupportedOperationError):
+    """No random column goes by that letter; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class EmptyColumnsError(InvalidArgumentError, UnsupportedOperationError):
+    """No column is named; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class NoArchiveError(SchemaError, StorageError):
+    """Nothing is saved under a path; an OSError and, as in the reference, a TypeError."""
+
+
+class AbsentModuleError(SFrameError, ModuleNotFoundError):
+    """Something is imported that this package has not; an ImportError that tells what to use instead."""

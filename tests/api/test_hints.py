@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import copy
+import importlib
 import re
+import sys
 from typing import Any
 
 import pytest
 
 import sframe_spark
-from sframe_spark import SArray, SFrame, aggregate
-from sframe_spark.api import names_elsewhere
+from sframe_spark import SArray, SFrame, aggregate, util
+from sframe_spark.api import hints, names_elsewhere
 from sframe_spark.errors import NoAttributeError
 
+# The package has the options under the name of their module.
+config_module = importlib.import_module("sframe_spark.config")
 FRAME, COLUMN = SFrame({"stars": [1, 2]}), SArray([1, 2])
 
 
@@ -69,3 +73,55 @@ def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
     for name in ("_repr_png_", "__array_ufunc__", "__dataframe__", "_ipython_canary_method_should_not_exist_", "nothing"):
         assert not hasattr(value, name)
     assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2
+
+
+@pytest.mark.parametrize("name", sorted(names_elsewhere.MODULE))
+def test_imports_of_what_is_out_of_scope(name: str) -> None:
+    for statement in (f"from sframe_spark import {name}", f"import sframe_spark.{name}", f"import sframe_spark.{name}.below"):
+        with pytest.raises(ImportError, match=f"^sframe_spark has no '{name}': "):
+            exec(statement, {})
+    assert not hasattr(sframe_spark, name) and f"sframe_spark.{name}" not in sys.modules
+
+
+def test_imports_of_what_nobody_knows_are_python_s_own() -> None:
+    for statement, told in (
+        ("from sframe_spark import nonsense", "cannot import name 'nonsense'"),
+        ("import sframe_spark.nonsense", "No module named 'sframe_spark.nonsense'"),
+        ("import linear_regression", "No module named 'linear_regression'"),
+    ):
+        with pytest.raises(ImportError, match=told):
+            exec(statement, {})
+    assert not hasattr(sframe_spark, "nonsense")
+
+
+def test_absent_modules_are_told_once() -> None:
+    hints.tell_of_absent_modules()
+    assert len([finder for finder in sys.meta_path if isinstance(finder, hints.AbsentModules)]) == 1
+
+
+@pytest.mark.parametrize("name", sorted(names_elsewhere.UTIL))
+def test_what_util_has_not(name: str) -> None:
+    assert not hasattr(util, name)
+    with pytest.raises(AttributeError, match=f"sframe_spark.util has no '{name}': targets for models"):
+        getattr(util, name)
+    with pytest.raises(ImportError, match=f"sframe_spark.util has no '{name}': targets for models"):
+        exec(f"from sframe_spark.util import {name}", {})
+
+
+@pytest.mark.parametrize("name", sorted(config_module._HINTS))
+def test_what_config_has_not(name: str) -> None:
+    assert not hasattr(sframe_spark.config, name)
+    with pytest.raises(AttributeError, match=f"config has no '{name}': "):
+        getattr(sframe_spark.config, name)
+
+
+def test_options_of_the_reference_are_imported_from_its_module() -> None:
+    from sframe_spark.config import get_runtime_config, set_runtime_config
+
+    before = get_runtime_config()
+    set_runtime_config("TURI_SFRAME_READ_BATCH_SIZE", 77)
+    try:
+        assert sframe_spark.config.batch_rows == 77 == get_runtime_config()["TURI_SFRAME_READ_BATCH_SIZE"]
+    finally:
+        sframe_spark.config.reset()
+    assert get_runtime_config() == before

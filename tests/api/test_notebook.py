@@ -79,3 +79,14 @@ def test_nothing_of_data_is_html() -> None:
 
 def test_notebooks_complete_names_of_columns() -> None:
     assert SFrame({"a": [1], "b c": [2]})._ipython_key_completions_() == ["a", "b c"]
+
+
+def test_completion_computes_nothing_and_offers_members_that_are_there() -> None:
+    frame = SFrame({"a": [2, 1], "b c": [2, 3]}).sort("a")
+    column = frame["a"].apply(lambda value: value / 0, dtype=float)
+    assert frame._ipython_key_completions_() == ["a", "b c"]
+    for value, some in ((frame, {"sort", "groupby", "head"}), (column, {"mean", "cumulative_sum", "apply"})):
+        offered = {name for name in dir(value) if not name.startswith("_")}
+        assert some <= offered and all(hasattr(type(value), name) for name in offered)
+        assert not {"a", "b c", "columns", "describe"} & offered
+        assert not value.is_materialized()

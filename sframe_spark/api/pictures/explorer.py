@@ -13,13 +13,14 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.nodes import row_count, row_tuples
 from sframe_spark.api.notebook import table_parts
 from sframe_spark.api.pictures.pages import page
-from sframe_spark.api.pictures.targets import in_notebook, open_address
+from sframe_spark.api.pictures.targets import open_address
 from sframe_spark.config import config
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import SFrameError
 from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.notebooks import notebook_shell
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def explore(node: PlannerNode, names: Sequence[str], title: str) -> None:
     target = config.picture_target
     if target == "none":
         return
-    if target == "auto" and in_notebook():
+    if target == "auto" and notebook_shell() is not None:
         from IPython.display import HTML, display  # type: ignore[import-not-found]
 
         display(HTML(first_rows(node, names, title)))

@@ -10,14 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from sframe_spark.config import config
+from sframe_spark.session.notebooks import notebook_shell
 from sframe_spark.visible import visible
-
-
-def in_notebook() -> bool:
-    """Whether the process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
 
 
 def show_page(shown: Any, page: Callable[[], str], title: str) -> None:
@@ -25,7 +19,7 @@ def show_page(shown: Any, page: Callable[[], str], title: str) -> None:
     target = config.picture_target
     if target == "none":
         return
-    if target == "auto" and in_notebook():
+    if target == "auto" and notebook_shell() is not None:
         sys.modules["IPython"].display.display(shown)
         return
     open_address(write_page(page()).as_uri(), title)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.nodes import column_values, node_from_values, reduce_values, single_value
 from sframe_spark.api.sarray.sketch_items import NESTED, SketchesOfItems, keys_to_sum_up
 from sframe_spark.api.sarray.sketch_text import sketch_text
@@ -35,7 +36,7 @@ LEAST_SHARE = 0.0001
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
 
 
-class Sketch(SketchesOfItems):
+class Sketch(SketchesOfItems, NeverPickled):
     """What a column holds: its size, missing values, moments, quantiles, different and frequent values.
 
     Everything is exact but :meth:`num_unique` of more than 65,536 different values, whose standard error is 0.8%. One pass over the rows tells most

@@ -11,6 +11,7 @@ from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
+from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import no_frame_member
 from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
@@ -55,6 +56,7 @@ class SFrame(
     ColumnChanges,
     ComputedRows,
     ReadOneByOne,
+    Pickled,
 ):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 

@@ -14,7 +14,7 @@ from sframe_spark.api.files.csv.format import BYTE_ORDER_MARK, QUOTE_ALL, QUOTE_
 from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.types import DATETIME, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND
+from sframe_spark.values.temporal import all_in_years_of_python
 
 # Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
 LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
@@ -103,9 +103,7 @@ class ColumnWriter:
         """Date-times without an offset, if the dialect does nothing to digits."""
         digits = "0123456789T."
         start, _, end = self.form.quoted(digits).partition(digits)
-        limits = pc.min_max(values.cast(pa.int64())).as_py()
-        is_shown = limits["min"] is None or FIRST_MICROSECOND <= limits["min"] <= limits["max"] <= LAST_MICROSECOND
-        if not is_shown or start + digits + end != self.form.quoted(digits):
+        if not all_in_years_of_python(values) or start + digits + end != self.form.quoted(digits):
             return None
         text = values.cast(pa.string())
         parts = [pc.utf8_slice_codeunits(text, *place) for place in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19), (20, 26))]
