@@ -15,6 +15,8 @@ _STYLE = """
 @media (prefers-color-scheme: dark) { :root { --ink: #d7dce1; --paper: #15181c; --bar: #7aa6d8; } }
 body { margin: 2rem; background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
 """
+# A chart is as wide as the window, up to where its parts would be far from each other.
+_CHART_STYLE = "#chart.vega-embed { display: block; max-width: 960px; } #chart.vega-embed summary { z-index: 1; }"
 
 
 def page(title: str, body: str, style: str = "", script: str = "") -> str:
@@ -60,7 +62,11 @@ def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
     library
         The script that draws it: Vega, Vega-Lite and Vega-Embed.
     """
-    options = {"renderer": "svg", "actions": {"export": True, "source": False, "compiled": False, "editor": False}}
+    # The library would warn where its version is not that of the schema.
+    options = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, "source": False, "compiled": False, "editor": False}}
+    shown = {name: part for name, part in specification.items() if name != "$schema"}
+    if "width" in shown:
+        shown |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
     library = library.replace("</script", "<\\/script")
-    start = f'vegaEmbed(document.getElementById("chart"), {script_text(specification)}, {script_text(options)});'
-    return page(title, '<div id="chart"></div>', script=f"{library}\n{start}")
+    start = f'vegaEmbed(document.getElementById("chart"), {script_text(shown)}, {script_text(options)});'
+    return page(title, '<main id="chart"></main>', _CHART_STYLE, f"{library}\n{start}")

@@ -65,7 +65,7 @@ class Plot:
         Examples
         --------
         >>> from sframe_spark import SArray
-        >>> SArray([1, 2]).plot().get_vega()["mark"]["type"]
+        >>> SArray([1, 2]).plot().get_vega()["layer"][0]["mark"]["type"]
         'bar'
         """
         specification = json.loads(json.dumps(self._specification))
