@@ -8,18 +8,20 @@ from typing import Any
 
 from sframe_spark.visible import visible
 
-# Nothing is fetched, whatever the data says; Vega makes functions of the expressions of charts.
-_POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
+# Nothing is fetched, and nothing sent but to the page's own address, whatever the data says.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'self'"
+# Vega makes functions of the expressions of charts.
+_SCRIPTS, _DRAWING_SCRIPTS = "; script-src 'unsafe-inline'", "; script-src 'unsafe-inline' 'unsafe-eval'"
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --faint: rgba(128, 128, 128, .25); --bar: #4c78a8; }
-@media (prefers-color-scheme: dark) { :root { --ink: #d7dce1; --paper: #15181c; --bar: #7aa6d8; } }
-body { margin: 2rem; background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
+:root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --quiet: #5c646d; --bar: #4c78a8; }
+@media (prefers-color-scheme: dark) { :root { --ink: #d7dce1; --paper: #15181c; --quiet: #a2a9b0; --bar: #7aa6d8; } }
+body { margin: clamp(.75rem, 2.5vw, 2rem); background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
 """
 # A chart is as wide as the window, up to where its parts would be far from each other.
 _CHART_STYLE = "#chart.vega-embed { display: block; max-width: 960px; } #chart.vega-embed summary { z-index: 1; }"
 
 
-def page(title: str, body: str, style: str = "", script: str = "") -> str:
+def page(title: str, body: str, style: str = "", script: str = "", draws: bool = False, head: str = "") -> str:
     """A whole page.
 
     Parameters
@@ -30,12 +32,23 @@ def page(title: str, body: str, style: str = "", script: str = "") -> str:
         HTML.
     style, script
         What stands in ``<style>`` and ``<script>``.
+    draws
+        Whether the script draws a chart.
+    head
+        HTML of the head.
     """
+    policy = _POLICY + ((_DRAWING_SCRIPTS if draws else _SCRIPTS) if script else "")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>{html.escape(visible(title))}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">{head}<title>{html.escape(visible(title))}</title>'
         f"<style>{_STYLE}{style}</style></head>\n<body>{body}{f'<script>{script}</script>' if script else ''}</body></html>\n"
     )
+
+
+def leading_to(address: str) -> str:
+    """A page that leads to another."""
+    shown = html.escape(address)
+    return page("SFrame", f'<p><a href="{shown}" rel="noreferrer">rows</a></p>', head=f'<meta http-equiv="refresh" content="0; url={shown}">')
 
 
 def script_text(value: Any) -> str:
@@ -69,4 +82,4 @@ def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
         shown |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
     library = library.replace("</script", "<\\/script")
     start = f'vegaEmbed(document.getElementById("chart"), {script_text(shown)}, {script_text(options)});'
-    return page(title, '<main id="chart"></main>', _CHART_STYLE, f"{library}\n{start}")
+    return page(title, '<main id="chart"></main>', _CHART_STYLE, f"{library}\n{start}", draws=True)

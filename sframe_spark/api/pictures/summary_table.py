@@ -15,7 +15,7 @@ from sframe_spark.visible import visible
 
 # Texts beside a name, as "ascending".
 Badges = Mapping[str, Sequence[str]]
-WIDTH, HEIGHT = 200, 44
+WIDTH, HEIGHT = 160, 40
 _SHOWN_LABELS = 6
 # A bin alone would fill the picture.
 _FEW_BARS = 5
@@ -24,20 +24,20 @@ _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
 STYLE = """
 .sf-frame { container-type: inline-size; overflow-x: auto; }
 .sf-summary { border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
-.sf-summary th, .sf-summary td { padding: 6px 10px; text-align: left; vertical-align: top; border-bottom: 1px solid rgba(128, 128, 128, .3); }
+.sf-summary th, .sf-summary td { padding: 6px 8px; text-align: left; vertical-align: top; border-bottom: 1px solid rgba(128, 128, 128, .3); }
 .sf-summary th.number, .sf-summary td.number { text-align: right; white-space: nowrap; }
-.sf-summary thead th { vertical-align: bottom; }
-.sf-summary .faint { opacity: .7; font-size: 12px; font-weight: normal; }
+.sf-summary .faint, .sf-summary td[data-label]::before { opacity: .7; font-size: 12px; font-weight: normal; }
+.sf-summary td.further[data-label]::before { content: attr(data-label); display: block; }
 .sf-summary .name { min-width: 8em; max-width: 16em; overflow-wrap: anywhere; }
-.sf-summary .badge { border: 1px solid rgba(128, 128, 128, .6); border-radius: 8px; padding: 0 6px; font-size: 11px; white-space: nowrap; }
-.sf-summary .badge { font-weight: normal; display: inline-block; }
+.sf-summary .badge { border: 1px solid rgba(128, 128, 128, .6); border-radius: 8px; padding: 0 6px; font-size: 11px; font-weight: normal; }
+.sf-summary .badge { display: inline-block; white-space: nowrap; }
 .sf-summary svg { display: block; }
-.sf-summary ul { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(17em, 1fr)); gap: 0 24px; }
-.sf-summary li { display: grid; grid-template-columns: 60px minmax(0, 1fr) auto; gap: 8px; align-items: center; margin: 0; }
+.sf-summary ul { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 0 20px; }
+.sf-summary li { display: grid; grid-template-columns: minmax(0, 1fr) 60px 8em; gap: 8px; align-items: center; margin: 0; }
 .sf-summary .share { height: 10px; background: #4c78a8; } .sf-summary .share.missing { background: #808080; }
 .sf-summary .label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
 .sf-summary .none { font-style: italic; }
-@container (max-width: 720px) {
+@container (max-width: 800px) {
   .sf-summary, .sf-summary tbody { display: block; }
   .sf-summary thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .sf-summary tbody tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(88px, 1fr)); padding: 8px 0; }
@@ -46,7 +46,7 @@ STYLE = """
   .sf-summary tbody th, .sf-summary tbody td { border: 0; padding: 2px 6px; }
   .sf-summary tbody th.name, .sf-summary tbody td.picture { grid-column: 1 / -1; max-width: none; }
   .sf-summary tbody td.number { text-align: left; }
-  .sf-summary td[data-label]::before { content: attr(data-label); display: block; font-size: 11px; opacity: .7; }
+  .sf-summary td[data-label]::before { content: attr(data-label); display: block; }
 }
 """
 
@@ -55,8 +55,7 @@ def summary_table(names: Sequence[str], facts: Sequence[ColumnFacts], badges: Ba
     """The table of all columns."""
     rows = "".join(_row(name, of_column, badges.get(name, ())) for name, of_column in zip(names, facts, strict=True))
     numbers = "".join(f'<th scope="col" class="number">{name}</th>' for name in ("missing", "distinct"))
-    further = "".join(f'<th scope="col" class="number">{name}</th>' for name in _NUMBERS)
-    head = f'<th scope="col">column</th>{numbers}<th scope="col">values</th>{further}'
+    head = f'<th scope="col">column</th>{numbers}<th scope="col" colspan="{1 + len(_NUMBERS)}">values</th>'
     return f'<table class="sf-summary"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
 
@@ -107,7 +106,7 @@ def _numbers(facts: ColumnFacts) -> list[str]:
         if facts.kind == DATETIME_KIND and " " in text:
             day, _, clock = text.partition(" ")
             text = f'{day}<br><span class="faint">{clock}</span>'
-        cells.append(f'<td class="number" data-label="{name}">{text}</td>' if text else "<td></td>")
+        cells.append(f'<td class="number further" data-label="{name}">{text}</td>' if text else "<td></td>")
     return cells
 
 
@@ -160,7 +159,7 @@ def _labels(facts: ColumnFacts) -> str:
     if facts.extent is not None:
         return '<span class="faint none">no finite value</span>'
     if not facts.labels:
-        return ""
+        return '<span class="faint none">only missing values are counted</span>'
     shown = [row for row in facts.labels if not row.get("other")][:_SHOWN_LABELS]
     most = max((row["count"] for row in shown), default=1)
     lines = []
@@ -169,7 +168,7 @@ def _labels(facts: ColumnFacts) -> str:
         bar = f'<span class="share{missing}" style="width: {max(60 * row["count"] / most, 1):.0f}px"></span>'
         label = html.escape(row["label"])
         count = f'<span class="faint">{row["count"]:,} &middot; {html.escape(row["percentage"])}</span>'
-        lines.append(f'<li>{bar}<bdi class="label{" none" * bool(missing)}" title="{label}">{label}</bdi>{count}</li>')
+        lines.append(f'<li><bdi class="label{" none" * bool(missing)}" title="{label}">{label}</bdi>{bar}{count}</li>')
     return f"<ul>{''.join(lines)}</ul>{_others(facts, shown)}"
 
 
