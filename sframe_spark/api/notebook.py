@@ -15,7 +15,7 @@ from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import FLOAT_KIND
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND
 from sframe_spark.visible import visible
 
 # Colours are those of the page, fainter, so that tables fit light and dark ones; what is faint has a contrast of 4.5 on white and black.
@@ -23,14 +23,14 @@ from sframe_spark.visible import visible
 TABLE_STYLE = (
     "div.sf-table{overflow-x:auto}"
     ".sf-table table{border-collapse:collapse;border:0;margin:0;font-variant-numeric:tabular-nums}"
-    ".sf-table table th,.sf-table table td{padding:3px 10px;text-align:left;vertical-align:top;white-space:pre;max-width:none;border:0;"
-    "border-bottom:1px solid rgba(128,128,128,.3);line-height:1.4}"
-    ".sf-table table th.number,.sf-table table td.number{text-align:right}"
-    ".sf-table .type{font-weight:normal;font-size:85%;opacity:.7}.sf-table .missing{opacity:.65;font-style:italic}"
+    ".sf-table table th,.sf-table table td{padding:3px 10px;text-align:left !important;vertical-align:top !important;white-space:pre;max-width:none;"
+    "border:0;border-bottom:1px solid rgba(128,128,128,.3);line-height:1.4}"
+    ".sf-table table th.sf-number,.sf-table table td.sf-number{text-align:right !important}"
+    ".sf-table .sf-type{font-weight:normal;font-size:85%;opacity:.7}.sf-table .sf-missing{opacity:.65;font-style:italic}"
     ".sf-note{font-size:85%;opacity:.8;margin-top:4px}"
 )
 # Cells are longer than in a terminal, where a line ends.
-CELL_WIDTH = 80
+CELL_WIDTH = 60
 # Of a long text this much is told under the mouse, or when it is unfolded.
 MORE_TEXT = 2000
 # Digits of floats that are shown side by side; all are told under the mouse.
@@ -100,7 +100,7 @@ def _styled(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]])
 
 
 def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[Any]], form: CellForm, first_row: int | None = None) -> str:
-    """Head and body of a table of rows: classes ``number``, ``type`` and ``missing`` are for its style.
+    """Head and body of a table of rows: classes ``sf-number``, ``sf-type`` and ``sf-missing`` are for its style.
 
     Parameters
     ----------
@@ -113,20 +113,20 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
     first_row
         Number of the first row, where rows are numbered.
     """
-    classes = [' class="number"' if kind.is_numeric else "" for kind in schema]
+    classes = [' class="sf-number"' if kind.is_numeric else "" for kind in schema]
     heads = (
-        f'<th scope="col"{of_column}>{_isolated(visible(name))}<br><span class="type">{kind.python_class.__name__}</span></th>'
+        f'<th scope="col"{of_column}>{_isolated(visible(name))}<br><span class="sf-type">{kind.python_class.__name__}</span></th>'
         for name, of_column, kind in zip(names, classes, schema, strict=True)
     )
     corner = "" if first_row is None else "<td></td>"
-    numbers = ["" if first_row is None else f'<th scope="row" class="type number">{first_row + place:,}</th>' for place in range(len(rows))]
+    numbers = ["" if first_row is None else f'<th scope="row" class="sf-type sf-number">{first_row + place:,}</th>' for place in range(len(rows))]
     columns = [_cells([row[place] for row in rows], kind.kind, form) for place, kind in enumerate(schema)]
     lines = zip(numbers, zip(*columns, strict=True) if columns else [()] * len(rows), strict=True)
     body = "".join(
         f"<tr>{number}{''.join(f'<td{of_column}>{cell}</td>' for of_column, cell in zip(classes, cells, strict=True))}</tr>"
         for number, cells in lines
     )
-    empty = f'<tr><td class="missing" colspan="{max(len(names), 1)}">no rows</td></tr>' if not rows else ""
+    empty = f'<tr><td class="sf-missing" colspan="{max(len(names), 1)}">no rows</td></tr>' if not rows else ""
     return f"<thead><tr>{corner}{''.join(heads)}</tr></thead><tbody>{body}{empty}</tbody>"
 
 
@@ -134,11 +134,13 @@ def _cells(values: Sequence[Any], kind: str, form: CellForm) -> list[str]:
     """The cells of a column."""
     if kind == FLOAT_KIND and form.short_floats:
         return [_missing() if value is None else _short(text, repr(value)) for value, text in zip(values, short_floats(values), strict=True)]
+    if kind == ARRAY_KIND and form.short_floats:
+        return [_missing() if value is None else _cell(value, form, f"[{', '.join(f'{number:.4g}' for number in value)}]") for value in values]
     return [_missing() if value is None else _cell(value, form) for value in values]
 
 
 def _missing() -> str:
-    return '<span class="missing">None</span>'
+    return '<span class="sf-missing">None</span>'
 
 
 def _short(text: str, whole: str) -> str:
@@ -163,11 +165,12 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
     return ["" if value is None else f"{value:.{decimals}f}" if math.isfinite(value) else repr(value) for value in values]
 
 
-def _cell(value: Any, form: CellForm) -> str:
+def _cell(value: Any, form: CellForm, short: str | None = None) -> str:
     more = cell_text(value, MORE_TEXT)
-    if columns_taken(more) <= form.width:
-        return _isolated(more)
-    text = first_places(more, form.width - 4) + LEFT_OUT
+    text = more if short is None else short
+    text = text if columns_taken(text) <= form.width else first_places(text, form.width - 4) + LEFT_OUT
+    if text == more:
+        return _isolated(text)
     if form.unfolds:
         return f"<details><summary>{_isolated(text)}</summary>{_isolated(more)}</details>"
     return f'<span title="{html.escape(more)}">{_isolated(text)}</span>'

@@ -160,7 +160,7 @@ class Plot:
 
     def _html(self) -> str:
         """What stands below a cell of a notebook: no script, and no page around it."""
-        return f'<div class="sframe-spark-chart">{self._svg("currentColor")}</div>'
+        return f'<div class="sf-chart">{self._svg("currentColor")}</div>'
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: show() shows it, save('chart.html') writes it>"

@@ -43,7 +43,7 @@ div.sf-table { overflow: auto; max-height: calc(100vh - 8.5rem); min-height: 14r
 .sf-table table { border-collapse: separate; border-spacing: 0; }
 .sf-table thead th, .sf-table thead td { position: sticky; top: 0; background: var(--paper); z-index: 1; }
 .sf-table thead td { left: 0; z-index: 2; }
-.sf-table table tbody th.type { position: sticky; left: 0; background: var(--paper); color: var(--quiet); opacity: 1; }
+.sf-table table tbody th.sf-type { position: sticky; left: 0; background: var(--paper); color: var(--quiet); opacity: 1; }
 """
 )
 

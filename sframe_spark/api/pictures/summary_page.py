@@ -92,7 +92,7 @@ class FrameSummary(Plot):
         return page("SFrame", f"<main>{heading}{find}{self._table()}</main>", STYLE + _PAGE_STYLE, _FIND if find else "")
 
     def _html(self) -> str:
-        return f"<style>{STYLE}</style><p>{self._size()}</p>{self._table()}"
+        return f"<style>{STYLE}</style><div>{self._size()}</div>{self._table()}"
 
     def _size(self) -> str:
         return size_text(self._facts[0].rows, len(self._names))

@@ -20,32 +20,33 @@ _SHOWN_LABELS = 6
 # A bin alone would fill the picture.
 _FEW_BARS = 5
 _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
-# Of the page's width, and not of the window's: a notebook's cells are narrower. What is faint has a contrast of 4.5 on white and black.
+# Notebooks have styles of their own for tables and pictures, and names of classes: ours begin with "sf". Of the page's width, and not of the window's: a notebook's cells are narrower. What is faint has a contrast of 4.5 on white and black.
 STYLE = """
 .sf-frame { container-type: inline-size; overflow-x: auto; }
 .sf-summary { border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
-.sf-summary th, .sf-summary td { padding: 6px 8px; text-align: left; vertical-align: top; border-bottom: 1px solid rgba(128, 128, 128, .3); }
-.sf-summary th.number, .sf-summary td.number { text-align: right; white-space: nowrap; }
-.sf-summary .faint, .sf-summary td[data-label]::before { opacity: .7; font-size: 12px; font-weight: normal; }
-.sf-summary td.further[data-label]::before { content: attr(data-label); display: block; }
-.sf-summary .name { min-width: 8em; max-width: 16em; overflow-wrap: anywhere; }
-.sf-summary .badge { border: 1px solid rgba(128, 128, 128, .6); border-radius: 8px; padding: 0 6px; font-size: 11px; font-weight: normal; }
-.sf-summary .badge { display: inline-block; white-space: nowrap; }
-.sf-summary svg { display: block; }
-.sf-summary ul { list-style: none; margin: 0; padding: 0; display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 0 20px; }
+.sf-summary th, .sf-summary td { padding: 6px 8px; text-align: left !important; vertical-align: top !important; border-bottom: 1px solid rgba(128, 128, 128, .3); }
+.sf-summary th.sf-number, .sf-summary td.sf-number { text-align: right !important; white-space: nowrap; }
+.sf-summary .sf-faint, .sf-summary td[data-label]::before { opacity: .7; font-size: 12px; font-weight: normal; }
+.sf-summary td.sf-further[data-label]::before { content: attr(data-label); display: block; }
+.sf-summary .sf-name { min-width: 8em; max-width: 16em; overflow-wrap: anywhere; }
+.sf-summary .sf-badge { border: 1px solid rgba(128, 128, 128, .6); border-radius: 8px; padding: 0 6px; font-size: 11px; font-weight: normal; }
+.sf-summary .sf-badge { display: inline-block; white-space: nowrap; }
+.sf-summary svg { display: block; width: 160px; height: 40px !important; max-width: none !important; }
+.sf-summary ul { list-style: none !important; margin: 0 !important; padding: 0 !important; display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 0 20px; }
 .sf-summary li { display: grid; grid-template-columns: minmax(0, 1fr) 60px 8em; gap: 8px; align-items: center; margin: 0; }
-.sf-summary .share { height: 10px; background: #4c78a8; } .sf-summary .share.missing { background: #808080; }
-.sf-summary .label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
-.sf-summary .none { font-style: italic; }
-@container (max-width: 800px) {
+.sf-summary .sf-share { height: 10px; background: #4c78a8; } .sf-summary .sf-share.sf-missing { background: #808080; }
+.sf-summary .sf-label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
+.sf-summary .sf-none { font-style: italic; }
+@container (max-width: 1000px) {
   .sf-summary, .sf-summary tbody { display: block; }
   .sf-summary thead { position: absolute; width: 1px; height: 1px; overflow: hidden; clip-path: inset(50%); }
   .sf-summary tbody tr { display: grid; grid-template-columns: repeat(auto-fill, minmax(88px, 1fr)); padding: 8px 0; }
   .sf-summary tbody tr { border-bottom: 1px solid rgba(128, 128, 128, .3); }
   .sf-summary tbody tr[hidden] { display: none; }
   .sf-summary tbody th, .sf-summary tbody td { border: 0; padding: 2px 6px; }
-  .sf-summary tbody th.name, .sf-summary tbody td.picture { grid-column: 1 / -1; max-width: none; }
-  .sf-summary tbody td.number { text-align: left; }
+  .sf-summary tbody th.sf-name { grid-column: span 2; max-width: none; } .sf-summary tbody td.sf-picture { grid-column: 1 / span 2; }
+  .sf-summary tbody td.sf-picture[colspan] { grid-column: 1 / -1; }
+  .sf-summary tbody td.sf-number { text-align: left !important; }
   .sf-summary td[data-label]::before { content: attr(data-label); display: block; }
 }
 """
@@ -54,7 +55,7 @@ STYLE = """
 def summary_table(names: Sequence[str], facts: Sequence[ColumnFacts], badges: Badges) -> str:
     """The table of all columns."""
     rows = "".join(_row(name, of_column, badges.get(name, ())) for name, of_column in zip(names, facts, strict=True))
-    numbers = "".join(f'<th scope="col" class="number">{name}</th>' for name in ("missing", "distinct"))
+    numbers = "".join(f'<th scope="col" class="sf-number">{name}</th>' for name in ("missing", "distinct"))
     head = f'<th scope="col">column</th>{numbers}<th scope="col" colspan="{1 + len(_NUMBERS)}">values</th>'
     return f'<table class="sf-summary"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>'
 
@@ -72,25 +73,27 @@ def size_text(rows: int, columns: int) -> str:
 
 def _row(name: str, facts: ColumnFacts, badges: Sequence[str]) -> str:
     shown = html.escape(visible(name))
-    marks = "".join(f' <span class="badge">{html.escape(badge)}</span>' for badge in badges)
-    heading = f'<th scope="row" class="name"><bdi>{shown}</bdi><br><span class="faint">{facts.kind}</span>{marks}</th>'
-    distinct = "" if facts.distinct is None else f"{'' if facts.is_exact else '&asymp;&nbsp;'}{facts.distinct:,}"
-    cells = f'<td class="number" data-label="missing">{_missing(facts)}</td><td class="number" data-label="distinct">{distinct}</td>'
+    marks = "".join(f' <span class="sf-badge">{html.escape(badge)}</span>' for badge in badges)
+    heading = f'<th scope="row" class="sf-name"><bdi>{shown}</bdi><br><span class="sf-faint">{facts.kind}</span>{marks}</th>'
+    distinct = "<td></td>"
+    if facts.distinct is not None:
+        distinct = f'<td class="sf-number" data-label="distinct">{"" if facts.is_exact else "&asymp;&nbsp;"}{facts.distinct:,}</td>'
+    cells = f'<td class="sf-number" data-label="missing">{_missing(facts)}</td>{distinct}'
     if facts.bars and facts.extent is not None:
-        pictures = f'<td class="picture">{_histogram(facts)}</td>{"".join(_numbers(facts))}'
+        pictures = f'<td class="sf-picture">{_histogram(facts)}</td>{"".join(_numbers(facts))}'
     else:
-        pictures = f'<td class="picture" colspan="{1 + len(_NUMBERS)}">{_labels(facts)}</td>'
+        pictures = f'<td class="sf-picture" colspan="{1 + len(_NUMBERS)}">{_labels(facts)}</td>'
     return f'<tr data-name="{shown.lower()}">{heading}{cells}{pictures}</tr>'
 
 
 def _missing(facts: ColumnFacts) -> str:
     if facts.missing:
-        told = f'{facts.missing:,}<br><span class="faint">{html.escape(share_text(facts.missing, facts.rows))}</span>'
+        told = f'{facts.missing:,}<br><span class="sf-faint">{html.escape(share_text(facts.missing, facts.rows))}</span>'
     else:
-        told = '<span class="faint">0</span>'
+        told = '<span class="sf-faint">0</span>'
     if facts.extent is not None:
         others = ((facts.extent.nan, "NaN"), (facts.extent.infinite, "infinite"))
-        told += "".join(f'<br><span class="faint">{count:,} {what}</span>' for count, what in others if count)
+        told += "".join(f'<br><span class="sf-faint">{count:,} {what}</span>' for count, what in others if count)
     return told
 
 
@@ -105,8 +108,8 @@ def _numbers(facts: ColumnFacts) -> list[str]:
         text = "" if value is None else number_text(value, facts.kind, name in ("mean", "std"))
         if facts.kind == DATETIME_KIND and " " in text:
             day, _, clock = text.partition(" ")
-            text = f'{day}<br><span class="faint">{clock}</span>'
-        cells.append(f'<td class="number further" data-label="{name}">{text}</td>' if text else "<td></td>")
+            text = f'{day}<br><span class="sf-faint">{clock}</span>'
+        cells.append(f'<td class="sf-number sf-further" data-label="{name}">{text}</td>' if text else "<td></td>")
     return cells
 
 
@@ -157,18 +160,18 @@ def _bar_text(facts: ColumnFacts, bar: Mapping[str, Any]) -> str:
 
 def _labels(facts: ColumnFacts) -> str:
     if facts.extent is not None:
-        return '<span class="faint none">no finite value</span>'
+        return '<span class="sf-faint sf-none">no finite value</span>'
     if not facts.labels:
-        return '<span class="faint none">only missing values are counted</span>'
+        return '<span class="sf-faint sf-none">only missing values are counted</span>'
     shown = [row for row in facts.labels if not row.get("other")][:_SHOWN_LABELS]
     most = max((row["count"] for row in shown), default=1)
     lines = []
     for row in shown:
-        missing = " missing" * bool(row.get("missing"))
-        bar = f'<span class="share{missing}" style="width: {max(60 * row["count"] / most, 1):.0f}px"></span>'
+        missing = " sf-missing" * bool(row.get("missing"))
+        bar = f'<span class="sf-share{missing}" style="width: {max(60 * row["count"] / most, 1):.0f}px"></span>'
         label = html.escape(row["label"])
-        count = f'<span class="faint">{row["count"]:,} &middot; {html.escape(row["percentage"])}</span>'
-        lines.append(f'<li><bdi class="label{" none" * bool(missing)}" title="{label}">{label}</bdi>{bar}{count}</li>')
+        count = f'<span class="sf-faint">{row["count"]:,} &middot; {html.escape(row["percentage"])}</span>'
+        lines.append(f'<li><bdi class="sf-label{" sf-none" * bool(missing)}" title="{label}">{label}</bdi>{bar}{count}</li>')
     return f"<ul>{''.join(lines)}</ul>{_others(facts, shown)}"
 
 
@@ -178,4 +181,4 @@ def _others(facts: ColumnFacts, shown: Sequence[Mapping[str, Any]]) -> str:
         return ""
     told = f"{rows:,} rows ({share_text(rows, facts.rows)})"
     words = f"others in {told}" if shown else f"no frequent value: others in {told}"
-    return f'<span class="faint">{html.escape(words)}</span>'
+    return f'<span class="sf-faint">{html.escape(words)}</span>'
