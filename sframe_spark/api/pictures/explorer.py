@@ -75,7 +75,12 @@ class RowServer:
         """Begin to answer, and return the address of the first page."""
         self._server = _listening(self)
         threading.Thread(target=self._server.serve_forever, name="sframe_spark rows", daemon=True).start()
-        return f"http://127.0.0.1:{self._server.server_port}/{self.secret}/"
+        return f"http://127.0.0.1:{self.port}/{self.secret}/"
+
+    @property
+    def port(self) -> int | None:
+        """Where it listens; None while it does not."""
+        return None if self._server is None else self._server.server_port
 
     def stop(self) -> None:
         """Answer no more."""
@@ -86,8 +91,7 @@ class RowServer:
     def is_asked(self, path: str, host: str) -> bool:
         """Whether a request was meant for this server, by who knows its address: pages of others may lead names of their own to this machine."""
         known = hmac.compare_digest(path.encode("utf-8", "surrogateescape"), f"/{self.secret}/".encode())
-        port = None if self._server is None else self._server.server_port
-        return known and host in (f"127.0.0.1:{port}", f"localhost:{port}")
+        return known and host in (f"127.0.0.1:{self.port}", f"localhost:{self.port}")
 
     def answer(self, query: str) -> tuple[int, str]:
         """The status and the page for what is asked."""
@@ -111,6 +115,8 @@ def _listening(rows: RowServer) -> http.server.ThreadingHTTPServer:
     free = threading.BoundedSemaphore(MOST_CONNECTIONS)
 
     class Server(http.server.ThreadingHTTPServer):
+        request_queue_size = 4 * MOST_CONNECTIONS
+
         def process_request(self, request: Any, client_address: Any) -> None:
             if free.acquire(blocking=False):
                 super().process_request(request, client_address)

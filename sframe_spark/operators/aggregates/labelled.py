@@ -61,10 +61,7 @@ def _label_histograms(arrays: Sequence[pa.Array], rows: int, types: Types, param
     places, numbers = _places(arrays[0], labels), with_nan(arrays[1])
     is_finite = np.isfinite(numbers)
     return np.concatenate(
-        [
-            np.bincount(bin_numbers(numbers[is_finite & (places == place)], *of_label), minlength=of_label[2])
-            for place, of_label in enumerate(bins)
-        ]
+        [np.bincount(bin_numbers(numbers[is_finite & (places == place)], *of_label), minlength=of_label[2]) for place, of_label in enumerate(bins)]
     )
 
 
