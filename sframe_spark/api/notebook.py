@@ -157,11 +157,11 @@ def short_floats(values: Sequence[float | None]) -> list[str]:
     """
     finite = [abs(value) for value in values if value is not None and math.isfinite(value)]
     most, least = max(finite, default=0.0), min((value for value in finite if value), default=1.0)
-    decimals = max((len(repr(value).partition(".")[2]) for value in finite), default=0)
-    if most >= 1e9 or least < 1e-4:
+    written = max((len(repr(value).partition(".")[2]) for value in finite), default=0)
+    decimals = min(written, max(_DIGITS - len(f"{most:.0f}"), 1), _MOST_DECIMALS)
+    # No number looks like zero.
+    if most >= 1e9 or least < 10.0**-decimals:
         return ["" if value is None else repr(value) if len(repr(value)) <= _DIGITS else f"{value:.6g}" for value in values]
-    room = max(_DIGITS - len(str(int(most))), 1)
-    decimals = min(decimals, room, _MOST_DECIMALS)
     return ["" if value is None else f"{value:.{decimals}f}" if math.isfinite(value) else repr(value) for value in values]
 
 
