@@ -82,8 +82,8 @@ def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, coun
     told = [_told("left", "value", scale.kind)] if shift else [_told("left", "from", scale.kind), _told("right", "to", scale.kind)]
     across = {"x": scale.axis("from", scale={"nice": False}), "x2": {"field": "to"}, "tooltip": [*told, _told("count", "rows")]}
     most = max(row["count"] for row in table)
-    bar = {"mark": {"type": "bar", "color": COLOUR, "x2Offset": -1}, "encoding": {**across, "y": count_axis("count", count_title, most)}}
-    bar["encoding"]["y2"] = {"datum": 0}
+    up = {"y": count_axis("count", count_title, most), "y2": {"datum": 0}}
+    bar = {"mark": {"type": "bar", "color": COLOUR, "x2Offset": -1}, "encoding": {**across, **up}}
     foot = {
         "transform": [{"filter": "datum.count > 0"}],
         "mark": {"type": "rule", "color": COLOUR, "strokeWidth": 2},
@@ -106,7 +106,7 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
     x["scale"] = {"zero": True, "domainMin": 0, "domainMax": most * 1.2, "nice": False}
     told_behind = "format(datum.count, ',') + ' \u00b7 ' + datum.percentage"
     layers = [
-        {"mark": "bar", "encoding": {"x": x, "color": colour, "tooltip": told}},
+        {"mark": "bar", "encoding": {"x": x, "color": colour}},
         {
             "transform": [{"calculate": told_behind, "as": "told"}],
             "mark": {"type": "text", "align": "left", "dx": 5},
@@ -114,7 +114,7 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
         },
     ]
     only_shown = [{"filter": "datum.other !== true"}]
-    return chart(table, title, note, transform=only_shown, encoding={"y": y}, layer=layers, height=STEP * len(names))
+    return chart(table, title, note, transform=only_shown, encoding={"y": y, "tooltip": told}, layer=layers, height=STEP * len(names))
 
 
 def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
@@ -155,10 +155,10 @@ def pairs(table: ChartRows, title: str | None, note: str, labels: tuple[str, str
     colour = {"condition": {"test": "datum.count === 0", "value": "transparent"}, **_colour(most, RAMP_BEHIND_TEXT)}
     text = {"field": "count", "type": "quantitative", "format": "~s" if most >= 10**5 else ",d"}
     layers = [
-        {"mark": "rect", "encoding": {"color": colour, "tooltip": told}},
+        {"mark": "rect", "encoding": {"color": colour}},
         {"transform": [{"filter": "datum.count > 0"}], "mark": {"type": "text", "fontSize": 10}, "encoding": {"text": text}},
     ]
-    return chart(table, title, note, encoding=axes, layer=layers, height=STEP * len({row["y"] for row in table}))
+    return chart(table, title, note, encoding={**axes, "tooltip": told}, layer=layers, height=STEP * len({row["y"] for row in table}))
 
 
 def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Scale, upright: bool) -> dict[str, Any]:

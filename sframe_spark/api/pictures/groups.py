@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -43,7 +43,7 @@ def pairs_of(x: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], tupl
 
 
 def spreads_of(labels: PlannerNode, y: PlannerNode) -> tuple[list[dict[str, Any]], TopValues, int]:
-    """Least, quartiles, median and largest number of the most frequent values of a column of texts, these, and how many rows of them have no number."""
+    """The spread of the numbers of each of the most frequent values of a column of texts; these values; and how many of their rows have no number."""
     pair = zip_columns(labels, y)
     materialize(pair)
     top = top_values(project(pair, [0]))[0]
@@ -97,7 +97,7 @@ def _row(label: str, of_label: Sequence[float], quartiles: Sequence[float]) -> d
 
 def _counts(numbers: PlannerNode, labels: Sequence[Any], asked: Sequence[Asked]) -> list[np.ndarray]:
     """Counts in the bins that each label is asked for: the first bins of all labels together, then the second ones."""
-    rounds: list[dict[Hashable, Bins]] = []
+    rounds: list[dict[int, Bins]] = []
     for owner, bins in asked:
         free = next((one for one in rounds if owner not in one), None)
         if free is None:

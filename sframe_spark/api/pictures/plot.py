@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
 import re
@@ -160,7 +161,10 @@ class Plot:
 
     def _html(self) -> str:
         """What stands below a cell of a notebook: no script, and no page around it."""
-        return f'<div class="sf-chart">{self._svg("currentColor")}</div>'
+        # As wide as the cell at most, and with words for who does not see it.
+        told = html.escape(str(self._specification.get("description", "chart")))
+        picture = self._svg("currentColor").replace("<svg ", f'<svg role="img" aria-label="{told}" style="max-width: 100%; height: auto" ', 1)
+        return f'<div class="sf-chart">{picture}</div>'
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: show() shows it, save('chart.html') writes it>"

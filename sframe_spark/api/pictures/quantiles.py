@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 
 import attrs
 import numpy as np
@@ -30,7 +30,7 @@ class Quantile:
     Parameters
     ----------
     owner
-        Whose it is: of a column, of a label.
+        The place of the column, or of the label, whose it is.
     place
         How many numbers come before it.
     bins
@@ -43,7 +43,7 @@ class Quantile:
         The number, when its bin is narrow.
     """
 
-    owner: Hashable
+    owner: int
     place: int
     bins: Bins
     span: float
@@ -92,7 +92,7 @@ def place_of(numbers: int, share: float) -> int:
     return min(int(numbers * share), numbers - 1)
 
 
-Asked = tuple[Hashable, Bins]
+Asked = tuple[int, Bins]
 
 
 def find_quantiles(searched: Sequence[Quantile], counts_of: Callable[[Sequence[Asked]], Sequence[np.ndarray]]) -> dict[Asked, np.ndarray]:

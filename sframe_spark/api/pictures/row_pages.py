@@ -32,7 +32,7 @@ _STYLE = (
 _PAGE_STYLE = (
     _STYLE
     + """
-h1 { font-size: 20px; margin: 0 0 12px; } h1 small { font-size: 15px; font-weight: normal; opacity: .75; margin-left: 8px; }
+h1 { font-size: 20px; margin: 0 0 12px; overflow-wrap: anywhere; } h1 small { font-size: 15px; font-weight: normal; opacity: .75; margin-left: 8px; }
 nav { margin: 0 0 12px; display: flex; gap: 8px 16px; align-items: center; flex-wrap: wrap; }
 nav a, nav .off, nav button, nav input, nav select { font: inherit; color: inherit; background: transparent; text-decoration: none; }
 nav a, nav .off, nav button, nav input, nav select { border: 1px solid rgba(128, 128, 128, .8); border-radius: 4px; padding: 3px 10px; }

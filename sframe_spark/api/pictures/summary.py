@@ -139,7 +139,6 @@ def _of_numbers(sources: Sequence[PlannerNode], found: Sequence[_Found]) -> dict
         searched += [Quantile(place, place_of(extent.numbers, share), fine, span, one.column_type.kind) for share in QUARTILES]
     first = find_quantiles(searched, lambda asked: _counts(sources, asked))
     for (place, _), counts in first.items():
-        assert isinstance(place, int)
         quartiles = tuple(quantile.number for quantile in searched if quantile.owner == place)
         # A number at an edge may be counted on either side of it.
         inside = np.concatenate([[counts[0] + counts[1]], counts[2:-2], [counts[-2] + counts[-1]]])
@@ -159,7 +158,7 @@ def _counts(sources: Sequence[PlannerNode], asked: Sequence[Asked]) -> list[np.n
     counts: list[np.ndarray] = []
     for part in _groups(asked):
         places = list(dict.fromkeys(place for place, _ in part))
-        columns = zip_columns(*(sources[place] for place in places))  # type: ignore[index]
+        columns = zip_columns(*(sources[place] for place in places))
         aggregations = [Aggregation("histogram", (places.index(place),), bins.parameters) for place, bins in part]
         counts += [np.asarray(found).astype(np.int64) for found in reduce_values(columns, aggregations)]
     return counts

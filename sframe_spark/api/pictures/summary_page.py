@@ -21,7 +21,8 @@ h1 { font-size: 20px; margin: 0 0 16px; } h1 small { font-size: 15px; font-weigh
 .sf-summary thead th { position: sticky; top: 0; background: var(--paper); }
 .sf-summary tbody th { position: sticky; left: 0; background: var(--paper); }
 .sf-find { display: flex; gap: 12px; align-items: baseline; margin: 0 0 12px; white-space: nowrap; }
-.sf-find input { font: inherit; color: inherit; background: transparent; border: 1px solid rgba(128, 128, 128, .8); padding: 4px 8px; width: 20em; min-width: 0; }
+.sf-find input { font: inherit; color: inherit; background: transparent; border: 1px solid rgba(128, 128, 128, .8); }
+.sf-find input { padding: 4px 8px; width: 20em; min-width: 0; }
 """
 _FIND = """
 const field = document.getElementById("find"), told = document.getElementById("found");

@@ -20,19 +20,22 @@ _SHOWN_LABELS = 6
 # A bin alone would fill the picture.
 _FEW_BARS = 5
 _NUMBERS = ("min", "25%", "median", "75%", "max", "mean", "std")
-# Notebooks have styles of their own for tables and pictures, and names of classes: ours begin with "sf". Of the page's width, and not of the window's: a notebook's cells are narrower. What is faint has a contrast of 4.5 on white and black.
+# Notebooks have styles of their own for tables and pictures, and names of classes: ours begin with "sf". What is narrow is the place, and not the
+# window: cells of notebooks are. What is faint has a contrast of 4.5 on white and on black.
 STYLE = """
 .sf-frame { container-type: inline-size; overflow-x: auto; }
 .sf-summary { border-collapse: collapse; font: 13px/1.4 system-ui, sans-serif; font-variant-numeric: tabular-nums; }
-.sf-summary th, .sf-summary td { padding: 6px 8px; text-align: left !important; vertical-align: top !important; border-bottom: 1px solid rgba(128, 128, 128, .3); }
+.sf-summary th, .sf-summary td { padding: 6px 8px; text-align: left !important; vertical-align: top !important; }
+.sf-summary th, .sf-summary td { border-bottom: 1px solid rgba(128, 128, 128, .3); }
 .sf-summary th.sf-number, .sf-summary td.sf-number { text-align: right !important; white-space: nowrap; }
 .sf-summary .sf-faint, .sf-summary td[data-label]::before { opacity: .7; font-size: 12px; font-weight: normal; }
 .sf-summary td.sf-further[data-label]::before { content: attr(data-label); display: block; }
 .sf-summary .sf-name { min-width: 8em; max-width: 16em; overflow-wrap: anywhere; }
-.sf-summary .sf-badge { border: 1px solid rgba(128, 128, 128, .6); border-radius: 8px; padding: 0 6px; font-size: 11px; font-weight: normal; }
-.sf-summary .sf-badge { display: inline-block; white-space: nowrap; }
+.sf-summary .sf-badge { border: 1px solid rgba(128, 128, 128, .6); border-radius: 8px; padding: 0 6px; font-size: 11px; }
+.sf-summary .sf-badge { display: inline-block; font-weight: normal; white-space: nowrap; }
 .sf-summary svg { display: block; width: 160px; height: 40px !important; max-width: none !important; }
-.sf-summary ul { list-style: none !important; margin: 0 !important; padding: 0 !important; display: grid; grid-template-columns: repeat(auto-fill, minmax(24em, 1fr)); gap: 0 20px; }
+.sf-summary ul { list-style: none !important; margin: 0 !important; padding: 0 !important; }
+.sf-summary ul { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(24em, 100%), 1fr)); gap: 0 20px; }
 .sf-summary li { display: grid; grid-template-columns: minmax(0, 1fr) 60px 8em; gap: 8px; align-items: center; margin: 0; }
 .sf-summary .sf-share { height: 10px; background: #4c78a8; } .sf-summary .sf-share.sf-missing { background: #808080; }
 .sf-summary .sf-label { overflow: hidden; text-overflow: ellipsis; white-space: nowrap; }
@@ -65,8 +68,8 @@ def size_text(rows: int, columns: int) -> str:
 
     Examples
     --------
-    >>> size_text(1, 1200)
-    '1 row × 1,200 columns'
+    >>> print(ascii(size_text(1, 1200)))
+    '1 row \\xd7 1,200 columns'
     """
     return f"{rows:,} row{'s' * (rows != 1)} \u00d7 {columns:,} column{'s' * (columns != 1)}"
 

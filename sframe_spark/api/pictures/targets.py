@@ -42,7 +42,7 @@ def open_address(address: str, title: str, is_secret: bool = False) -> None:
     title
         For who has no browser here.
     is_secret
-        Whether others must not see the address: the command that opens a browser is seen by all users of the machine, so it names a file that leads on.
+        Whether others must not see the address. All users of a machine see the command that opens a browser: it names a file that leads on.
     """
     import webbrowser
 

@@ -110,7 +110,7 @@ def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Arra
 def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa.Array, pa.Array, int]:
     """All values while they are few; of more, as many as make sure that none in more than one of ``FREQUENT_SHARE`` rows is lost.
 
-    What is taken off one count is taken off that of more than ``FREQUENT_SHARE`` others too, so that in the end it is less than that share of the rows.
+    What is taken off one count is taken off more than ``FREQUENT_SHARE`` others too: in the end it is less than that share of the rows.
 
     Source: Agarwal, Cormode, Huang, Phillips, Wei, Yi, "Mergeable summaries" (2012).
     """
