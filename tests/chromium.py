@@ -146,11 +146,16 @@ class Browser:
             raise RuntimeError(found["exceptionDetails"].get("exception", {}).get("description", found["exceptionDetails"]["text"]))
         return found["result"].get("value")
 
-    def picture(self, path: Path, whole: bool = False) -> None:
-        """Write what the window shows as PNG, or the whole page."""
+    def picture(self, path: Path, part: str = "", margin: int = 16) -> None:
+        """Write as PNG what the window shows, or the part of the page that a selector names, with a margin around it."""
         self.ask("Page.bringToFront")
-        content = self.ask("Page.captureScreenshot", format="png", captureBeyondViewport=whole)["data"]
-        path.write_bytes(base64.b64decode(content))
+        clip: dict[str, Any] = {}
+        if part:
+            box = self.value(f"(one => [one.x, one.y, one.width, one.height])(document.querySelector({part!r}).getBoundingClientRect())")
+            x, y = max(box[0] - margin, 0), max(box[1] - margin, 0)
+            width, height = box[0] + box[2] + margin - x, box[1] + box[3] + margin - y
+            clip = {"clip": {"x": x, "y": y, "width": width, "height": height, "scale": 1}, "captureBeyondViewport": True}
+        path.write_bytes(base64.b64decode(self.ask("Page.captureScreenshot", format="png", **clip)["data"]))
 
 
 @contextlib.contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import datetime
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,21 @@ def test_a_file_is_left_alone_where_drawing_fails(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         COLUMNS["int"].apply(lambda value: 1 / 0, int).plot().save(tmp_path / "chart.json")
     assert (tmp_path / "chart.json").read_text() == "before"
+
+
+def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
+    """In our words, and nothing is left; a path is one wherever it comes from."""
+    chart = COLUMNS["text"].plot()
+    (tmp_path / "directory.svg").mkdir()
+    for place in (tmp_path / "no" / "chart.svg", tmp_path / "directory.svg", "s3://bucket/chart.svg", "a\0.svg", "/dev/stdout.svg/x.svg"):
+        with pytest.raises((OSError, RuntimeError)) as caught:
+            chart.save(place)
+        assert isinstance(caught.value, sframe_spark.errors.SFrameError)
+    (tmp_path / "link.json").symlink_to(tmp_path / "chart.json")
+    chart.save(os.fsencode(tmp_path / "link.json").decode())
+    chart.save(f"file://{tmp_path}/uri.json")
+    assert (tmp_path / "link.json").is_symlink() and (tmp_path / "chart.json").read_text() == (tmp_path / "uri.json").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"directory.svg", "link.json", "chart.json", "uri.json"}
 
 
 def test_without_the_library_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
