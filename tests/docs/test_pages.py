@@ -55,6 +55,13 @@ def test_a_block_about_files_runs_on_its_own(text: str, printed: str, capsys: py
     assert printed.strip() in capsys.readouterr().out
 
 
+def test_the_page_about_pictures_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, object] = {}
+    for text, printed in blocks_of("pictures.md"):
+        exec(compile(text, "pictures.md", "exec"), names)
+        assert printed.strip() in capsys.readouterr().out
+
+
 IMPORTED = re.compile(r"^\s*(?:from|import) (\S+)", re.MULTILINE)
 
 
