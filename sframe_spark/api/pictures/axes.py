@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -58,6 +59,11 @@ class Scale:
     @property
     def _is_within_seconds(self) -> bool:
         return self.least is not None and self.largest is not None and 0 < self.largest - self.least < 5
+
+    @property
+    def has_room(self) -> bool:
+        """Whether there is a float for how far the ends are apart."""
+        return self.least is None or self.largest is None or math.isfinite((self.largest - self.least) * 4)
 
     def over(self, rows: Sequence[dict[str, Any]], *fields: str) -> Scale:
         """The same over the numbers of some rows."""

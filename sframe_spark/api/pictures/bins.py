@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import sys
 
 import attrs
 
@@ -38,7 +39,10 @@ class Bins:
         >>> Bins(2, 0.1, 5).edge(1)
         0.3
         """
-        return float(f"{(self.first + number) * self.step:.12g}") if abs(self.first) < 1e9 else (self.first + number) * self.step
+        edge = (self.first + number) * self.step
+        # Bins around the largest floats would begin and end beyond them.
+        edge = min(max(edge, -sys.float_info.max), sys.float_info.max)
+        return float(f"{edge:.12g}") if abs(self.first) < 1e9 and abs(edge) < sys.float_info.max else edge
 
     def finer(self, parts: int) -> Bins:
         """As many bins in the place of each."""

@@ -42,6 +42,7 @@ _CONFIG: dict[str, Any] = {
     "tick": {"color": INK},
     "font": "system-ui, sans-serif",
 }
+TOO_FAR = "the numbers are too far apart for an axis"
 ChartRows = Sequence[dict[str, Any]]
 # Bins of whole numbers that hold one each stand on it, others between their edges.
 _ON_THE_NUMBER = 0.5
@@ -68,10 +69,10 @@ def chart(table: ChartRows, title: str | None, note: str = "", **parts: Any) -> 
     }
 
 
-def nothing(title: str | None, note: str, why: str) -> dict[str, Any]:
-    """A chart without anything to draw, that says why."""
+def nothing(title: str | None, note: str, why: str, table: ChartRows = ()) -> dict[str, Any]:
+    """A chart without anything to draw, that says why; the table is only told."""
     mark = {"type": "text", "text": why, "fontSize": 14, "opacity": 0.75}
-    return chart([], title, note, layer=[{"data": {"values": [{}]}, "mark": mark}], height=120)
+    return chart(table, title, note, layer=[{"data": {"values": [{}]}, "mark": mark}], height=120)
 
 
 def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, count_title: str) -> dict[str, Any]:
@@ -79,6 +80,8 @@ def histogram(table: ChartRows, title: str | None, note: str, scale: Scale, coun
     shift = _shift(table, scale, "left", "right")
     rows = [{**row, **{edge: on_axis(row[edge], scale.is_time) for edge in ("left", "right")}} for row in table]
     scale = scale.over(table, "left", "right")
+    if not scale.has_room:
+        return nothing(title, note, TOO_FAR, table)
     told = [_told("left", "value", scale.kind)] if shift else [_told("left", "from", scale.kind), _told("right", "to", scale.kind)]
     across = {"x": scale.axis("from", scale={"nice": False}), "x2": {"field": "to"}, "tooltip": [*told, _told("count", "rows")]}
     most = max(row["count"] for row in table)
@@ -120,7 +123,10 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
 def scatter(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Scale]) -> dict[str, Any]:
     """A point for each row."""
     points = [{name: on_axis(row[name], scale.is_time) for name, scale in zip("xy", scales, strict=True)} for row in table]
-    axes = {name: scale.over(table, name).axis(name, up=name == "y") for name, scale in zip("xy", scales, strict=True)}
+    over_all = {name: scale.over(table, name) for name, scale in zip("xy", scales, strict=True)}
+    if not all(scale.has_room for scale in over_all.values()):
+        return nothing(title, note, TOO_FAR, points)
+    axes = {name: scale.axis(name, up=name == "y") for name, scale in over_all.items()}
     told = [_told(name, name, scale.kind) for name, scale in zip("xy", scales, strict=True)]
     mark = {"type": "circle", "color": COLOUR, "opacity": 0.6, "size": 30}
     return chart(points, title, note, mark=mark, encoding={**axes, "tooltip": told})
@@ -143,6 +149,8 @@ def cells(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, S
         encoding["tooltip"] += [_told(edge, told, scale.kind) for edge, told in edges]
         drawn = _with_edges(drawn, f"{name}_", shift)
         ends[name], over_all[name] = _ends(table, over, low, high), over
+    if not all(scale.has_room for scale in over_all.values()):
+        return nothing(title, note, TOO_FAR, rows)
     encoding["tooltip"].append(_told("count", "rows"))
     return chart(rows, title, note, layer=[drawn, *_room(ends, over_all)])
 
@@ -167,6 +175,8 @@ def boxes(table: ChartRows, title: str | None, note: str, label: str, scale: Sca
     rows = [{**row, **{name: on_axis(row[name], scale.is_time) for name in names}} for row in table]
     across, along = ("x", "y") if upright else ("y", "x")
     scale = scale.over(table, *names)
+    if not scale.has_room:
+        return nothing(title, note, TOO_FAR, rows)
     told = [_text("x", "value"), *(_told(name, name, scale.kind) for name in names), _told("count", "rows")]
 
     def span(low: str, high: str) -> dict[str, Any]:
@@ -191,6 +201,8 @@ def line(table: ChartRows, title: str | None, note: str, scales: tuple[Scale, Sc
     rows = [{**row, "x": on_axis(row["x"], True)} for row in table]
     has_band = bool(rows) and "least" in rows[0]
     across, up = scales[0].over(table, "x"), scales[1].over(table, *(("least", "largest") if has_band else ("y",)))
+    if not up.has_room:
+        return nothing(title, note, TOO_FAR, rows)
     told = [_told("x", "from" if has_band else "time", "time")]
     told += [_told("y", "mean"), _told("least", "least"), _told("largest", "largest"), _told("count", "rows")] if has_band else [_told("y", "value")]
     layers: list[dict[str, Any]] = [

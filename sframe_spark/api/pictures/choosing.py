@@ -100,6 +100,9 @@ def _number(value: float, kind: str) -> str:
 
 def _scale(node: PlannerNode, title: str) -> Scale:
     kind = node.schema[0].kind
+    if node.schema[0].is_zoned:
+        # An axis has one clock.
+        title = f"{title} (UTC)" if title else "UTC"
     return Scale(title, {DATETIME_KIND: "time", INT_KIND: "whole"}.get(kind, "number"))
 
 

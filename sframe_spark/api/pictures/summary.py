@@ -19,7 +19,7 @@ from sframe_spark.operators.aggregates.histograms import bin_numbers
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME, STR_KIND, ColumnType
+from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType
 
 # Columns whose values are counted in one pass: each may keep some megabytes of different values.
 COLUMNS_AT_ONCE = 8
@@ -45,6 +45,8 @@ class ColumnFacts:
         Of numbers and date-times, these in seconds since 1970; no quartiles where no number is finite.
     bars, labels
         Of a histogram, or of the most frequent texts.
+    in_utc
+        Whether date-times have offsets, and are told without.
     """
 
     kind: str
@@ -56,6 +58,7 @@ class ColumnFacts:
     quartiles: tuple[float, ...] = ()
     bars: list[dict[str, Any]] = attrs.Factory(list)
     labels: list[dict[str, Any]] = attrs.Factory(list)
+    in_utc: bool = False
 
 
 def facts_of(node: PlannerNode) -> list[ColumnFacts]:
@@ -77,13 +80,15 @@ def facts_of(node: PlannerNode) -> list[ColumnFacts]:
             continue
         table, quartiles = bars_and_quartiles.get(place, ([], ()))
         is_exact = one.summary["counted"] is not None
-        facts.append(ColumnFacts(kind, rows, one.missing, one.summary["distinct"], is_exact, one.extent, quartiles, table, labels.get(place, [])))
+        shown = labels.get(place, [])
+        zoned = column.schema[0].is_zoned
+        facts.append(ColumnFacts(kind, rows, one.missing, one.summary["distinct"], is_exact, one.extent, quartiles, table, shown, zoned))
     return facts
 
 
 def has_pictures(column_type: ColumnType) -> bool:
     """Whether values are counted, and not only the missing ones."""
-    return column_type.is_numeric or column_type.kind == STR_KIND or column_type == DATETIME
+    return column_type.is_numeric or column_type.kind in (STR_KIND, DATETIME_KIND)
 
 
 @attrs.frozen

@@ -76,6 +76,7 @@ def size_text(rows: int, columns: int) -> str:
 
 def _row(name: str, facts: ColumnFacts, badges: Sequence[str]) -> str:
     shown = html.escape(visible(name))
+    badges = [*badges, *(["in UTC"] if facts.in_utc else [])]
     marks = "".join(f' <span class="sf-badge">{html.escape(badge)}</span>' for badge in badges)
     heading = f'<th scope="row" class="sf-name"><bdi>{shown}</bdi><br><span class="sf-faint">{facts.kind}</span>{marks}</th>'
     distinct = "<td></td>"

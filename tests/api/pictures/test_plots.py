@@ -325,3 +325,43 @@ def test_the_summary_tells_what_is_known_of_order() -> None:
     frame = SFrame({"time": range(10), "same": SArray.from_const(1, 10)}).sort("time")
     page = frame.summary_page()._html()
     assert ">ascending<" in page and ">unique<" in page and ">constant<" in page
+
+
+EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+EXTREMES: dict[str, SArray] = {
+    "largest floats": SArray([1.7e308, -1.7e308, 5e-324, 1e308]),
+    "longest ints": SArray([2**63 - 1, -(2**63), None, 0]),
+    "first and last times": SArray([datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999), None, None]),
+    "times elsewhere": SArray([datetime.datetime(2024, 1, 1, hour, tzinfo=EAST) for hour in range(4)]),
+    "texts": SArray(["\u202eabc", "a\0b", "x" * 1000, "\U0001f600"]),
+    "close times": SArray([datetime.datetime(2024, 1, 1, microsecond=part) for part in range(4)]),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_are_drawn(name: str, tmp_path: Path) -> None:
+    column = EXTREMES[name]
+    charts = [column.plot(), *(visualization.plot(column, other) for other in EXTREMES.values()), SFrame({"a": column}).summary_page()]
+    for chart in charts:
+        chart.save(tmp_path / "chart.svg")
+        chart.save(tmp_path / "chart.json")
+        json.loads((tmp_path / "chart.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+
+
+def test_numbers_that_are_too_far_apart_have_no_axis_but_are_told() -> None:
+    column = EXTREMES["largest floats"]
+    charts = [
+        column.plot(),
+        visualization.heatmap(column, column),
+        *(visualization.plot(EXTREMES[name], column) for name in ("texts", "longest ints", "close times")),
+    ]
+    for chart in charts:
+        assert "too far apart" in str(chart.get_vega()["layer"]) and chart.get_data()["values"]
+
+
+def test_times_with_offsets_are_told_in_utc() -> None:
+    column = EXTREMES["times elsewhere"]
+    assert column.plot(xlabel="when").get_vega()["layer"][0]["encoding"]["x"]["title"] == "when (UTC)"
+    page = SFrame({"a": column}).summary_page()
+    assert ">in UTC<" in page._html() and page.get_data()["values"][0]["num_unique"] == 4
+    assert page.get_data()["values"][0]["min"] == datetime.datetime(2024, 1, 1, tzinfo=EAST).timestamp()
