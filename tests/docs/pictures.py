@@ -56,7 +56,7 @@ def main() -> None:
         take(window, "summary", page, "main")
         plot(palermo["time"], palermo["temperature"], "time", "temperature / °C", "A year in Palermo").save(page)
         window.look(820, 700, scale=1.4)
-        take(window, "line", page, "main svg.marks")
+        take(window, "line", page, "main")
 
 
 if __name__ == "__main__":

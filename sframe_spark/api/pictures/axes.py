@@ -63,7 +63,7 @@ class Scale:
     @property
     def has_room(self) -> bool:
         """Whether there is a float for how far the ends are apart."""
-        return self.least is None or self.largest is None or math.isfinite((self.largest - self.least) * 4)
+        return self.least is None or self.largest is None or math.isfinite((self.largest - self.least) * 2)
 
     def over(self, rows: Sequence[dict[str, Any]], *fields: str) -> Scale:
         """The same over the numbers of some rows."""

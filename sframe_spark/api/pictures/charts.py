@@ -30,11 +30,12 @@ _CONFIG: dict[str, Any] = {
         "tickOpacity": 0.5,
         "titleFontWeight": "normal",
         "titlePadding": 8,
+        "titleLimit": 360,
         "labelLimit": 240,
         "maxExtent": 400,
     },
     "legend": {"labelColor": INK, "titleColor": INK, "titleFontWeight": "normal", "gradientLength": 160},
-    "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "fontWeight": 600, "offset": 12, "subtitlePadding": 4},
+    "title": {"color": INK, "subtitleColor": INK, "anchor": "start", "fontWeight": 600, "limit": 620, "offset": 12, "subtitlePadding": 4},
     "view": {"stroke": None},
     # Vega-Lite would write what marks say of themselves, and what tooltips tell, as expressions made of titles: those of users stay out of them.
     "mark": {"aria": False},
@@ -101,7 +102,8 @@ def frequencies(table: ChartRows, title: str | None, note: str, labels: tuple[st
     told = [_text("label", "value"), _told("count", "rows"), _text("percentage", "share")]
     shown = [row for row in table if not row.get("other")]
     names = [row["label"] for row in shown]
-    y = {"field": "label", "type": "nominal", "scale": {"domain": names}, "title": labels[0], "axis": {"ticks": False, "domain": False}}
+    y = {"field": "label", "type": "nominal", "scale": {"domain": names}, "title": labels[0]}
+    y["axis"] = {"ticks": False, "domain": False, "titleLimit": _beside(names)}
     most = max(row["count"] for row in shown)
     colour = {"condition": {"test": "datum.missing === true", "value": MISSING_COLOUR}, "value": COLOUR}
     x = count_axis("count", labels[1], most, up=False)
@@ -249,8 +251,13 @@ def _room(ends: dict[str, tuple[float, float] | None], scales: dict[str, Scale])
 
 def _labels(table: ChartRows, field: str, title: str, upright: bool) -> dict[str, Any]:
     names = list(dict.fromkeys(row[field] for row in table))
-    axis = {**label_axis(names, upright), "grid": False}
+    axis = {**label_axis(names, upright), "grid": False, **({} if upright else {"titleLimit": _beside(names)})}
     return {"field": field, "type": "nominal", "title": title, "sort": None, "scale": {"domain": names}, "axis": axis}
+
+
+def _beside(names: Sequence[str]) -> int:
+    """Room for a title beside labels below each other."""
+    return max(STEP * len(names), 60)
 
 
 def _told(field: str, title: str, kind: str = "whole") -> dict[str, Any]:

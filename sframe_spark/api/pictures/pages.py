@@ -18,7 +18,12 @@ _STYLE = """
 body { margin: clamp(.75rem, 2.5vw, 2rem); background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
 """
 # A chart is as wide as the window, up to where its parts would be far from each other.
-_CHART_STYLE = "#chart.vega-embed { display: block; max-width: 960px; } #chart.vega-embed summary { z-index: 1; }"
+_CHART_STYLE = """
+main { max-width: 960px; } h1 { font-size: 18px; margin: 0; overflow-wrap: anywhere; } h1 + p { margin: 2px 0 0; } p { opacity: .8; margin: 0; }
+.place { overflow-x: auto; margin-top: 16px; } #chart.vega-embed { display: block; }
+"""
+# Pixels of a letter, letters of the longest label, pixels of numbers at an axis, of a label beside others, and of what is drawn.
+_CHARACTER, _LONGEST_LABEL, _NUMBERS, _LABEL, _PLOT = 6, 40, 60, 44, 220
 
 
 def page(title: str, body: str, style: str = "", script: str = "", draws: bool = False, head: str = "") -> str:
@@ -64,7 +69,7 @@ def script_text(value: Any) -> str:
 
 
 def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
-    """The page of one chart that tells of its parts under the mouse.
+    """The page of one chart that tells of its parts under the mouse; its title is the page's, which breaks where the window ends.
 
     Parameters
     ----------
@@ -76,10 +81,24 @@ def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
         The script that draws it: Vega, Vega-Lite and Vega-Embed.
     """
     # The library would warn where its version is not that of the schema.
-    options = {"mode": "vega-lite", "renderer": "svg", "actions": {"export": True, "source": False, "compiled": False, "editor": False}}
-    shown = {name: part for name, part in specification.items() if name != "$schema"}
+    shown = {name: part for name, part in specification.items() if name not in ("$schema", "title")}
     if "width" in shown:
         shown |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
     library = library.replace("</script", "<\\/script")
+    options = {"mode": "vega-lite", "renderer": "svg", "actions": False}
     start = f'vegaEmbed(document.getElementById("chart"), {script_text(shown)}, {script_text(options)});'
-    return page(title, '<main id="chart"></main>', _CHART_STYLE, f"{library}\n{start}", draws=True)
+    body = f'<main>{_heading(specification.get("title", {}))}<div class="place"><div id="chart"></div></div></main>'
+    return page(title, body, f"{_CHART_STYLE}#chart {{ min-width: {_least_width(specification)}px; }}", f"{library}\n{start}", draws=True)
+
+
+def _heading(title: dict[str, str]) -> str:
+    parts = (("h1", title.get("text")), ("p", title.get("subtitle")))
+    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for tag, text in parts if text)
+
+
+def _least_width(specification: dict[str, Any]) -> int:
+    """How narrow a chart may be, in pixels: labels keep their place in narrow windows, which scroll."""
+    shared = specification.get("encoding", {})
+    across, up = ([str(label) for label in shared.get(name, {}).get("scale", {}).get("domain", [])] for name in "xy")
+    beside = min(max(map(len, up)), _LONGEST_LABEL) * _CHARACTER if up else _NUMBERS
+    return round(beside + (len(across) * _LABEL if across else _PLOT))
