@@ -78,6 +78,10 @@ def test_spark_counts_the_same(spark: Any, everything_on_spark: None) -> None:
 def test_the_aggregates_keep_their_contract(spark: Any, name: str) -> None:
     check_aggregate("finite_range", VALUES[name][:40])
     check_aggregate("histogram", VALUES[name][:40], parameters=(-2, 50, 12))
+    check_aggregate("label_ranges", VALUES["text"][:40], VALUES[name][:40], parameters=(None, "word 1", "word 2"))
+    check_aggregate("label_histograms", VALUES["text"][:40], VALUES[name][:40], parameters=((None, "word 0"), ((-2, 50, 12), (0, 1, 3))))
+    check_aggregate("bin_ranges", VALUES["int"][:40], VALUES[name][:40], parameters=(-1, 50, 9))
+    check_aggregate("label_counts", VALUES["text"][:40], parameters=((None, "word 1", "word 2"),))
 
 
 @pytest.mark.parametrize("name", ["int", "float", "time"])
