@@ -53,51 +53,62 @@ ODD = made(lambda row: CHOOSE.choice(TEXTS))
 COLOURS = made(lambda row: CHOOSE.choice(["red", "green", "blue", None]))
 
 
-def charts() -> dict[str, Plot]:
-    """A chart of each kind, and of what is difficult to draw."""
-    normal, skewed, dice, times, towns, many, odd, colours = (SArray(one) for one in (NORMAL, SKEWED, DICE, TIMES, TOWNS, MANY, ODD, COLOURS))
-    plot, heatmap = visualization.plot, visualization.heatmap
-    hours = SArray(made(lambda row: START + datetime.timedelta(hours=row), 50, 20_000))
-    waves = SArray(made(lambda row: 100 + 10 * math.sin(row / 900) + CHOOSE.gauss(0, 1), 0, 20_000))
-    return {
-        "histogram": normal.plot(),
-        "histogram-skewed": skewed.plot("Income", "EUR", "people"),
-        "histogram-ints": dice.plot(),
-        "histogram-times": times.plot(),
-        "histogram-moments": SArray(made(lambda row: START + datetime.timedelta(seconds=CHOOSE.random() * 3))).plot(),
-        "histogram-centuries": SArray(made(lambda row: datetime.datetime(CHOOSE.randrange(1400, 2100), 1, 1))).plot(),
-        "histogram-one-int": SArray([5]).plot(),
-        "histogram-one-float": SArray([0.123456] * 3).plot(),
-        "histogram-one-time": SArray([START]).plot(),
-        "histogram-tiny": SArray(made(lambda row: -1e-9 * CHOOSE.random())).plot(),
-        "histogram-enormous": SArray(made(lambda row: CHOOSE.choice([1, -1]) * 10 ** CHOOSE.uniform(-300, 308))).plot(),
-        "histogram-long-ints": SArray(made(lambda row: CHOOSE.randrange(2**62, 2**63))).plot(),
-        "histogram-nothing": SArray([None, None], float).plot(),
-        "bars": towns.plot(),
-        "bars-many": many.plot(),
-        "bars-odd": odd.plot(EVIL, EVIL, EVIL),
-        "bars-missing": SArray([None], str).plot(),
-        "points": plot(normal, skewed, "height / cm", "income / EUR", "Height and income"),
-        "points-times": plot(normal, times),
-        "points-one": plot(SArray([1]), SArray([1.5])),
-        "cells": heatmap(normal, dice),
-        "cells-many": plot(waves, waves),
-        "cells-times": heatmap(times, normal),
-        "cells-one": heatmap(SArray([1]), SArray([2])),
-        "boxes": plot(towns, normal, "city", "height / cm"),
-        "boxes-lying": plot(normal, towns, "height / cm", "city"),
-        "boxes-skewed": plot(many, skewed),
-        "boxes-times": plot(towns, times),
-        "boxes-odd": plot(odd, normal, EVIL, EVIL, EVIL),
-        "boxes-one": plot(SArray(["a"]), SArray([1])),
-        "pairs": plot(towns, colours, "city", "colour"),
-        "pairs-odd": plot(many, odd),
-        "pairs-one": plot(SArray(["a"]), SArray(["b"])),
-        "line": plot(hours[:400], waves[:400], "time", "price"),
-        "line-many": plot(hours, waves, "time", "price"),
-        "line-few": plot(hours[:12], waves[:12]),
-        "line-one": plot(SArray([START]), SArray([1])),
-    }
+def hours() -> SArray:
+    """Times in order."""
+    return SArray(made(lambda row: START + datetime.timedelta(hours=row), 50, 20_000))
+
+
+def waves() -> SArray:
+    """Numbers that go up and down."""
+    return SArray(made(lambda row: 100 + 10 * math.sin(row / 900) + CHOOSE.gauss(0, 1), 0, 20_000))
+
+
+def pair(x: list[Any], y: list[Any], *labels: str) -> Plot:
+    """The chart of two columns."""
+    return visualization.plot(SArray(x), SArray(y), *labels)
+
+
+CHARTS: dict[str, Callable[[], Plot]] = {
+    "histogram": lambda: SArray(NORMAL).plot(),
+    "histogram-skewed": lambda: SArray(SKEWED).plot("Income", "EUR", "people"),
+    "histogram-ints": lambda: SArray(DICE).plot(),
+    "histogram-times": lambda: SArray(TIMES).plot(),
+    "histogram-moments": lambda: SArray(made(lambda row: START + datetime.timedelta(seconds=CHOOSE.random() * 3))).plot(),
+    "histogram-centuries": lambda: SArray(made(lambda row: datetime.datetime(CHOOSE.randrange(1400, 2100), 1, 1))).plot(),
+    "histogram-one-int": lambda: SArray([5]).plot(),
+    "histogram-one-float": lambda: SArray([0.123456] * 3).plot(),
+    "histogram-one-time": lambda: SArray([START]).plot(),
+    "histogram-tiny": lambda: SArray(made(lambda row: -1e-9 * CHOOSE.random())).plot(),
+    "histogram-enormous": lambda: SArray(made(lambda row: CHOOSE.choice([1, -1]) * 10 ** CHOOSE.uniform(-300, 307))).plot(),
+    "histogram-too-far": lambda: SArray([-1.7e308, 1.7e308]).plot(),
+    "histogram-long-ints": lambda: SArray(made(lambda row: CHOOSE.randrange(2**62, 2**63))).plot(),
+    "histogram-nothing": lambda: SArray([None, None], float).plot(),
+    "bars": lambda: SArray(TOWNS).plot(),
+    "bars-many": lambda: SArray(MANY).plot(),
+    "bars-odd": lambda: SArray(ODD).plot(EVIL, EVIL, EVIL),
+    "bars-missing": lambda: SArray([None], str).plot(),
+    "points": lambda: pair(NORMAL, SKEWED, "height / cm", "income / EUR", "Height and income"),
+    "points-times": lambda: pair(NORMAL, TIMES),
+    "points-one": lambda: pair([1], [1.5]),
+    "cells": lambda: visualization.heatmap(SArray(NORMAL), SArray(DICE)),
+    "cells-many": lambda: visualization.plot(waves(), waves()),
+    "cells-times": lambda: visualization.heatmap(SArray(TIMES), SArray(NORMAL)),
+    "cells-one": lambda: visualization.heatmap(SArray([1]), SArray([2])),
+    "boxes": lambda: pair(TOWNS, NORMAL, "city", "height / cm"),
+    "boxes-lying": lambda: pair(NORMAL, TOWNS, "height / cm", "city"),
+    "boxes-skewed": lambda: pair(MANY, SKEWED),
+    "boxes-times": lambda: pair(TOWNS, TIMES),
+    "boxes-odd": lambda: pair(ODD, NORMAL, EVIL, EVIL, EVIL),
+    "boxes-one": lambda: pair(["a"], [1]),
+    "pairs": lambda: pair(TOWNS, COLOURS, "city", "colour"),
+    "pairs-odd": lambda: pair(MANY, ODD),
+    "pairs-one": lambda: pair(["a"], ["b"]),
+    "line": lambda: visualization.plot(hours()[:400], waves()[:400], "time", "price"),
+    "line-many": lambda: visualization.plot(hours(), waves(), "time", "price"),
+    "line-few": lambda: visualization.plot(hours()[:12], waves()[:12]),
+    "line-one": lambda: pair([START], [1]),
+}
+"""A chart of each kind, and of what is difficult to draw."""
 
 
 def mixed() -> SFrame:
@@ -127,16 +138,14 @@ def wide() -> SFrame:
     return SFrame({f"column {place:03d}": made(kinds[place % 3], 0, 300) for place in range(300)})
 
 
-def frames() -> dict[str, SFrame]:
-    """Frames of which there are summaries and tables."""
-    whole = mixed()
-    return {
-        "mixed": whole,
-        "three": whole[["city", "height", "time"]],
-        "five-rows": whole[:5],
-        "one-row": SFrame({"a": [1], "b": ["x"]}),
-        "wide": wide(),
-    }
+FRAMES: dict[str, Callable[[], SFrame]] = {
+    "mixed": mixed,
+    "three": lambda: mixed()[["city", "height", "time"]],
+    "five-rows": lambda: mixed()[:5],
+    "one-row": lambda: SFrame({"a": [1], "b": ["x"]}),
+    "wide": wide,
+}
+"""Frames of which there are summaries."""
 
 
 def cell_page(*parts: str) -> str:
@@ -146,27 +155,44 @@ def cell_page(*parts: str) -> str:
     return f'<!DOCTYPE html><html lang="en"><head><meta charset="utf-8"><title>cells</title><style>{style}</style></head><body>{cells}</body></html>'
 
 
-def notebooks() -> dict[str, str]:
-    """Pages of what stands in cells."""
-    whole, towns = mixed(), SArray(TOWNS)
+def tables() -> str:
+    """Frames in cells."""
+    whole = mixed()
+    return cell_page(whole._repr_html_(), wide()._repr_html_(), whole[whole["number"] > 5]._repr_html_())
+
+
+def columns() -> str:
+    """Columns, and what is empty."""
     empty = SFrame({"a": SArray([], int), "b": SArray([], str)})
-    return {
-        "tables": cell_page(whole._repr_html_(), wide()._repr_html_(), whole[whole["number"] > 5]._repr_html_()),
-        "columns": cell_page(SArray(NORMAL)._repr_html_(), towns._repr_html_(), empty._repr_html_(), SArray([], float)._repr_html_()),
-        "pictures": cell_page(whole.summary_page()._html(), towns.plot()._html(), visualization.plot(towns, SArray(NORMAL))._html()),
-        "rows": cell_page(first_rows(whole._node, whole.column_names(), "rows")),
-    }
+    return cell_page(SArray(NORMAL)._repr_html_(), SArray(TOWNS)._repr_html_(), empty._repr_html_(), SArray([], float)._repr_html_())
+
+
+def pictures() -> str:
+    """A summary and charts."""
+    return cell_page(mixed().summary_page()._html(), SArray(TOWNS).plot()._html(), pair(TOWNS, NORMAL)._html())
+
+
+def rows() -> str:
+    """What ``explore()`` shows."""
+    return cell_page(first_rows(mixed()._node, mixed().column_names(), "rows"))
+
+
+NOTEBOOKS: dict[str, Callable[[], str]] = {"tables": tables, "columns": columns, "pictures": pictures, "rows": rows}
+"""Pages of what stands in cells."""
 
 
 def write_pages(directory: Path) -> list[Path]:
     """Write all of them."""
     pages = []
-    for name, chart in {**charts(), **{f"summary-{name}": frame.summary_page() for name, frame in frames().items()}}.items():
+    for name, chart in CHARTS.items():
         pages.append(directory / f"{name}.html")
-        chart.save(pages[-1])
-    for name, text in notebooks().items():
+        chart().save(pages[-1])
+    for name, frame in FRAMES.items():
+        pages.append(directory / f"summary-{name}.html")
+        frame().summary_page().save(pages[-1])
+    for name, text in NOTEBOOKS.items():
         pages.append(directory / f"cells-{name}.html")
-        pages[-1].write_text(text, encoding="utf-8")
+        pages[-1].write_text(text(), encoding="utf-8")
     return pages
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from sframe_spark.api.pictures.explorer import RowServer
-from tests.api.pictures.gallery import EVIL, charts, frames, mixed, notebooks, wide
+from tests.api.pictures.gallery import CHARTS, EVIL, FRAMES, NOTEBOOKS, mixed, wide
 from tests.chromium import PROGRAM, Browser, browser
 
 pytestmark = [pytest.mark.campaign, pytest.mark.skipif(PROGRAM is None, reason="there is no Chromium here")]
@@ -57,9 +57,9 @@ def looked_at(window: Browser, address: str, **look: Any) -> None:
     assert window.value("document.documentElement.lang") == "en" and window.value("document.title")
 
 
-@pytest.mark.parametrize("name", charts())
+@pytest.mark.parametrize("name", CHARTS)
 def test_charts_are_drawn(window: Browser, name: str, tmp_path: Path) -> None:
-    charts()[name].save(tmp_path / "chart.html")
+    CHARTS[name]().save(tmp_path / "chart.html")
     address = (tmp_path / "chart.html").as_uri()
     for dark in MODES.values():
         looked_at(window, address, width=1000, dark=dark)
@@ -73,7 +73,7 @@ def test_charts_are_drawn(window: Browser, name: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["bars-odd", "boxes-odd", "pairs-odd"])
 def test_what_is_told_under_the_mouse_is_text(window: Browser, name: str, tmp_path: Path) -> None:
-    charts()[name].save(tmp_path / "chart.html")
+    CHARTS[name]().save(tmp_path / "chart.html")
     looked_at(window, (tmp_path / "chart.html").as_uri(), width=1000)
     marks = window.value(
         "[...document.querySelectorAll('main svg g[class*=mark-rect] > path')].map(one => one.getBoundingClientRect())"
@@ -88,9 +88,9 @@ def test_what_is_told_under_the_mouse_is_text(window: Browser, name: str, tmp_pa
     assert window.value("document.title") != "changed"
 
 
-@pytest.mark.parametrize("name", frames())
+@pytest.mark.parametrize("name", FRAMES)
 def test_summaries_are_drawn(window: Browser, name: str, tmp_path: Path) -> None:
-    frame = frames()[name]
+    frame = FRAMES[name]()
     frame.summary_page().save(tmp_path / "page.html")
     address = (tmp_path / "page.html").as_uri()
     for dark in MODES.values():
@@ -112,9 +112,9 @@ def test_columns_are_found_by_their_names(window: Browser, tmp_path: Path) -> No
     assert window.value("document.getElementById('found').textContent") == "10 of 300"
 
 
-@pytest.mark.parametrize("name", notebooks())
+@pytest.mark.parametrize("name", NOTEBOOKS)
 def test_cells_are_drawn(window: Browser, name: str, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text(notebooks()[name], encoding="utf-8")
+    (tmp_path / "page.html").write_text(NOTEBOOKS[name](), encoding="utf-8")
     for dark in MODES.values():
         looked_at(window, (tmp_path / "page.html").as_uri(), dark=dark)
         assert window.value("[...document.querySelectorAll('svg')].every(one => one.role == 'img' && one.ariaLabel)")

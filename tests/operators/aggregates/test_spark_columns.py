@@ -119,7 +119,8 @@ def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:
     return True
 
 
-ONE_COLUMN = sorted(set(AGGREGATES) - {"argmin", "argmax", "argmin_row", "argmax_row"})
+OF_TWO = {"argmin", "argmax", "argmin_row", "argmax_row", "label_ranges", "label_histograms", "bin_ranges"}
+ONE_COLUMN = sorted(set(AGGREGATES) - OF_TWO)
 
 
 @pytest.mark.parametrize("name", ONE_COLUMN)
