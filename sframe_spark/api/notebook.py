@@ -115,7 +115,7 @@ def table_parts(names: Sequence[str], schema: Schema, rows: Sequence[Sequence[An
     """
     classes = [' class="sf-number"' if kind.is_numeric else "" for kind in schema]
     heads = (
-        f'<th scope="col"{of_column}>{_isolated(visible(name))}<br><span class="sf-type">{kind.python_class.__name__}</span></th>'
+        f'<th scope="col"{of_column}>{_isolated(visible(name))}<br/><span class="sf-type">{kind.python_class.__name__}</span></th>'
         for name, of_column, kind in zip(names, classes, schema, strict=True)
     )
     corner = "" if first_row is None else "<td></td>"

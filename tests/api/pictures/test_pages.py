@@ -197,9 +197,9 @@ def test_frames_of_many_columns_are_shown_in_parts() -> None:
     server = RowServer(frame._node, frame.column_names(), "wide")
     try:
         address = server.start()
-        assert "column 000<br>" in read(address) and "column 050<br>" not in read(address)
+        assert "column 000<br/>" in read(address) and "column 050<br/>" not in read(address)
         last = read(f"{address}?column=100")
-        assert "column 119<br>" in last and "column 099<br>" not in last and '<option value="100" selected>100 to 119: column 100</option>' in last
+        assert "column 119<br/>" in last and "column 099<br/>" not in last and '<option value="100" selected>100 to 119: column 100</option>' in last
     finally:
         server.stop()
 
