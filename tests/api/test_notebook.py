@@ -26,9 +26,7 @@ class Parsed(HTMLParser):
         self.close()
 
     def handle_starttag(self, tag: str, attrs: Any) -> None:
-        # A break of a line has no end.
-        if tag != "br":
-            self.open.append(tag)
+        self.open.append(tag)
         self.tags.append((tag, dict(attrs)))
 
     def handle_endtag(self, tag: str) -> None:
