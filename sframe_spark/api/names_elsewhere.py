@@ -27,11 +27,8 @@ AGGREGATES = (
     "groupby(names, {'total': aggregate.SUM('a'), 'mean': aggregate.MEAN('a'), 'most': aggregate.MAX('a'), 'first': aggregate.SELECT_ONE('a')})"
 )
 
-UTIL = by_name(
-    {
-        "targets for models are out of scope: make a column of generate_random_sframe()'s, as sf['target'] = sf['X1-n'] * 2 + sf['X2-n']": "generate_random_classification_sframe generate_random_regression_sframe",
-    }
-)
+TARGETS = "targets for models are out of scope: make a column of generate_random_sframe()'s, as sf['target'] = sf['X1-n'] * 2 + sf['X2-n']"
+UTIL = by_name({TARGETS: "generate_random_classification_sframe generate_random_regression_sframe"})
 MODULE = by_name(
     {
         MODELS: "activity_classifier boosted_trees_classifier boosted_trees_regression classifier clustering dbscan decision_tree_classifier"

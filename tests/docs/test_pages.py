@@ -9,6 +9,7 @@ import pytest
 
 from tests.docs import reference
 from tests.docs.layers import diagram
+from tests.docs.pictures import MOST_BYTES, PICTURES
 from tests.docs.test_code import MADE, blocks_of
 
 PAGES = Path(__file__).parents[2] / "docs"
@@ -96,3 +97,15 @@ def test_what_a_page_points_at_is_there(page: Path) -> None:
     assert [link for link in LINK.findall(ANY_BLOCK.sub("", text)) if not (page.parent / link).exists()] == []
     bases = (ROOT, ROOT / "sframe_spark", page.parent)
     assert [name for name in PLACE.findall(text) if not any((base / name).exists() for base in bases)] == []
+
+
+@pytest.mark.parametrize("page", [PAGES.parent / "README.md", *sorted(PAGES.glob("*.md"))], ids=lambda path: path.stem)
+def test_pictures_of_pages_are_there_and_small(page: Path) -> None:
+    for told, name in re.findall(r"!\[([^]]*)\]\(([^)]+)\)", page.read_text(encoding="utf-8")):
+        picture = page.parent / name
+        assert told and picture.read_bytes().startswith(b"\x89PNG") and picture.stat().st_size <= MOST_BYTES
+
+
+def test_no_picture_is_without_a_page() -> None:
+    pages = "".join(path.read_text(encoding="utf-8") for path in [PAGES.parent / "README.md", *PAGES.glob("*.md")])
+    assert all(f"pictures/{path.name})" in pages for path in PICTURES.iterdir())
