@@ -11,6 +11,7 @@ from sframe_spark.errors.arguments import (
     BuilderError,
     ColumnsOfRowsError,
     FillValueError,
+    FrameComparisonError,
     MaskLengthError,
     MissingArgumentColumnError,
     MissingColumnError,
@@ -78,6 +79,7 @@ from sframe_spark.errors.files import (
     DamagedValueError,
     JsonError,
     NotOneColumnError,
+    NotSavedError,
     UnknownColumnTypeError,
 )
 from sframe_spark.errors.signals import (
@@ -117,6 +119,7 @@ __all__ = [
     "DateTimeRangeError",
     "ExecutionError",
     "FillValueError",
+    "FrameComparisonError",
     "InexactDecimalWarning",
     "InexactWarning",
     "InvalidArgumentError",
@@ -143,6 +146,7 @@ __all__ = [
     "NotOneColumnError",
     "NotOneTypeError",
     "NotPortable",
+    "NotSavedError",
     "NotSharedError",
     "NotValuesError",
     "PictureFormatError",

@@ -133,6 +133,10 @@ class PictureFormatError(UnsupportedOperationError, NotImplementedError):
     """A chart is not written in that format; a RuntimeError and, as in the reference, a NotImplementedError."""
 
 
+class FrameComparisonError(UnsupportedOperationError, NotImplementedError):
+    """A frame is compared with something as a whole; a RuntimeError and, as in the reference, a NotImplementedError."""
+
+
 class MissingLibraryError(SFrameError, ImportError):
     """A library that is not installed with this one is needed; an ImportError."""
 

@@ -14,7 +14,7 @@ from sframe_spark.api.names import require_distinct, require_unicode
 from sframe_spark.api.nodes import iterate_tuples
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME_KIND, INT_KIND, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.infer import column_type_for, infer_type
 from sframe_spark.values.text import brief
@@ -75,14 +75,10 @@ def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> 
     found = []
     for place in range(len(names)):
         value = next((row[place] for row in first if row[place] is not None), None)
-        found.append(STR if value is None else _general(infer_type([value])))
+        found.append(STR if value is None else of_any_offset(infer_type([value])))
     for place, kind in _hinted(hints, names):
-        found[place] = _general(kind)
+        found[place] = of_any_offset(kind)
     return found
-
-
-def _general(column_type: ColumnType) -> ColumnType:
-    return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
 
 
 def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:

@@ -14,7 +14,7 @@ from sframe_spark.api.nodes import column_values, node_from_values, reduce_value
 from sframe_spark.api.sarray.sketch_items import NESTED, SketchesOfItems, keys_to_sum_up
 from sframe_spark.api.sarray.sketch_text import sketch_text
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.errors import SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import filter_by_mask
@@ -23,7 +23,9 @@ from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.types import DATETIME_KIND, INT, STR, STR_KIND
+from sframe_spark.values.convert import construct_value
 from sframe_spark.values.plain import is_number, one_value
+from sframe_spark.values.text import display_text
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -333,13 +335,23 @@ class Sketch(SketchesOfItems):
         if self._source.schema[0].is_zoned:
             wanted: Any = made_array(node_from_values([element])).datetime_to_str(_WITH_OFFSET)[0]
         elif column_type.kind == STR_KIND:
-            wanted = str(element)
+            wanted = self._text_of(element)
         elif column_type.kind == DATETIME_KIND or is_number(element):
             wanted = element
         else:
             raise UnsupportedOperationError(f"{element!r:.60} is no value of a column of {column_type.kind}")
         is_it = apply_function("is_in", self._node, parameters=((wanted,),))
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
+
+    def _text_of(self, element: Any) -> str:
+        """A value as the text that it is counted as: that of the column's class, if it becomes one."""
+        kind = self._source.schema[0].kind
+        if isinstance(element, str) or kind not in NESTED:
+            return str(element)
+        try:
+            return display_text(construct_value(element, kind))
+        except SFrameError:
+            return str(element)
 
     def frequent_items(self) -> dict[Any, int]:
         """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.

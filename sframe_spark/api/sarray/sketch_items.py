@@ -174,8 +174,10 @@ def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
         If the values have no keys, or a key is none of them.
     """
     chosen = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
-    if chosen and column_type.kind not in NESTED:
+    if chosen and column_type.kind not in (DICT_KIND, ARRAY_KIND):
         raise SchemaError(f"sub_sketch_keys are keys of dicts or places in arrays, and the values are of {column_type.kind}")
-    if column_type.kind in (LIST_KIND, ARRAY_KIND) and not all(isinstance(key, int) and key >= 0 for key in chosen):
+    if column_type.kind == DICT_KIND and not all(isinstance(key, str) for key in chosen):
+        raise SchemaError(f"sub_sketch_keys of dicts are texts, not {chosen!r:.60}")
+    if column_type.kind == ARRAY_KIND and not all(isinstance(key, int) and key >= 0 for key in chosen):
         raise SchemaError(f"sub_sketch_keys are places in arrays, counted from 0, not {chosen!r:.60}")
     return chosen

@@ -8,7 +8,7 @@ import json
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.values.text import brief
+from sframe_spark.values.text import brief, float_text
 from sframe_spark.visible import visible
 
 
@@ -40,6 +40,32 @@ def compact_json_text(value: Any) -> str:
     '{"a":[1,null],"b":[2,0.5]}'
     """
     return _COMPACT_ENCODER.encode(with_text_keys(_with_ints_in_arrays(value)))
+
+
+def cell_json_text(value: Any) -> str:
+    """A value that was read from JSON as the text that it is beside texts: numbers as briefly as they can be read again, true as 1.
+
+    Parameters
+    ----------
+    value
+        What Python's reader gave, which is no text.
+
+    Examples
+    --------
+    >>> cell_json_text({"a": [1.0, True, None], "b": "x"}), cell_json_text(0.123456789)
+    ('{"a":[1,1,null], "b":"x"}', '0.123456789')
+    """
+    if isinstance(value, (bool, int)):
+        return str(int(value))
+    if isinstance(value, float):
+        short = float_text(value)
+        return short if float(short) == value else _ENCODER.encode(value)
+    if isinstance(value, list):
+        return f"[{','.join(map(cell_json_text, value))}]"
+    if isinstance(value, dict):
+        members = (f"{_ENCODER.encode(key)}:{cell_json_text(item)}" for key, item in value.items())
+        return f"{{{', '.join(members)}}}"
+    return _ENCODER.encode(value)
 
 
 def _with_ints_in_arrays(value: Any) -> Any:
