@@ -13,6 +13,7 @@ from sframe_spark.api.nodes import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, SchemaError, UnsupportedOperationError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.places import resolve
 from sframe_spark.visible import visible
 
 PATTERN = "*?["
@@ -68,7 +69,10 @@ def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
     ------
     JsonError
         If a file is not JSON of that form, or the values have no common type.
+    SchemaError
+        If ``url`` is no path.
     """
+    resolve(url, str)
     try:
         return read_json_values(url, encoding)
     except SchemaError as error:

@@ -222,6 +222,8 @@ class Relational(Columns):
         aggregations = [self._aggregation(request) for _, request in requests]
         chosen = chosen_names([operations, *args])
         names = output_names(keys, [(name if name in chosen else self._default_name(name, request), request) for name, request in requests], chosen)
+        if not keys and not aggregations:
+            return self._empty()
         grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
         return made_frame(grouped, names)
 

@@ -76,7 +76,7 @@ class RowFunctions(Columns):
         column_names
             Names of the new columns.
         fn
-            Function from a row to a list of rows, each a list of values.
+            Function from a row to a list of rows, each a list of values, or, of one column whose class is given, a number or text.
         column_types
             Classes of the new columns; inferred from the first rows when ``"auto"``.
 

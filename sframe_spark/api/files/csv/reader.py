@@ -202,13 +202,15 @@ class CsvFiles:
             )
 
     def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
-        """Remember lines that are no rows, or refuse the first.
+        """Remember lines that are no rows, or refuse the first; those that begin with ``#`` are comments where nobody said how these begin.
 
         Raises
         ------
         CsvLineError
             If such lines are errors.
         """
+        if not self.options.comment_char:
+            lines = [line for line in lines if not line.lstrip().startswith("#")]
         if not lines:
             return
         if self.error_bad_lines:
