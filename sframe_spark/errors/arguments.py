@@ -121,6 +121,10 @@ class SettingError(InvalidArgumentError, UnsupportedOperationError):
     """A setting of the reference means nothing here, or has no such value; a ValueError and, as in the reference, a RuntimeError."""
 
 
+class SeedError(SchemaError, InvalidArgumentError):
+    """A seed is no number; a TypeError and, as in parts of the reference, a ValueError."""
+
+
 class BuilderError(UnsupportedOperationError, InvalidArgumentError):
     """A builder does not take a value, has no such segment or is closed; a ValueError and, as in the reference, a RuntimeError."""
 
