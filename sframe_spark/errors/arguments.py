@@ -121,6 +121,10 @@ class SettingError(InvalidArgumentError, UnsupportedOperationError):
     """A setting of the reference means nothing here, or has no such value; a ValueError and, as in the reference, a RuntimeError."""
 
 
+class NotAColumnError(SchemaError, AttributeError):
+    """An SArray is asked for, and something else given; a TypeError and, as in the reference, an AttributeError."""
+
+
 class SeedError(SchemaError, InvalidArgumentError):
     """A seed is no number; a TypeError and, as in parts of the reference, a ValueError."""
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import Faces, made_array
 from sframe_spark.api.nodes import equal_length, literal_of, node_from_values, recoded, single_value
-from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import LengthMismatchError, NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.sources.made import constant_source
 from sframe_spark.types import DATETIME_KIND, common_encoding
@@ -47,7 +47,7 @@ class Choices:
         (['good', 'bad', 'good'], [5, None, 4])
         """
         if not isinstance(condition, Faces.array):
-            raise SchemaError(f"the condition is an SArray, not {brief(condition)} ({type(condition).__name__})")
+            raise NotAColumnError(f"the condition is an SArray, not {brief(condition)} ({type(condition).__name__})")
         for value in (condition, istrue, isfalse):
             if isinstance(value, Faces.array) and not equal_length(condition._node, value._node):
                 raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")

@@ -429,7 +429,7 @@ def test_others_may_read_the_file_as_any_new_one(tmp_path: Path) -> None:
     ("options", "kind", "words"),
     [
         ({"delimiter": ""}, InvalidArgumentError, "at least one character"),
-        ({"na_rep": None}, SchemaError, "na_rep is a text, got None"),
+        ({"na_rep": []}, SchemaError, "na_rep is a text"),
         ({"no_such": 1}, TypeError, "no_such"),
     ],
 )
