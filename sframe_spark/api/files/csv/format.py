@@ -16,7 +16,7 @@ from sframe_spark.api.files.csv.options import NEWLINES, CsvOptions, escape_by_d
 from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.values.plain import is_number, plain_number
 from sframe_spark.values.temporal import datetime_text
-from sframe_spark.values.text import display_text
+from sframe_spark.values.text import display_text, exact_float_text
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
@@ -201,10 +201,10 @@ class CsvFormat:
         empty = self.quote_char * 2 if is_alone or vanishes else ""
         texts: dict[str, Callable[[Any], str]] = {
             "int": lambda value: number(str(value)),
-            "float": lambda value: number(repr(value)),
+            "float": lambda value: number(exact_float_text(value)),
             "str": lambda value: self.field(value) or empty,
             "datetime": lambda value: self.quoted(instant_text(value)),
-            "array": lambda value: self.quoted(f"[{' '.join(map(_short, value))}]"),
+            "array": lambda value: self.quoted(f"[{' '.join(map(exact_float_text, value))}]"),
         }
         write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
         missing = self.missing_field(is_alone)
@@ -223,9 +223,10 @@ def _is_open_bracket(text: str) -> bool:
     return not closing or any(closing_bracket(text + quote, 0) != closing for quote in "'\"")
 
 
-def _short(number: float) -> str:
-    """A float without the fraction of a whole one."""
-    return repr(number).removesuffix(".0")
+def _nested_number(value: float) -> str:
+    """A float amid other values, where numbers without a point are read as integers, which have no negative zero."""
+    text = exact_float_text(value)
+    return "-0.0" if text == "-0" else text
 
 
 def nested_text(value: Any) -> str:
@@ -241,13 +242,14 @@ def nested_text(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, array.array):
-        # Amid other values, numbers without a point are read as integers, which have no negative zero.
-        return "[" + ",".join("-0.0" if text == "-0" else text for text in map(_short, value)) + "]"
+        return "[" + ",".join(map(_nested_number, value)) + "]"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(nested_text, value)) + "]"
     if isinstance(value, dict):
         return "{" + ",".join(f"{nested_text(key)}:{nested_text(item)}" for key, item in value.items()) + "}"
-    return repr(value) if isinstance(value, (int, float)) else instant_text(value)
+    if isinstance(value, float):
+        return _nested_number(value)
+    return str(value) if isinstance(value, int) else instant_text(value)
 
 
 def instant_text(value: datetime.datetime) -> str:
