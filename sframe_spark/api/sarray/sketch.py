@@ -272,7 +272,7 @@ class Sketch(SketchesOfItems):
         return math.sqrt(self.var())
 
     def quantile(self, quantile_val: float) -> float:
-        """The number below which that share of all numbers lies.
+        """The number below which that share of all numbers lies; NaN where there is none.
 
         Parameters
         ----------
@@ -282,7 +282,7 @@ class Sketch(SketchesOfItems):
         Raises
         ------
         RuntimeError
-            If the values are no numbers, or there is none.
+            If the values are no numbers, or there are no rows.
         TypeError
             If the share is no number.
 
@@ -297,8 +297,10 @@ class Sketch(SketchesOfItems):
         found = self._of_numbers("quantiles")
         if not is_number(share) or share != share:
             raise SchemaError(f"a quantile is a share between 0 and 1, not {share!r:.60}")
+        if not self.size():
+            raise UnsupportedOperationError("there are no rows, so there are no quantiles")
         if not found["numbers"]:
-            raise UnsupportedOperationError("there is no number, so there are no quantiles")
+            return math.nan
         place = min(int(found["numbers"] * min(max(float(share), 0.0), 1.0)), found["numbers"] - 1)
         if found["counted"] is None:
             return float(single_value(self._in_order, place))
