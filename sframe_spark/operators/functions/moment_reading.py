@@ -113,7 +113,7 @@ class TimeFormat:
             ends = r"(?:\D|$)" if not after and name in _NUMBERS else ""
             pieces.append(("$|" + r"\s*" * skips, f"(?P<g{len(groups)}>{reads}){ends}"))
             groups.append(name)
-            first = r"\D" if "{1,2}" in reads else "."
+            first = r"\D" if "{1,2}" in reads and not after[:1].isdigit() else "."
         if len(parts) > MOST_PARTS:
             raise TimeFormatError(f"the format has {len(parts)} parts, and {MOST_PARTS} are the most: {form[:60]!r}...")
         if not groups:
