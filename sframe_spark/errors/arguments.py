@@ -122,6 +122,14 @@ class SettingError(InvalidArgumentError, UnsupportedOperationError):
     """A setting of the reference means nothing here, or has no such value; a ValueError and, as in the reference, a RuntimeError."""
 
 
+class NotAColumnError(SchemaError, AttributeError):
+    """An SArray is asked for, and something else given; a TypeError and, as in the reference, an AttributeError."""
+
+
+class SeedError(SchemaError, InvalidArgumentError):
+    """A seed is no number; a TypeError and, as in parts of the reference, a ValueError."""
+
+
 class BuilderError(UnsupportedOperationError, InvalidArgumentError):
     """A builder does not take a value, has no such segment or is closed; a ValueError and, as in the reference, a RuntimeError."""
 
@@ -132,6 +140,10 @@ class BoundsError(InvalidArgumentError, UnsupportedOperationError):
 
 class PictureFormatError(UnsupportedOperationError, NotImplementedError):
     """A chart is not written in that format; a RuntimeError and, as in the reference, a NotImplementedError."""
+
+
+class FrameComparisonError(UnsupportedOperationError, NotImplementedError):
+    """A frame is compared with something as a whole; a RuntimeError and, as in the reference, a NotImplementedError."""
 
 
 class MissingLibraryError(SFrameError, ImportError):

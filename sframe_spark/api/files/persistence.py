@@ -24,6 +24,7 @@ from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
 
 COLUMN_NAME = "X1"
 _CSV, _JSON = (".csv", ".csv.gz"), (".json", ".json.gz")
+_LINES = (*_CSV, ".txt")
 
 
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> None:
@@ -84,7 +85,7 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
     """Save a column as a directory of segments or as lines of text."""
     from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
 
-    chosen = format or ("text" if path_text(path).endswith(_CSV) else "binary")
+    chosen = format or ("text" if path_text(path).endswith(_LINES) else "binary")
     if chosen in ("text", "csv"):
         write_csv(node, [COLUMN_NAME], path, CsvFormat(header=False))
     elif chosen == "binary":

@@ -17,7 +17,7 @@ from sframe_spark.api.names import require_distinct, require_unicode
 from sframe_spark.api.nodes import iterate_tuples
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME_KIND, INT_KIND, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, infer_type
@@ -94,12 +94,8 @@ def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> 
     for place, name in enumerate(names):
         value = next((row[place] for row in first if row[place] is not None), None)
         with column_named(name):
-            found.append(_general(hinted.get(place) or (STR if value is None else infer_type([value]))))
+            found.append(of_any_offset(hinted.get(place) or (STR if value is None else infer_type([value]))))
     return found
-
-
-def _general(column_type: ColumnType) -> ColumnType:
-    return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
 
 
 def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:

@@ -328,8 +328,8 @@ class SArray(
         ['***', '']
         """
         fn = function_as_now(fn, "apply")
-        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
-        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
+        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
+        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=bool(skip_na)), first))
 
     def __str__(self) -> str:
         return display.column_text(self._node)

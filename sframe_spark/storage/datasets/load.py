@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 import attrs
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import NotSavedError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.datasets.commit import check_files
 from sframe_spark.storage.datasets.content import damage_in
@@ -106,7 +106,7 @@ def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
 def _manifest_text(location: str) -> str:
     with telling("open", location):
         if os.path.isfile(location):
-            raise StorageError(f"{location} is a file; a saved frame is a directory")
+            raise NotSavedError(f"{location} is a file; a saved frame is a directory")
         if os.path.islink(location) and not os.path.exists(location):
             raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
         if os.path.exists(location) and not os.path.isdir(location):
