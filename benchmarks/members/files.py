@@ -35,7 +35,9 @@ def readers(engine: Any, f: Frames) -> dict[str, Case]:
         "read_csv": Case(lambda: read_csv(f.file("rows.csv"), verbose=False), in_order),
         "read_csv, column_type_hints": Case(lambda: read_csv(f.file("rows.csv"), column_type_hints=hints, verbose=False), in_order),
         "read_csv, all text": Case(lambda: read_csv(f.file("rows.csv"), column_type_hints=str, verbose=False), in_order),
-        "read_csv_with_errors": Case(lambda: engine.SFrame.read_csv_with_errors(f.file("rows.csv"), column_type_hints=hints, verbose=False)[0], in_order),
+        "read_csv_with_errors": Case(
+            lambda: engine.SFrame.read_csv_with_errors(f.file("rows.csv"), column_type_hints=hints, verbose=False)[0], in_order
+        ),
         "read_csv of arrays and dicts": Case(lambda: read_csv(f.file("nested.csv"), verbose=False), in_order),
         "read_json": Case(lambda: engine.SFrame.read_json(f.file("rows.json"), orient="records"), in_order),
         "read_json, lines": Case(lambda: engine.SFrame.read_json(f.file("lines.json"), orient="lines"), in_order),

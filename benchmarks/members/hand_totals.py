@@ -13,7 +13,17 @@ UNLIKE = frozenset(
     [
         *("hash", "hash of floats", "hash of text", "hash of lists", "hash of dicts", "astype: float to str", "median"),
         *("astype: dict to str", "astype: array to str", "astype: list to str", "astype: datetime to str"),
-        *("argmax", "argmin", "sa.head", "sf.head", "summary of ints", "sf.dropna_split", "read_json", "read_json, lines", "read_csv of arrays and dicts"),
+        *(
+            "argmax",
+            "argmin",
+            "sa.head",
+            "sf.head",
+            "summary of ints",
+            "sf.dropna_split",
+            "read_json",
+            "read_json, lines",
+            "read_csv of arrays and dicts",
+        ),
     ]
 )
 

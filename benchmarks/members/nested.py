@@ -96,7 +96,9 @@ def functions(f: Frames) -> dict[str, Case]:
         "sa.apply of dicts": Case(lambda: n["bag"].apply(lambda bag: bag["key"], dtype=int), in_order),
         "sa.apply to lists": Case(lambda: n["key"].apply(lambda key: [key, key + 1], dtype=list), in_order),
         "sf.apply": Case(lambda: n[["small", "key"]].apply(lambda row: row["small"] + row["key"], dtype=int), in_order),
-        "sf.flat_map": Case(lambda: n[["small", "word"]].flat_map(["a", "b"], lambda row: [[row["small"], row["word"]]] * 2, column_types=[int, str]), in_order),
+        "sf.flat_map": Case(
+            lambda: n[["small", "word"]].flat_map(["a", "b"], lambda row: [[row["small"], row["word"]]] * 2, column_types=[int, str]), in_order
+        ),
         "for row in sf": Case(lambda: sum(row["key"] for row in n[["key", "word", "value"]]), in_order),
         "for row in sf with dicts": Case(lambda: sum(row["bag"]["key"] for row in n[["id", "bag"]]), in_order),
         "sf.to_dataframe": Case(lambda: len(n[["id", "word", "value", "time"]].to_dataframe()), in_order),

@@ -71,7 +71,9 @@ def groups(engine: Any, f: Frames) -> dict[str, Case]:
         return lambda: p.groupby(key, requests)
 
     return {
-        **{f"group by: {name}": Case(grouped("small", {"it": request}), how_many if name in unlike else by("small")) for name, request in one.items()},
+        **{
+            f"group by: {name}": Case(grouped("small", {"it": request}), how_many if name in unlike else by("small")) for name, request in one.items()
+        },
         "group by text": Case(grouped("word", {"n": aggregate.COUNT(), "sum": aggregate.SUM("value")}), by("word")),
         "group by two keys": Case(lambda: p.groupby(["small", "key"], {"n": aggregate.COUNT(), "sum": aggregate.SUM("value")}), by("small", "key")),
         "group by many": Case(grouped("mixed", {"n": aggregate.COUNT(), "sum": aggregate.SUM("value")}), by("mixed")),

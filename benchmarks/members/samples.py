@@ -74,7 +74,8 @@ def in_order(result: Any) -> Any:
 def totals(result: Any) -> Any:
     """Of each column the sum, if it is of numbers, and how many values are missing."""
     return {
-        name: [column.sum() if column.dtype in (int, float) and len(column) else 0, int(column.countna())] for name, column in columns_of(result).items()
+        name: [column.sum() if column.dtype in (int, float) and len(column) else 0, int(column.countna())]
+        for name, column in columns_of(result).items()
     }
 
 

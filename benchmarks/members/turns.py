@@ -36,9 +36,7 @@ class Reference:
         place.mkdir()
         command = [os.path.expanduser(python), str(Path(__file__).with_name("reference.py")), str(rows), str(place), str(files)]
         environment = {**os.environ, "TMPDIR": str(place), "TURI_CACHE_FILE_LOCATIONS": str(place)}
-        return cls(
-            subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment)
-        )
+        return cls(subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, env=environment))
 
     def ask(self, what: str, name: str) -> Any:
         """Its answer to a request."""

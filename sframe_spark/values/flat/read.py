@@ -15,8 +15,9 @@ from sframe_spark.values.flat.spans import bytes_of, counts_within, texts_betwee
 from sframe_spark.values.flat.stored import AFTER, BEFORE, FlatItems, flat_items
 
 TEXT = r'"[^"\\\x00-\x1f]*"'
-# As JSON writes numbers, and not so large that they are others than ours.
-NUMBER = r"(?:0|-?[1-9][0-9]{0,17}|-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]{1,20})(?:[eE][-+]?[0-9]{1,2})?)"
+# As JSON writes numbers, and not so large that they are others than ours. What is replaced is the first alternative that fits, so floats come first.
+_WHOLE, _EXPONENT = "(?:0|[1-9][0-9]{0,17})", "[eE][-+]?[0-9]{1,2}"
+NUMBER = rf"(?:-?{_WHOLE}\.[0-9]{{1,20}}(?:{_EXPONENT})?|-?{_WHOLE}{_EXPONENT}|0|-?[1-9][0-9]{{0,17}})"
 ITEM = f"(?:{TEXT}|{NUMBER})"
 LISTS = rf"^\[(?:{ITEM}(?:, ?{ITEM})*)?\]$"
 DICTS = rf"^\{{(?:{TEXT}: ?{ITEM}(?:, ?{TEXT}: ?{ITEM})*)?\}}$"

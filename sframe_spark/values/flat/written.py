@@ -97,4 +97,3 @@ def _sorted_within(entries: pa.Array, counts: np.ndarray) -> pa.Array:
         return entries
     order = pc.sort_indices(pa.table({"row": rows, "entry": entries}), sort_keys=[("row", "ascending"), ("entry", "ascending")])
     return entries.take(order)
-
