@@ -95,6 +95,9 @@ def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure
             return pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
+    found = stored_cells(values, column_type.kind) if column_type.is_encoded else None
+    if found is not None:
+        return found
     try:
         natural = infer_type(values)
     except SFrameError:

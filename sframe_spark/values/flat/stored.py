@@ -27,7 +27,12 @@ LISTS = rf"^\[({ITEM}(,{ITEM})*)?\]$"
 # What a stored text of a dict has around its entries.
 BEFORE, AFTER = '{"$dict":[', "]}"
 NEEDS_ESCAPES = r'["\\\x00-\x1f]'
-_WRITERS: dict[type, Any] = {int: int.__repr__, str: json.encoder.encode_basestring, type(None): lambda value: "null"}
+_WRITERS: dict[type, Any] = {
+    int: int.__repr__,
+    float: float.__repr__,
+    str: json.encoder.encode_basestring,
+    type(None): lambda value: "null",
+}
 
 
 @attrs.frozen(eq=False)
@@ -251,12 +256,16 @@ def stored_cells(cells: Sequence[Any], kind: str) -> pa.Array | None:
 def json_of(values: list[Any]) -> pa.Array | None:
     """Each of some ints, floats, texts and None as JSON; None where there is anything else."""
     classes = set(map(type, values))
+    if not classes <= {int, float, str, type(None)}:
+        return None
     try:
         if classes <= {int, type(None)}:
             return pa.array(values, pa.int64()).cast(pa.string()).fill_null("null")
-        if not classes <= {*_WRITERS, float} or (float in classes and not np.isfinite([value for value in values if type(value) is float]).all()):
-            return None
+        if int in classes:
+            # Ints have 64 bits.
+            pa.array([value for value in values if type(value) is int], pa.int64())
     except (OverflowError, pa.ArrowInvalid):
         return None
-    writers = {**_WRITERS, float: float.__repr__}
-    return pa.array([writers[type(value)](value) for value in values], pa.string())
+    if float in classes and not np.isfinite([value for value in values if type(value) is float]).all():
+        return None
+    return pa.array([_WRITERS[type(value)](value) for value in values], pa.string())
