@@ -159,9 +159,10 @@ def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     if result.is_encoded:
         texts = _as_json(columns, types, parameters[0])
         if texts is not None:
-            entries = [pc.binary_join_element_wise(f"[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
-            joined = pc.binary_join_element_wise(*entries, ",", null_handling="skip")
-            return pc.binary_join_element_wise(BEFORE, joined, AFTER, "")
+            entries = [pc.binary_join_element_wise(f",[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
+            # Arrow drops rows of which it skips every part.
+            joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
+            return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
         found = _rows(columns, types, parameters[0])
         return encode_plain([{key: value for key, value in zip(keys, row, strict=True) if value is not None} for row in found], result)
     items = _row_by_row(columns)
