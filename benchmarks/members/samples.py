@@ -5,10 +5,9 @@ from __future__ import annotations
 import array
 import datetime
 import math
-from typing import Any, Callable
+from collections.abc import Callable
+from typing import Any
 
-# A member as it is measured: what it gives, and what of that is compared.
-Action = Callable[[], Any]
 SHOWN = 25
 
 
@@ -23,7 +22,7 @@ class Case:
         What of the result the engines must agree on.
     """
 
-    def __init__(self, action: Action, sample: Callable[[Any], Any]) -> None:
+    def __init__(self, action: Callable[[], Any], sample: Callable[[Any], Any]) -> None:
         self.action, self.sample = action, sample
 
 
@@ -106,7 +105,7 @@ def how_many(result: Any) -> Any:
 
 def about_how_many(result: Any) -> Any:
     """The number of rows to one digit, where chance has its part."""
-    return [float("%.0e" % count) for count in how_many(result)]
+    return [float(f"{count:.0e}") for count in how_many(result)]
 
 
 def nothing(result: Any) -> Any:

@@ -92,7 +92,7 @@ def _merged(first: ColumnSummary, second: ColumnSummary, types: Sequence[ColumnT
 
 
 def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Array | None, pa.Array | None]:
-    if first.values is None or second.values is None:
+    if first.values is None or second.values is None or first.counts is None or second.counts is None:
         return None, None
     # Arrow's own grouping takes ten times as long where floats have few digits, whose hashes are alike.
     encoded = pa.concat_arrays([first.values, second.values]).dictionary_encode()

@@ -1,7 +1,8 @@
 """Means and spreads of all numbers so far.
 
-Numbers are looked at in short blocks. Each block begins with a sum and a sum of squares about the mean of all numbers before it, in more digits than a
-float has; within a block sums of floats do, since a few numbers move what many before them have made by little.
+Numbers are looked at in short blocks. Each block begins with a sum and a sum of squares about the mean of all numbers
+before it, in more digits than a float has; within a block sums of floats do, since a few numbers move what many before
+them have made by little.
 """
 
 from __future__ import annotations

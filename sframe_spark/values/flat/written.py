@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, STR, ColumnType
 from sframe_spark.values.flat.floats import compared_floats, shown_floats
 from sframe_spark.values.flat.stored import flat_items, items_of, json_of_texts
 
@@ -70,10 +70,8 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
 
 
 def _native_items(items: pa.Array, form: TextForm) -> pa.Array:
-    if items.type == FLOAT.physical:
-        texts = form.floats(items)
-    else:
-        texts = form.texts(items) if pa.types.is_string(items.type) else items.cast(pa.string())
+    writers = {FLOAT.physical: form.floats, STR.physical: form.texts}
+    texts = writers[items.type](items) if items.type in writers else items.cast(pa.string())
     return texts.fill_null(form.missing)
 
 

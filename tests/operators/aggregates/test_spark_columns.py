@@ -75,6 +75,8 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "column_var": [(0,), (1,)],
     "column_std": [(0,), (1,)],
     "histogram": [(0, 1.0, 4), (-20, 0.1, 40)],
+    "key_counts": [(0, 2**64 - 1)],
+    "keys_between": [(2**63, 2**64 - 1)],
 }
 ROW_ORDER = "position"
 
