@@ -35,27 +35,31 @@ MOST_UNITED = 8
 
 def is_materialized(node: PlannerNode) -> bool:
     """True when the node's rows are in a source (or side by side in several, or many rows one after the other in a few, numbered or not)."""
-    waiting, seen, united = [node], set(), 0
+    waiting, seen, united = [(node, False)], set(), 0
     while waiting:
-        current = waiting.pop()
-        if current.operator.is_source or id(current) in seen:
+        current, is_part = waiting.pop()
+        operator = current.operator
+        if operator.is_source:
+            if is_part and not isinstance(operator, SegmentSource):
+                return False
             continue
-        if not current.operator.arranges_columns and not _is_stored_elsewhere(current):
+        if id(current) in seen:
+            continue
+        if not operator.arranges_columns and not _is_stored_elsewhere(current):
+            return False
+        # Spark reads the same columns of parts as they are, but puts no columns of several together.
+        if is_part and len(current.inputs) > 1 and not operator.unites_rows:
             return False
         seen.add(id(current))
-        united += len(current.inputs) * current.operator.unites_rows
-        waiting.extend(current.inputs)
+        united += len(current.inputs) * operator.unites_rows
+        waiting.extend((child, is_part or operator.unites_rows) for child in current.inputs)
     return united <= MOST_UNITED
 
 
 def _is_stored_elsewhere(node: PlannerNode) -> bool:
-    """True for many rows that are those of stored ones below, and for their numbers: writing them again would only take time."""
+    """True for many rows that are those of stored ones below, or their numbers: writing them again would only take time."""
     rows = node.length.rows
-    if rows is None or rows <= config.small_rows:
-        return False
-    if node.operator.numbers_rows:
-        return True
-    return node.operator.unites_rows and all(isinstance(child.operator, SegmentSource) for child in node.inputs)
+    return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
 
 def materialize(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

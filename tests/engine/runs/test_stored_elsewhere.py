@@ -26,7 +26,7 @@ def test_frames_one_after_the_other_and_numbered_rows_are_materialised_as_they_a
     with config.using(small_rows=10):
         both = saved.append(saved)
         numbered = both.add_row_number("row")
-        columns = numbered["n"].append(saved["n"])
+        columns = both["n"].append(saved["n"])
         for stored, rows in ((both, 2 * ROWS), (numbered, 2 * ROWS), (columns, 3 * ROWS)):
             stored.materialize()
             assert stored.is_materialized() and len(stored) == rows
