@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.runs.collecting import require_room, require_room_in_numpy
-from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize
+from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
 from sframe_spark.engine.runs.peeks import peek
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
@@ -96,6 +96,9 @@ def pieces_of(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
         As :func:`rows_of`, before the first piece comes.
     """
     require_room(node, as_objects)
+    stored = stored_pieces(node)
+    if stored is not None:
+        return stored
     source = compute(node)
     require_room(source, as_objects)
     return in_pieces(source)

@@ -18,6 +18,7 @@ from sframe_spark.locations import normalised
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.datasets.columns import may_save_columns, save_columns
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
@@ -30,7 +31,7 @@ _LINES = (*_CSV, ".txt")
 def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[str], kind: str = SFRAME) -> None:
     """Write all rows beside ``path`` and put them in its place when complete; what was there stays readable until then.
 
-    Segments that exist already are linked or copied as they are.
+    Segments that exist already are linked or copied as they are; of some of their columns the pages are copied.
     """
     target = normalised(path_text(path))
     require_unicode(names)
@@ -42,6 +43,9 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> N
     source = found.plan.operator
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
         save_dataset([source.manifest], target, names, kind)
+        return
+    if isinstance(source, SegmentSource) and may_save_columns(source.manifest, source.positions) and source.row_count == source.manifest.rows:
+        save_columns(source.manifest, source.positions, target, names)
         return
     with staged(target) as staging:
         Executor(MaterializeOptions(directory=staging, names=names, kind=kind), owned=found.owned, journal=found.journal).save(found.plan)

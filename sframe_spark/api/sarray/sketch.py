@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -11,15 +12,14 @@ import numpy as np
 
 from sframe_spark.api.faces import Faces, made_array
 from sframe_spark.api.files.serialization import NeverPickled
-from sframe_spark.api.nodes import column_values, node_from_values, reduce_values, single_value
+from sframe_spark.api.nodes import column_values, node_from_values, reduce_values
+from sframe_spark.api.sarray.ranks import Ranks
 from sframe_spark.api.sarray.sketch_items import NESTED, SketchesOfItems, keys_to_sum_up
 from sframe_spark.api.sarray.sketch_text import sketch_text
-from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import filter_by_mask
-from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
@@ -302,19 +302,26 @@ class Sketch(SketchesOfItems, NeverPickled):
             raise UnsupportedOperationError("there are no rows, so there are no quantiles")
         if not found["numbers"]:
             return math.nan
-        place = min(int(found["numbers"] * min(max(float(share), 0.0), 1.0)), found["numbers"] - 1)
+        place = self._place_of(float(share))
         if found["counted"] is None:
-            return float(single_value(self._in_order, place))
+            return float(self._ranks.number_at(place))
         values, counts = zip(*sorted(_counted(found)), strict=True)
         return float(values[int(np.searchsorted(np.cumsum(counts), place, side="right"))])
 
+    def _place_of(self, share: float) -> int:
+        numbers = int(self._found["numbers"])
+        return min(int(numbers * min(max(share, 0.0), 1.0)), numbers - 1)
+
+    def _quantiles(self, shares: Sequence[float]) -> list[float]:
+        """Several quantiles, found together."""
+        if self._found["counted"] is None:
+            self._ranks.numbers_at([self._place_of(share) for share in shares])
+        return [self.quantile(share) for share in shares]
+
     @cached_property
-    def _in_order(self) -> PlannerNode:
-        """The numbers in order, which are kept: quantiles are asked for one by one."""
-        present = filter_by_mask(self._node, apply_function("is_not_missing", self._node))
-        ordered = sort_rows(present, [(0, True)])
-        materialize(ordered)
-        return ordered
+    def _ranks(self) -> Ranks:
+        """What was counted, which is kept: quantiles are asked for one by one."""
+        return Ranks(self._node)
 
     def frequency_count(self, element: Any) -> int:
         """Number of rows that hold a value.

@@ -95,16 +95,11 @@ def _merged(first: ColumnSummary, second: ColumnSummary, types: Sequence[ColumnT
 
 
 def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Array, pa.Array, int]:
-    table = pa.table(
-        {
-            "value": pa.chunked_array([first.values, second.values]).combine_chunks(),
-            "count": pa.chunked_array([first.counts, second.counts]).combine_chunks(),
-        }
-    )
-    # In the order in which values come first, whatever the threads do.
-    grouped = table.group_by("value", use_threads=False).aggregate([("count", "sum")])
-    values, counts = (grouped[name].combine_chunks() for name in ("value", "count_sum"))
-    return _few_or_frequent(values, counts, first.error + second.error)
+    # In the order in which values come first. Arrow's own grouping takes ten times as long where floats have few digits, whose hashes are alike.
+    encoded = pa.concat_arrays([first.values, second.values]).dictionary_encode()
+    both = np.concatenate([first.counts.to_numpy(), second.counts.to_numpy()])
+    counts = np.bincount(encoded.indices.to_numpy(), weights=both, minlength=len(encoded.dictionary)).astype(np.int64)
+    return _few_or_frequent(encoded.dictionary, pa.array(counts), first.error + second.error)
 
 
 def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa.Array, pa.Array, int]:

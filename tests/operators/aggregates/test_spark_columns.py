@@ -76,6 +76,8 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "column_std": [(0,), (1,)],
     "histogram": [(0, 1.0, 4), (-20, 0.1, 40)],
     "label_counts": [(("b", None, "nowhere"),)],
+    "key_counts": [(0, 2**64 - 1)],
+    "keys_between": [(2**63, 2**64 - 1)],
 }
 ROW_ORDER = "position"
 
