@@ -66,8 +66,8 @@ def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np
     in_one = round(1 / step)
     if step < 1 and abs(1 / step - in_one) < 1e-9 / step and 1 / step < 2**53:
         places = np.floor(numbers * in_one)
-        # Neither a quotient nor a product finds all edges: 0.3 / 0.1 is less than 3, 1.005 * 200 less than 201. The edges themselves, 201 / 200, are the
-        # floats nearest to the decimal numbers.
+        # Neither a quotient nor a product finds all edges: 0.3 / 0.1 is less than 3, 1.005 * 200 less than 201.
+        # The edges themselves, 201 / 200, are the floats nearest to the decimal numbers.
         places += (places + 1) / in_one <= numbers
         places -= places / in_one > numbers
     else:
