@@ -10,6 +10,7 @@ from sframe_spark.api.nodes import literal_of, reduce_values, row_count
 from sframe_spark.api.sarray.ranks import Ranks
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
@@ -293,7 +294,7 @@ class Reductions:
         return Sketch(made_array(self._node), background, sub_sketch_keys or ())
 
     def median(self, approximate: bool = False) -> Any:
-        """The middle one of the values that are not missing (the upper of two); ``approximate`` gives the same as a float.
+        """The middle one of the values that are neither missing nor NaN (the upper of two); ``approximate`` gives the same as a float.
 
         Raises
         ------
@@ -305,10 +306,13 @@ class Reductions:
         >>> from sframe_spark import SArray
         >>> SArray([5, 1, None, 3]).median(), SArray([1, 2, 3, 4]).median(approximate=True)
         (3, 3.0)
+        >>> SArray([1.0, float("nan"), 2.0, 3.0]).median()
+        2.0
         """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
-        rows = len(self) - self.countna()
+        # NaN is a value where missing ones are counted, but no number that has a place among others.
+        rows = row_count(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
         middle = Ranks(self._node).number_at(rows // 2) if rows else None
         return float(middle) if approximate and middle is not None else middle
 
