@@ -52,12 +52,12 @@ def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     return answering
 
 
-def no_module_member(name: str, members: Iterable[str]) -> NoAttributeError:
+def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     """The error about a name that the package does not have."""
     return NoAttributeError(f"sframe_spark has no {name!r}" + _told(name, MODULE, members))
 
 
-def no_aggregate(name: str, members: Iterable[str]) -> NoAttributeError:
+def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     """The error about an aggregate that there is not.
 
     Examples
