@@ -68,7 +68,10 @@ from sframe_spark.errors.base import (
     users_level,
 )
 from sframe_spark.errors.files import (
+    ArchiveDateError,
+    ArchiveTextError,
     BrokenPages,
+    BrokenPayload,
     BrokenThrift,
     CsvCountError,
     CsvEncodingError,
@@ -96,9 +99,12 @@ from sframe_spark.errors.signals import (
 __all__ = [
     "MOST_NAMES_SHOWN",
     "TRAVELLING_ERRORS",
+    "ArchiveDateError",
+    "ArchiveTextError",
     "BeyondRangeError",
     "BoundsError",
     "BrokenPages",
+    "BrokenPayload",
     "BrokenThrift",
     "BuilderError",
     "CallsElsewhereError",
