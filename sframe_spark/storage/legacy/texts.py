@@ -105,10 +105,3 @@ def is_sound(found: pa.Array) -> bool:
     except pa.ArrowInvalid:
         return False
     return True
-
-
-def strict(content: bytes) -> str:
-    """Make a text of bytes in UTF-8, and of no others."""
-    return content.decode()
-
-

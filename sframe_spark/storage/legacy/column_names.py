@@ -1,0 +1,51 @@
+"""Names of the columns of an archive, which stand in its index as they were given, with nothing quoted."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.legacy.ini import BLANKS
+from sframe_spark.visible import visible
+
+
+def named(found: Sequence[bytes], errors: str, location: str) -> list[str]:
+    """Return names of columns of which no two are equal: without the blanks around them, as the reference has them, where that is so.
+
+    Names that are equal without their blanks keep these; those that are equal with them get numbers.
+
+    Raises
+    ------
+    StorageError
+        If one is no text.
+
+    Examples
+    --------
+    >>> named([b" a", b"b", b"b ", b"b"], "strict", "x")
+    ['a', 'b', 'b ', 'b.1']
+    """
+    try:
+        texts = [name.decode("utf-8", errors) for name in found]
+    except UnicodeDecodeError as error:
+        raise StorageError(
+            f"{visible(location)}: the name of a column is {error.object[:40]!r}, which is not UTF-8: encoding_errors='replace' reads it all the same"
+        ) from None
+    blanks = BLANKS.decode()
+    counts = Counter(text.strip(blanks) for text in texts)
+    names: list[str] = []
+    taken: set[str] = set()
+    for text in texts:
+        stripped = text.strip(blanks)
+        name = _free(stripped if counts[stripped] == 1 else text, taken)
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def _free(name: str, taken: set[str]) -> str:
+    number, candidate = 0, name
+    while candidate in taken:
+        number += 1
+        candidate = f"{name}.{number}"
+    return candidate
