@@ -36,7 +36,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are above all rooms of the operators, and below those of other layers.
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "values": (("outgoing",),),
-    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("foreign", "exports")),
+    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("foreign", "exports", "legacy")),
     "operators": (
         ("user_functions",),
         ("kernels",),

@@ -36,6 +36,8 @@ class MaterializeOptions:
         Column names recorded with the segments.
     in_memory
         Keep results of at most this many rows in the driver's memory.
+    converts
+        Rows that are decoded anew for whoever reads them, of archives in other forms, are written in our form, too.
     measure
         Makes a context for each section, which knows afterwards what Spark did in it; None: nobody asks.
     """
@@ -46,4 +48,5 @@ class MaterializeOptions:
     directory: str | None = None
     names: tuple[str, ...] | None = None
     in_memory: int = 100_000
+    converts: bool = False
     measure: Callable[[], AbstractContextManager[Work]] | None = None

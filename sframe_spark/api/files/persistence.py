@@ -6,6 +6,7 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
+from sframe_spark.api.files.archives import load_archive
 from sframe_spark.api.files.paths import file_path_text, path_text
 from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.options import MaterializeOptions
@@ -14,10 +15,13 @@ from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError
 from sframe_spark.locations import normalised
+from sframe_spark.operators.sources.archive_source import archive_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
+from sframe_spark.storage.legacy.archive import STRICT
+from sframe_spark.storage.legacy.verify import require_readable_rows
 
 COLUMN_NAME = "X1"
 _CSV, _JSON = (".csv", ".csv.gz"), (".json", ".json.gz")
@@ -74,25 +78,34 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
         raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
 
 
-def load_frame(path: str | os.PathLike[str], verify: bool = False) -> tuple[PlannerNode, list[str]]:
-    """Node and column names of a saved frame; ``verify`` reads every byte and compares all check sums first."""
+def load_frame(
+    path: str | os.PathLike[str], verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a saved frame, or of an archive of Turi Create; ``verify`` reads every byte first."""
     from sframe_spark.storage.datasets.load import load_manifest
 
+    archive = load_archive(path, references, encoding_errors)
+    if archive is not None:
+        if verify:
+            require_readable_rows(archive.opened)
+        return archive_source(archive.opened, archive.handle), archive.opened.names
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
     names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
     return segment_source(manifest), names
 
 
-def load_column(path: str | os.PathLike[str], verify: bool = False) -> PlannerNode:
-    """Node of a saved column; ``verify`` reads every byte and compares all check sums first.
+def load_column(
+    path: str | os.PathLike[str], verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+) -> PlannerNode:
+    """Node of a saved column, or of one in an archive of Turi Create; ``verify`` reads every byte first.
 
     Raises
     ------
     StorageError
         If the path holds a frame of several columns.
     """
-    node, names = load_frame(path, verify)
+    node, names = load_frame(path, verify, references, encoding_errors)
     if len(names) != 1:
         raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
     return node

@@ -10,8 +10,9 @@ from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.json_reader import read_json_values
 from sframe_spark.errors import CsvLineError, JsonError, SchemaError, UnsupportedOperationError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.legacy.indexes import ARRAY_INDEX
 from sframe_spark.visible import visible
 
 PATTERN = "*?["
@@ -34,7 +35,9 @@ def column_from_path(path: str, dtype: Any, verify: bool) -> PlannerNode:
 
 def is_text(path: str) -> bool:
     """Whether a path names files, compressed or not, and no saved column."""
-    return any(sign in path for sign in PATTERN) or os.path.isfile(normalised(path))
+    if any(sign in path for sign in PATTERN):
+        return True
+    return scheme_of(path) is None and not path.endswith(ARRAY_INDEX) and os.path.isfile(normalised(path))
 
 
 def read_lines(url: Any, dtype: Any = None) -> PlannerNode:

@@ -16,7 +16,7 @@ from sframe_spark.locations import normalised
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import wait_for_tick
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.legacy.block import COLUMN_TYPES, Form, kind_of
+from sframe_spark.storage.legacy.block import COLUMN_TYPES, BlockForm, kind_of
 from sframe_spark.storage.legacy.column_names import named
 from sframe_spark.storage.legacy.indexes import (
     ARCHIVE_FILE,
@@ -30,7 +30,7 @@ from sframe_spark.storage.legacy.indexes import (
     archive_index,
 )
 from sframe_spark.storage.legacy.names import Allowed, ArchiveFile
-from sframe_spark.storage.legacy.segments import damaged_file, footer_of, opened, read_bytes, state_of, unpacked
+from sframe_spark.storage.legacy.segments import damaged_file, footer_of, opened, read_bytes, require_unchanged, state_of, unpacked
 from sframe_spark.storage.legacy.tagged import MISSING
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.visible import visible
@@ -43,7 +43,7 @@ ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore")
 
 
 @attrs.frozen
-class Part:
+class ColumnPart:
     """Rows of a column that are in one segment file.
 
     Parameters
@@ -75,7 +75,7 @@ class ArchiveColumn:
 
     name: str
     column_type: ColumnType
-    parts: tuple[Part, ...]
+    parts: tuple[ColumnPart, ...]
 
     @functools.cached_property
     def starts(self) -> tuple[int, ...]:
@@ -88,7 +88,7 @@ class ArchiveColumn:
         Examples
         --------
         >>> from sframe_spark.types import INT
-        >>> list(ArchiveColumn("a", INT, (Part(0, 0, 5), Part(1, 0, 3))).between(4, 6))
+        >>> list(ArchiveColumn("a", INT, (ColumnPart(0, 0, 5), ColumnPart(1, 0, 3))).between(4, 6))
         [(0, 4, 5), (1, 0, 1)]
         """
         number = max(bisect.bisect_right(self.starts, first) - 1, 0)
@@ -169,9 +169,20 @@ class Archive:
         """How many bytes the segment files have."""
         return sum(file.state.size for file in self.contents.files)
 
-    def form(self, position: int) -> Form:
+    def require_unchanged(self) -> None:
+        """Make sure that the files are as they were when it was opened; costs one call of the system for each.
+
+        Raises
+        ------
+        StorageError
+            If one is not.
+        """
+        for file in self.contents.files:
+            require_unchanged(file)
+
+    def form(self, position: int) -> BlockForm:
         """Return what the blocks of a column are read as."""
-        return Form(self.contents.columns[position].column_type, functools.partial(decoded, errors=self.encoding_errors))
+        return BlockForm(self.contents.columns[position].column_type, functools.partial(decoded, errors=self.encoding_errors))
 
     def as_read(self) -> Archive:
         """What a plan's text means: the archive as it is now."""
@@ -251,13 +262,13 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
 
 
 def _column(name: str, indexed: IndexedColumn, files: Sequence[ArchiveFile], numbers: dict[str, int]) -> ArchiveColumn:
-    parts = tuple(Part(numbers[path], column, rows) for path, column, rows in indexed.parts)
+    parts = tuple(ColumnPart(numbers[path], column, rows) for path, column, rows in indexed.parts)
     kind = indexed.kind if indexed.kind != MISSING else _kind_of_rows(parts, files)
     # A column of which nobody knows more than that it is empty.
     return ArchiveColumn(name, COLUMN_TYPES.get(kind, FLOAT), parts)
 
 
-def _kind_of_rows(parts: Sequence[Part], files: Sequence[ArchiveFile]) -> int:
+def _kind_of_rows(parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> int:
     """The type of the first values of a column whose index does not tell it; the only place where opening an archive reads rows."""
     for part in parts:
         file = files[part.file]

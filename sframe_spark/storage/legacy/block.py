@@ -10,12 +10,11 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import BrokenPayload
-from sframe_spark.storage.legacy.cells import Cells, Floats, Integers, Moments, Vectors
+from sframe_spark.storage.legacy.cells import Cells, Floats, Integers, MomentCells, Vectors
 from sframe_spark.storage.legacy.moments import are_alike
 from sframe_spark.storage.legacy.nested import Tensors, WidenedCells, WrittenCells, floats_of_ints, lists_of_vectors
 from sframe_spark.storage.legacy.payload import Payload
-from sframe_spark.storage.legacy.tagged import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR, Decode, Tagged
+from sframe_spark.storage.legacy.tagged import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR, Decode, TaggedReader
 from sframe_spark.storage.legacy.texts import texts
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 
@@ -43,7 +42,7 @@ _COUNT = struct.Struct("<Q")
 
 
 @attrs.frozen
-class Form:
+class BlockForm:
     """What the blocks of a column are read as.
 
     Parameters
@@ -81,14 +80,14 @@ class Block:
 
     Examples
     --------
-    >>> block = Block(bytes.fromhex("02 00 0400000000000000 040a 80"), 13, 3, TYPED, Form(INT, bytes.decode))
+    >>> block = Block(bytes.fromhex("02 00 0400000000000000 040a 80"), 13, 3, TYPED, BlockForm(INT, bytes.decode))
     >>> block.values(0, 3).to_pylist(), block.values(1, 2).to_pylist()
     ([5, 6, None], [6])
     """
 
     __slots__ = ("_cells", "_missing", "form", "rows", "size")
 
-    def __init__(self, content: bytes, stored: int, rows: int, flags: int, form: Form) -> None:
+    def __init__(self, content: bytes, stored: int, rows: int, flags: int, form: BlockForm) -> None:
         payload = Payload(content, stored)
         self.form, self.rows, self.size = form, rows, len(content)
         self._missing: np.ndarray | None = None
@@ -167,7 +166,7 @@ def missing_rows(payload: Payload, rows: int) -> np.ndarray:
     return bits[:rows]
 
 
-def cells_of(payload: Payload, kind: int, count: int, flags: int, form: Form) -> Cells:
+def cells_of(payload: Payload, kind: int, count: int, flags: int, form: BlockForm) -> Cells:
     """Read the values of a type, as its column holds them.
 
     Raises
@@ -196,19 +195,19 @@ def _of_kind(payload: Payload, kind: int, count: int, extended: bool, decode: De
     if kind == TENSOR:
         return Tensors(payload, count)
     if kind == MOMENT and are_alike(payload, count):
-        return Moments(payload, count)
-    tagged = Tagged(payload, decode)
+        return MomentCells(payload, count)
+    tagged = TaggedReader(payload, decode)
     return WrittenCells((tagged.content(kind) for _ in range(count)), COLUMN_TYPES[kind])
 
 
-def _mixed(payload: Payload, rows: int, form: Form) -> Iterator[Any]:
+def _mixed(payload: Payload, rows: int, form: BlockForm) -> Iterator[Any]:
     """Read values that each say what they are."""
     payload.byte("how many types a block has")
     count = _COUNT.unpack_from(payload.content, payload.skip(8, "the number of values"))[0]
     if count != rows:
         raise payload.broken(f"it holds {count} values, and its record says {rows}")
     payload.require(rows, f"{rows} values")
-    tagged = Tagged(payload, form.decode)
+    tagged = TaggedReader(payload, form.decode)
     for _ in range(rows):
         yield tagged.value()
 

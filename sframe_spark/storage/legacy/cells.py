@@ -106,7 +106,7 @@ class Floats:
         return 8.0 * (last - first)
 
 
-class Moments:
+class MomentCells:
     """Date-times that have one length."""
 
     def __init__(self, payload: Payload, count: int) -> None:

@@ -190,10 +190,7 @@ def _object(value: Any, path: str, what: str) -> dict[str, Any]:
 
 def _entries(value: Any, count: int, path: str, what: str) -> list[Any]:
     """Entries of a sequence, which is a list, or an object whose keys are numbers."""
-    if isinstance(value, list):
-        found = value
-    else:
-        found = sequence(_object(value if value is not None else {}, path, what), path, what)
+    found = value if isinstance(value, list) else sequence(_object({} if value is None else value, path, what), path, what)
     if len(found) != count:
         raise damaged(path, f"{what} has {len(found)} entries for {count} segments")
     return found
@@ -201,8 +198,8 @@ def _entries(value: Any, count: int, path: str, what: str) -> list[Any]:
 
 def _old_version(path: str, version: str) -> StorageError:
     return StorageError(
-        f"{visible(path)} is an index of arrays of version {version}, which nobody has read since Turi Create 6; version {ARRAY_VERSION} is read here: "
-        "load it with the version that wrote it, or with one that still reads it, and save it again"
+        f"{visible(path)} is an index of arrays of version {version}, which Turi Create 6 does not read either, but version {ARRAY_VERSION}: "
+        "load it with an older version of Turi Create, and save it again"
     )
 
 
@@ -217,7 +214,7 @@ def archive_index(content: bytes, path: str) -> tuple[str, bytes]:
     sections = parse_ini(content, path)
     about, metadata = sections.get(b"archive", {}), sections.get(b"metadata", {})
     if number_of(about.get(b"version", b""), path, "version") != VERSION:
-        raise StorageError(f"{visible(path)} is of another version than {VERSION}, the only one that is known: load and save it again with Turi Create 6")
+        raise StorageError(f"{visible(path)} is of an unknown version, {VERSION} is read here: load and save it again with Turi Create 6")
     contents = metadata.get(b"contents", b"").strip().decode("ascii", "replace")
     if contents not in (SFRAME, SARRAY):
         raise _other_contents(path, contents)
@@ -232,6 +229,5 @@ def _other_contents(path: str, contents: str) -> StorageError:
         "graph": "load it with Turi Create, and save its vertices and edges, which are SFrames",
         "model": "load it with Turi Create, and save the SFrames that it holds, or export it; models are not read",
     }
-    return StorageError(
-        f"{visible(path)} is of an archive of {visible(contents)[:40]!r}, and frames and columns are read here: {advice.get(contents, 'it is none of both')}"
-    )
+    what = f"{visible(path)} is of an archive of {visible(contents)[:40]!r}"
+    return StorageError(f"{what}, and frames and columns are read here: {advice.get(contents, 'it is none of both')}")

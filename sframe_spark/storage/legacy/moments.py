@@ -125,4 +125,3 @@ def moment_array(microseconds: np.ndarray, minutes: np.ndarray, naive: np.ndarra
     """Return date-times in the form of a column."""
     instants = pa.array(microseconds).view(DATETIME.physical)
     return pa.StructArray.from_arrays([instants, pa.array(minutes.astype(np.int32), mask=naive)], fields=list(ZONED_PHYSICAL))
-

@@ -71,7 +71,7 @@ class Allowed:
         if not text or "\0" in text:
             raise StorageError(f"{visible(holder)} is damaged: it names a file without a name; restore the archive from a copy")
         if _URL.match(text):
-            raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is not on a disk of this machine: fetch it, and save the archive again")
+            raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is not on a disk of this machine: copy it into the archive")
         with telling("read", holder):
             path = os.path.realpath(os.path.join(os.path.dirname(holder), text))
         if not any(is_below(path, directory) for directory in self.directories):

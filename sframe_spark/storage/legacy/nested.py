@@ -71,7 +71,7 @@ def fitting(value: Any, column_type: ColumnType) -> Any:
     >>> fitting(array.array("d", [1.0]), ENCODED_LIST), fitting({}, ENCODED_LIST)
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.BrokenPayload: ('it holds a dict, and its column is of type list', None)
+    sframe_spark.errors.BrokenPayload: ('it holds a value of type dict, and its column is of type list', None)
     """
     kind = column_type.kind
     if value is None or type(value) is _CLASSES[kind]:

@@ -11,16 +11,17 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayload, StorageError
 from sframe_spark.session.cancel import raise_if_cancelled
-from sframe_spark.storage.legacy.archive import STRICT, Archive, ArchiveColumn
+from sframe_spark.storage.legacy.archive import Archive, ArchiveColumn
 from sframe_spark.storage.legacy.block import Block
 from sframe_spark.storage.legacy.moments import OUT_OF_YEARS
-from sframe_spark.storage.legacy.segments import ColumnBlocks, footer_of, opened, read_bytes, unpacked
+from sframe_spark.storage.legacy.segments import ColumnBlocks, damaged_file, footer_of, opened, read_bytes, unpacked
 from sframe_spark.visible import visible
 
 # So many files are open at a time.
 MOST_OPEN = 32
 # The column, its part and the block.
 BlockKey = tuple[int, int, int]
+CountedColumns = tuple[int, list[pa.ChunkedArray]]
 
 
 class ArchiveReader:
@@ -55,6 +56,15 @@ class ArchiveReader:
         """Return about how many bytes rows ``first`` to ``last`` of each column take in memory; their blocks are read for that, and kept."""
         with self._keeping() as asked, _OpenFiles(self.archive) as files:
             return [self._bytes(position, first, last, files, asked) for position in positions]
+
+    def batches(self, positions: Sequence[int], first: int, last: int, most_rows: int, most_bytes: float) -> Iterator[CountedColumns]:
+        """Yield rows ``first`` to ``last`` some at a time, with how many they are: at most so many, of long ones no more than take so many bytes."""
+        while first < last:
+            stop = min(first + most_rows, last)
+            while stop - first > 1 and sum(self.bytes_between(positions, first, stop)) > most_bytes:
+                stop = first + (stop - first) // 2
+            yield stop - first, self.read(positions, first, stop)
+            first = stop
 
     def close(self) -> None:
         """Keep no blocks."""
@@ -143,9 +153,8 @@ def _telling(archive: Archive, column: ArchiveColumn, key: BlockKey, blocks: Col
         before = column.starts[key[1]]
         rows = f"rows {before + int(blocks.starts[number])} to {before + int(blocks.starts[number + 1])}"
         place = "" if error.place is None else f", at byte {error.place} of what it holds"
-        raise StorageError(
-            f"{visible(blocks.path)} is damaged: column {column.name!r}, block {number} ({rows}){place}: {error.reason}; restore the archive from a copy"
-        ) from None
+        where = f"column {column.name!r}, block {number} ({rows}){place}"
+        raise damaged_file(blocks.path, f"{where}: {error.reason}") from None
 
 
 @contextlib.contextmanager
@@ -159,6 +168,6 @@ def _telling_rows(archive: Archive, column: ArchiveColumn, key: BlockKey, blocks
         row = column.starts[key[1]] + int(blocks.starts[key[2]]) + block.first_refused(low, high)
         where = f"{visible(blocks.path)}: column {column.name!r}, row {row}"
         if isinstance(error, UnicodeDecodeError):
-            advice = f"encoding_errors='replace' puts signs in place of such bytes; the others are {STRICT!r}, which refuses them, 'backslashreplace' and 'ignore'"
+            advice = "encoding_errors='replace' or 'backslashreplace' puts signs in place of such bytes, 'ignore' leaves them out"
             raise ArchiveTextError(f"{where}: {error.object[:40]!r} is not UTF-8: {advice}") from None
         raise ArchiveDateError(f"{where}: {OUT_OF_YEARS}") from None

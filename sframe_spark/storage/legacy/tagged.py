@@ -19,6 +19,7 @@ from sframe_spark.values.text import MOST_LEVELS
 INTEGER, REAL, TEXT, VECTOR, LIST, DICTIONARY, MOMENT, MISSING, IMAGE, TENSOR = range(10)
 # Who wrote with tags of before this one put four bytes behind each.
 NEWER_TAGS = 128
+TAGGED_INTEGER, TAGGED_REAL, TAGGED_TEXT, TAGGED_MISSING = (NEWER_TAGS + kind for kind in (INTEGER, REAL, TEXT, MISSING))
 BYTES_OF_OLDER_TAG = 4
 # What an item takes in Python, and as text.
 BYTES_OF_ITEM, BYTES_OF_FLOAT = 96, 48
@@ -30,7 +31,7 @@ _IMAGE = struct.Struct("<BQQQQQ")
 Decode = Callable[[bytes], str]
 
 
-class Tagged:
+class TaggedReader:
     """Reads serialised values of a payload.
 
     Parameters
@@ -42,7 +43,7 @@ class Tagged:
 
     Examples
     --------
-    >>> Tagged(Payload(bytes.fromhex("82 0100000000000000 61")), bytes.decode).value()
+    >>> TaggedReader(Payload(bytes.fromhex("82 0100000000000000 61")), bytes.decode).value()
     'a'
     """
 
@@ -80,9 +81,9 @@ class Tagged:
         if kind == MISSING:
             return None
         if kind == LIST:
-            return self.list(levels)
+            return self.listed(levels)
         if kind == DICTIONARY:
-            return self.dict(levels)
+            return self.mapped(levels)
         if kind == VECTOR:
             return self.vector()
         if kind == MOMENT:
@@ -113,20 +114,47 @@ class Tagged:
         """Read a text."""
         return self._decode(bytes(self._payload.take(self._length(), "a text")))
 
-    def list(self, levels: int) -> list[Any]:
+    def listed(self, levels: int) -> list[Any]:
         """Read a list."""
-        inner, count = self._inner(levels), self._count(1, BYTES_OF_ITEM, "a list")
-        return [self.value(inner) for _ in range(count)]
+        inner = self._inner(levels)
+        return self._items(self._count(1, BYTES_OF_ITEM, "a list"), inner)
 
-    def dict(self, levels: int) -> dict[Any, Any]:
+    def mapped(self, levels: int) -> dict[Any, Any]:
         """Read a dict."""
-        inner, count = self._inner(levels), self._count(2, 2 * BYTES_OF_ITEM, "a dict")
-        found = {}
-        for _ in range(count):
-            key = as_key(self.value(inner))
-            if isinstance(key, dict):
+        inner = self._inner(levels)
+        items = self._items(2 * self._count(2, 2 * BYTES_OF_ITEM, "a dict"), inner)
+        keys = items[::2]
+        if not all(type(key) is str for key in keys):
+            keys = list(map(as_key, keys))
+            if any(isinstance(key, dict) for key in keys):
                 raise self._payload.broken("a dict has a dict or an image as key")
-            found[key] = self.value(inner)
+        return dict(zip(keys, items[1::2], strict=True))
+
+    def _items(self, count: int, levels: int) -> list[Any]:
+        """So many values that say themselves what they are; texts and numbers, which most are, without a call for each."""
+        payload, found = self._payload, list[Any]()
+        content, size, place, decode = payload.content, payload.size, payload.place, self._decode
+        word, real, add = _INTEGER.unpack_from, _REAL.unpack_from, found.append
+        for _ in range(count):
+            tag = content[place] if place < size else MISSING
+            if tag == TAGGED_TEXT and place + 9 <= size and 0 <= (length := word(content, place + 1)[0]) <= size - place - 9:
+                start = place + 9
+                place = start + length
+                add(decode(content[start:place]))
+            elif tag == TAGGED_REAL and place + 9 <= size:
+                add(real(content, place + 1)[0])
+                place += 9
+            elif tag == TAGGED_INTEGER and place + 9 <= size:
+                add(word(content, place + 1)[0])
+                place += 9
+            elif tag == TAGGED_MISSING:
+                add(None)
+                place += 1
+            else:
+                payload.place = place
+                add(self.value(levels))
+                place = payload.place
+        payload.place = place
         return found
 
     def floats(self) -> np.ndarray:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pyarrow as pa
 
@@ -41,7 +43,7 @@ class _DirectTexts:
         if is_sound(found):
             return found
         bounds = (self._offsets[first : last + 1] + self._start).tolist()
-        return pa.array([self._decode(self._content[low:high]) for low, high in zip(bounds, bounds[1:], strict=False)], pa.string())
+        return pa.array([self._decode(self._content[low:high]) for low, high in pairwise(bounds)], pa.string())
 
     def size(self, first: int, last: int) -> float:
         return float(self._offsets[last] - self._offsets[first]) + 4.0 * (last - first)
