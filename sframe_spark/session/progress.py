@@ -77,12 +77,15 @@ class ProgressBar:
         Where the counts come from; None when no bar is wanted.
     description
         What is being done.
+    unit
+        What is counted.
     stream
         Where the line is drawn.
     """
 
     tasks: TaskSource | None = None
     description: str = ""
+    unit: str = "tasks"
     stream: TextIO = attrs.field(factory=lambda: sys.stderr)
     _started: float = attrs.field(factory=time.monotonic, init=False)
     _line: str = attrs.field(default="", init=False)
@@ -94,7 +97,7 @@ class ProgressBar:
             return
         done, total = self.tasks.counts()
         if total:
-            self._draw(format_line(done, total, elapsed, self.description))
+            self._draw(format_line(done, total, elapsed, self.description, self.unit))
 
     def close(self) -> None:
         """Take the line away."""
@@ -112,7 +115,7 @@ class ProgressBar:
         self._line = line
 
 
-def format_line(done: int, total: int, elapsed: float, description: str) -> str:
+def format_line(done: int, total: int, elapsed: float, description: str, unit: str = "tasks") -> str:
     """Return the text of the bar.
 
     Examples
@@ -123,7 +126,7 @@ def format_line(done: int, total: int, elapsed: float, description: str) -> str:
     filled = BAR_WIDTH * done // max(total, 1)
     bar = "#" * filled + "-" * (BAR_WIDTH - filled)
     suffix = f", {visible(description)}" if description else ""
-    return f"[{bar}] {done}/{total} tasks, {elapsed:.0f} s{suffix}"
+    return f"[{bar}] {done}/{total} {unit}, {elapsed:.0f} s{suffix}"
 
 
 def is_wanted(stream: TextIO) -> bool:

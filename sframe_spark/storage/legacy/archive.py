@@ -37,6 +37,8 @@ from sframe_spark.visible import visible
 
 # What a column without a name is called where it makes a frame.
 COLUMN_NAME = b"X1"
+# A column of which all values are missing, or the same, has half as many.
+ROWS_OF_A_BYTE = 64
 STRICT = "strict"
 # What is done about texts that are not UTF-8, as Python calls it.
 ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore")
@@ -256,6 +258,8 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
     numbers = {path: number for number, path in enumerate(paths)}
     names = named(frame.names, archive.encoding_errors, archive.location)
     columns = tuple(_column(name, column, files, numbers) for name, column in zip(names, frame.columns, strict=True))
+    for column in columns:
+        _require_plausible(column, files)
     seen = sorted(reader.read.items()), sorted((file.path, file.state) for file in files)
     version = hashlib.blake2b(repr(seen).encode("utf-8", "surrogateescape"), digest_size=16).hexdigest()
     return Contents(kind, columns, files, frame.rows, version)
@@ -263,16 +267,24 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
 
 def _column(name: str, indexed: IndexedColumn, files: Sequence[ArchiveFile], numbers: dict[str, int]) -> ArchiveColumn:
     parts = tuple(ColumnPart(numbers[path], column, rows) for path, column, rows in indexed.parts)
-    kind = indexed.kind if indexed.kind != MISSING else _kind_of_rows(parts, files)
+    kind = indexed.kind if indexed.kind != MISSING else _kind_of_rows(name, parts, files)
     # A column of which nobody knows more than that it is empty.
     return ArchiveColumn(name, COLUMN_TYPES.get(kind, FLOAT), parts)
 
 
-def _kind_of_rows(parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> int:
+def _require_plausible(column: ArchiveColumn, files: Sequence[ArchiveFile]) -> None:
+    """Ask the footers of files of which the index says that they have more rows than files of their length usually hold."""
+    for part in column.parts:
+        file = files[part.file]
+        if part.rows > ROWS_OF_A_BYTE * file.state.size:
+            footer_of(file).blocks(part.column, part.rows, column.name)
+
+
+def _kind_of_rows(name: str, parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> int:
     """The type of the first values of a column whose index does not tell it; the only place where opening an archive reads rows."""
     for part in parts:
         file = files[part.file]
-        blocks = footer_of(file).blocks(part.column, part.rows)
+        blocks = footer_of(file).blocks(part.column, part.rows, name)
         with opened(file) as descriptor:
             for number in range(len(blocks.records)):
                 try:
@@ -280,7 +292,7 @@ def _kind_of_rows(parts: Sequence[ColumnPart], files: Sequence[ArchiveFile]) -> 
                     content = unpacked(read_bytes(descriptor, file.path, record.offset, record.length), record)
                     kind = kind_of(content, record.flags)
                 except BrokenPayload as error:
-                    raise damaged_file(file.path, f"block {number} of column {part.column}: {error.reason}") from None
+                    raise damaged_file(file.path, f"column {name!r}, block {number}: {error.reason}") from None
                 if kind != MISSING:
                     return kind
     return MISSING

@@ -38,6 +38,8 @@ _WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array], pa.Array], float]] = 
     (INT.kind, FLOAT.kind): (floats_of_ints, 1.0),
     (ARRAY.kind, ENCODED_LIST.kind): (lists_of_vectors, 3.0),
 }
+# Arrow keeps room for what is missing.
+BYTES_OF_MISSING = 8.0
 _COUNT = struct.Struct("<Q")
 
 
@@ -96,7 +98,8 @@ class Block:
             self._cells = WrittenCells(_mixed(payload, rows, form), form.column_type)
         else:
             self._read(payload, flags)
-        payload.end()
+        if not (isinstance(self._cells, WrittenCells) and self._cells.is_cut):
+            payload.end()
 
     def _read(self, payload: Payload, flags: int) -> None:
         kinds = payload.byte("how many types a block has")
@@ -153,7 +156,10 @@ class Block:
 
     def bytes_between(self, first: int, last: int) -> float:
         """Return about how many bytes some rows take in memory."""
-        return 0.0 if self._cells is None else self._cells.size(self._present(first), self._present(last)) + (last - first) / 8
+        if self._cells is None:
+            return BYTES_OF_MISSING * (last - first)
+        low, high = self._present(first), self._present(last)
+        return self._cells.size(low, high) + BYTES_OF_MISSING * (last - first - (high - low))
 
 
 def missing_rows(payload: Payload, rows: int) -> np.ndarray:

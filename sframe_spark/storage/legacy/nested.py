@@ -47,6 +47,11 @@ class WrittenCells:
         self._values = encode_plain([fitting(value, column_type) for value in found], column_type)
         self._each = self._values.nbytes / max(len(found), 1)
 
+    @property
+    def is_cut(self) -> bool:
+        """Whether reading ended with a value that no column holds."""
+        return self._failure is not None
+
     def rows(self, first: int, last: int) -> pa.Array:
         """Return some of them."""
         if self._failure is not None and last > len(self._values):

@@ -90,7 +90,7 @@ class ArchiveReader:
         """Each block that holds some rows, with those of its own rows that are meant."""
         for number, low, high in column.between(first, last):
             part = column.parts[number]
-            blocks = footer_of(self.archive.contents.files[part.file]).blocks(part.column, part.rows)
+            blocks = footer_of(self.archive.contents.files[part.file]).blocks(part.column, part.rows, column.name)
             for block, start, stop in blocks.between(low, high):
                 raise_if_cancelled()
                 yield (position, number, block), blocks, start, stop

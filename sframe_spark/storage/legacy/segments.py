@@ -56,8 +56,8 @@ class SegmentFooter:
     places: tuple[tuple[int, int], ...]
     known: dict[int, ColumnBlocks] = attrs.field(factory=dict, repr=False)
 
-    def blocks(self, column: int, rows: int) -> ColumnBlocks:
-        """Return the blocks of a column, which has so many rows.
+    def blocks(self, column: int, rows: int, name: str) -> ColumnBlocks:
+        """Return the blocks of a column, which has so many rows, and of which messages tell by a name.
 
         Raises
         ------
@@ -66,15 +66,18 @@ class SegmentFooter:
         """
         if column not in self.known:
             if column >= len(self.places):
-                raise damaged_file(self.path, f"it has {len(self.places)} columns, and the index of the archive means number {column}")
+                raise damaged_file(self.path, f"it has {len(self.places)} columns, and column {name!r} is number {column}")
             place, count = self.places[column]
             records = np.frombuffer(self.content, RECORD, count, place)
             if count and int(records["rows"].max()) > MOST_ROWS:
-                raise damaged_file(self.path, f"a block of column {column} has {int(records['rows'].max())} rows; no more than {MOST_ROWS} are read")
-            self.known[column] = ColumnBlocks(self.path, self.start, records, np.cumsum(np.concatenate(([0], records["rows"])), dtype=np.int64))
+                number, most = int(records["rows"].argmax()), int(records["rows"].max())
+                raise damaged_file(self.path, f"column {name!r}, block {number}: it has {most} rows, and no more than {MOST_ROWS} are read")
+            starts = np.zeros(count + 1, np.int64)
+            np.cumsum(records["rows"].astype(np.int64), out=starts[1:])
+            self.known[column] = ColumnBlocks(self.path, self.start, records, starts)
         found = self.known[column]
         if found.rows != rows:
-            raise damaged_file(self.path, f"the blocks of column {column} have {found.rows} rows, and the index of the archive says {rows}")
+            raise damaged_file(self.path, f"the blocks of column {name!r} have {found.rows} rows, and the index of the archive says {rows}")
         return found
 
 

@@ -4,11 +4,17 @@ from __future__ import annotations
 
 from itertools import pairwise
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from sframe_spark.config import config
+from sframe_spark.errors import StorageError
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.legacy.archive import Archive
 from sframe_spark.storage.legacy.reader import ArchiveReader
+from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.rows.reader import iterate_rows
 
 
 def require_readable_rows(archive: Archive) -> None:
@@ -23,6 +29,44 @@ def require_readable_rows(archive: Archive) -> None:
     ranges = list(pairwise(archive.rows * number // count for number in range(count + 1)))
     in_threads(lambda bounds: _decode(archive, *bounds), ranges, available_cores())
     archive.require_unchanged()
+
+
+def require_same_rows(archive: Archive, manifest: Manifest) -> None:
+    """Compare all rows of an archive with those of a saved frame, bit by bit.
+
+    Raises
+    ------
+    StorageError
+        If they differ; the message names the column and the first rows among which they do.
+    """
+    columns = archive.contents.columns
+    if manifest.rows != archive.rows or manifest.types != tuple(column.column_type for column in columns):
+        raise StorageError(f"{manifest.directory} has other columns, or another number of rows, than {archive.location}: convert it again")
+    reader, first = ArchiveReader(archive), 0
+    for arrays in iterate_rows(manifest, range(len(columns)), batch_rows=config.batch_rows):
+        last = first + len(arrays[0])
+        for column, expected, found in zip(columns, reader.read(range(len(columns)), first, last), arrays, strict=True):
+            if not are_same(expected, pa.chunked_array([found])):
+                where = f"column {column.name!r}, rows {first} to {last}"
+                raise StorageError(f"{manifest.directory} has other values than {archive.location} in {where}: convert it again")
+        first = last
+
+
+def are_same(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
+    """Say whether two columns hold the same values, floats bit by bit.
+
+    Examples
+    --------
+    >>> nan, zero = pa.chunked_array([[float("nan")]]), pa.chunked_array([[0.0]])
+    >>> are_same(nan, nan), are_same(zero, pa.chunked_array([[-0.0]]))
+    (True, False)
+    """
+    if pa.types.is_list(first.type):
+        floats = (pc.list_flatten(first), pc.list_flatten(second))
+        return bool(pc.list_value_length(first).equals(pc.list_value_length(second))) and are_same(*floats)
+    if pa.types.is_floating(first.type):
+        first, second = (pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks], pa.int64()) for column in (first, second))
+    return bool(first.equals(second))
 
 
 def _decode(archive: Archive, first: int, last: int) -> None:
