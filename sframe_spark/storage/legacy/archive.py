@@ -29,7 +29,7 @@ from sframe_spark.storage.legacy.indexes import (
     IndexReader,
     archive_index,
 )
-from sframe_spark.storage.legacy.names import Allowed, ArchiveFile
+from sframe_spark.storage.legacy.names import Allowed, ArchiveFile, NamedFile
 from sframe_spark.storage.legacy.segments import damaged_file, footer_of, opened, read_bytes, require_unchanged, state_of, unpacked
 from sframe_spark.storage.legacy.tagged import MISSING
 from sframe_spark.types import FLOAT, ColumnType
@@ -231,20 +231,19 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     directory = os.path.dirname(location) if is_index else location
     reader = IndexReader(Allowed.of(directory, places))
     with telling("read", location):
-        kind, frame = _index(location, reader) if is_index else _indexes_in(location, reader)
+        kind, frame = _index(NamedFile(location, os.path.realpath(location)), reader) if is_index else _indexes_in(location, reader)
     archive = Archive(location, places, encoding_errors)
     return attrs.evolve(archive, contents=_contents(archive, kind, frame, reader))
 
 
 def _indexes_in(location: str, reader: IndexReader) -> tuple[str, IndexedFrame]:
     file = reader.allowed.file(ARCHIVE_FILE, join(location, ARCHIVE_FILE))
-    kind, prefix = archive_index(reader.content(file), file)
-    return _index(reader.allowed.file(prefix + (FRAME_INDEX if kind == SFRAME else ARRAY_INDEX).encode(), file), reader)
+    kind, prefix = archive_index(reader.content(file), file.name)
+    return _index(reader.allowed.file(prefix + (FRAME_INDEX if kind == SFRAME else ARRAY_INDEX).encode(), file.name), reader)
 
 
-def _index(file: str, reader: IndexReader) -> tuple[str, IndexedFrame]:
-    file = os.path.realpath(file)
-    if file.endswith(FRAME_INDEX):
+def _index(file: NamedFile, reader: IndexReader) -> tuple[str, IndexedFrame]:
+    if file.name.endswith(FRAME_INDEX):
         return SFRAME, reader.frame(file)
     column = reader.column(file, 0)
     return SARRAY, IndexedFrame((COLUMN_NAME,), (column,), column.rows)

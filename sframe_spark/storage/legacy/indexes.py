@@ -11,7 +11,7 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.legacy.ini import damaged, number_of, parse_ini, sequence
-from sframe_spark.storage.legacy.names import Allowed, with_column
+from sframe_spark.storage.legacy.names import Allowed, NamedFile, with_column
 from sframe_spark.storage.legacy.segments import opened_anew
 from sframe_spark.storage.legacy.tagged import MISSING, TENSOR
 from sframe_spark.storage.manifests.length import check_length, read_text
@@ -81,7 +81,7 @@ class IndexReader:
     read: dict[str, FileState] = attrs.Factory(dict)
     _arrays: dict[str, tuple[IndexedColumn, ...]] = attrs.Factory(dict)
 
-    def content(self, path: str) -> bytes:
+    def content(self, file: NamedFile) -> bytes:
         """Return the bytes of an index file.
 
         Raises
@@ -89,12 +89,12 @@ class IndexReader:
         StorageError
             If there is none, or it is no regular file, no text, or too long.
         """
-        with opened_anew(path) as (stream, status):
-            found = _text(path, stream, status.st_size)
-        self.read[path] = FileState.of(status)
+        with opened_anew(file.path) as (stream, status):
+            found = _text(file.path, stream, status.st_size)
+        self.read[file.path] = FileState.of(status)
         return found
 
-    def frame(self, path: str) -> IndexedFrame:
+    def frame(self, file: NamedFile) -> IndexedFrame:
         """Return what the index of a frame says.
 
         Raises
@@ -102,7 +102,8 @@ class IndexReader:
         StorageError
             If it is damaged, or names what may not be read.
         """
-        sections = parse_ini(self.content(path), path)
+        path = file.name
+        sections = parse_ini(self.content(file), path)
         about = sections.get(b"sframe", {})
         count, rows = (number_of(about.get(key, b""), path, key.decode()) for key in (b"num_columns", b"nrows"))
         names = sequence(sections.get(b"column_names", {}), path, "column_names")
@@ -119,10 +120,9 @@ class IndexReader:
 
     def _column(self, file: bytes, holder: str) -> IndexedColumn:
         name, number = with_column(file.decode("utf-8", "surrogateescape"))
-        path = self.allowed.file(name, holder)
-        return self.column(path, number or 0)
+        return self.column(self.allowed.file(name, holder), number or 0)
 
-    def column(self, path: str, number: int) -> IndexedColumn:
+    def column(self, file: NamedFile, number: int) -> IndexedColumn:
         """Return a column of an index of arrays.
 
         Raises
@@ -130,15 +130,16 @@ class IndexReader:
         StorageError
             If there is none, or the index is damaged.
         """
-        if path not in self._arrays:
-            self._arrays[path] = tuple(self._array_index(path))
-        columns = self._arrays[path]
+        if file.name not in self._arrays:
+            self._arrays[file.name] = tuple(self._array_index(file))
+        columns = self._arrays[file.name]
         if number >= len(columns):
-            raise damaged(path, f"it has {len(columns)} columns, and number {number} is asked for")
+            raise damaged(file.name, f"it has {len(columns)} columns, and number {number} is asked for")
         return columns[number]
 
-    def _array_index(self, path: str) -> Iterable[IndexedColumn]:
-        tree = _json(self.content(path), path)
+    def _array_index(self, file: NamedFile) -> Iterable[IndexedColumn]:
+        path = file.name
+        tree = _json(self.content(file), path)
         about, columns = _object(tree.get("sarray"), path, "sarray"), tree.get("columns")
         version = number_of(about.get("version", ""), path, "version")
         if version != ARRAY_VERSION:
@@ -148,7 +149,7 @@ class IndexReader:
         if len(files) != segments or not isinstance(columns, list):
             raise damaged(path, "segment_files are no names, or columns no list")
         named = [with_column(file) for file in files]
-        places = [(self.allowed.file(name, path), number) for name, number in named]
+        places = [(self.allowed.file(name, path).path, number) for name, number in named]
         for place, column in enumerate(columns):
             found = _object(column, path, "a column")
             metadata = _object(found.get("metadata", {}), path, "metadata")
@@ -156,7 +157,7 @@ class IndexReader:
             if kind > TENSOR:
                 raise damaged(path, f"column {place} is of the unknown type {kind}")
             sizes = [number_of(size, path, "segment_sizes") for size in _entries(found.get("segment_sizes"), segments, path, "segment_sizes")]
-            files_of = ((file, place if number is None else number, size) for (file, number), size in zip(places, sizes, strict=True))
+            files_of = ((where, place if number is None else number, size) for (where, number), size in zip(places, sizes, strict=True))
             yield IndexedColumn(kind, tuple(part for part in files_of if part[2]))
 
 

@@ -36,6 +36,22 @@ class ArchiveFile:
 
 
 @attrs.frozen
+class NamedFile:
+    """A file that an archive names.
+
+    Parameters
+    ----------
+    name
+        How it is called: other names in it are relative to the directory of this one.
+    path
+        Where that leads; no part of it is a link.
+    """
+
+    name: str
+    path: str
+
+
+@attrs.frozen
 class Allowed:
     """Where files of an archive may be.
 
@@ -52,8 +68,8 @@ class Allowed:
         """Return what may be read of the archive in a directory, and of these directories."""
         return cls(tuple(os.path.realpath(normalised(place)) for place in (directory, *references)))
 
-    def file(self, name: bytes | str, holder: str) -> str:
-        """Return the path of a file that another one names.
+    def file(self, name: bytes | str, holder: str) -> NamedFile:
+        """Return a file that another one names.
 
         Parameters
         ----------
@@ -73,10 +89,11 @@ class Allowed:
         if _URL.match(text):
             raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is not on a disk of this machine: copy it into the archive")
         with telling("read", holder):
-            path = os.path.realpath(os.path.join(os.path.dirname(holder), text))
+            place = os.path.join(os.path.dirname(holder), text)
+            path = os.path.realpath(place)
         if not any(is_below(path, directory) for directory in self.directories):
             raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is outside the archive: {ALLOWING}")
-        return path
+        return NamedFile(place, path)
 
 
 def is_below(path: str, directory: str) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import array
 import datetime
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,8 @@ from sframe_spark.values.text import encode_value
 
 # What a float of an array takes while it becomes text, and in the text.
 BYTES_WHILE_WRITTEN, BYTES_WRITTEN = 80, 24
+# Of arrays that are decoded at a time.
+ELEMENTS_AT_ONCE = 131_072
 # Classes of the values that a column of a kind holds as they are.
 _CLASSES = {"int": int, "float": float, "str": str, "array": array.array, "list": list, "dict": dict, "datetime": datetime.datetime}
 
@@ -147,15 +150,23 @@ class Tensors:
         """Return some as lists in lists."""
         return pa.array(map(encode_value, self._between(first, last)), pa.string())
 
-    def _between(self, first: int, last: int) -> Iterable[list[Any]]:
-        for number in range(first, last):
-            low, high = (int(place) for place in self._places[number : number + 2])
-            if BYTES_WHILE_WRITTEN * int(self._offsets[number + 1] - self._offsets[number]) > self._allowance.left:
+    def _between(self, first: int, last: int) -> Iterator[list[Any]]:
+        while first < last:
+            # As many as have so many elements, one at least.
+            fitting = int(np.searchsorted(self._offsets, self._offsets[first] + ELEMENTS_AT_ONCE, "right")) - 1
+            stop = min(last, max(fitting, first + 1))
+            if BYTES_WHILE_WRITTEN * int(self._offsets[first + 1] - self._offsets[first]) > self._allowance.left:
                 raise BrokenPayload("an array would take more memory than a block of its length is given")
-            elements, _ = floats_between(self._floats, self._allowance, self._offsets, number, number + 1)
-            found = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
-            # A column of them is one of lists, whatever the dimensions of each.
-            yield found.tolist() if found.ndim == 1 else vectors_of(found)
+            elements, offsets = floats_between(self._floats, self._allowance, self._offsets, first, stop)
+            for number, (begin, end) in enumerate(pairwise(offsets.tolist()), first):
+                yield self._nested(number, elements[begin:end])
+            first = stop
+
+    def _nested(self, number: int, elements: np.ndarray) -> list[Any]:
+        low, high = (int(place) for place in self._places[number : number + 2])
+        found = tensor_of(elements, self._shapes[low:high].tolist(), self._strides[low:high].tolist())
+        # A column of them is one of lists, whatever the dimensions of each.
+        return found.tolist() if found.ndim == 1 else vectors_of(found)
 
     def size(self, first: int, last: int) -> float:
         """Some digits for each element."""
