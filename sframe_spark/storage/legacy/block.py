@@ -15,7 +15,7 @@ from sframe_spark.storage.legacy.moments import are_alike
 from sframe_spark.storage.legacy.nested import Tensors, WidenedCells, WrittenCells, floats_of_ints, lists_of_vectors
 from sframe_spark.storage.legacy.payload import Payload
 from sframe_spark.storage.legacy.tagged import DICTIONARY, IMAGE, INTEGER, LIST, MISSING, MOMENT, REAL, TENSOR, TEXT, VECTOR, Decode, TaggedReader
-from sframe_spark.storage.legacy.texts import texts
+from sframe_spark.storage.legacy.texts import RepeatedTexts, texts
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 
 # What the record of a block says of it.
@@ -134,6 +134,8 @@ class Block:
             return self._cells.rows(low, high)
         if low == high:
             return pa.nulls(last - first, self.form.column_type.physical)
+        if isinstance(self._cells, RepeatedTexts):
+            return self._cells.spread(low, high, missing)
         places = np.cumsum(~missing) - 1
         return self._cells.rows(low, high).take(pa.array(places, mask=missing))
 

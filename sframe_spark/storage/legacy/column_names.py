@@ -33,19 +33,18 @@ def named(found: Sequence[bytes], errors: str, location: str) -> list[str]:
         ) from None
     blanks = BLANKS.decode()
     counts = Counter(text.strip(blanks) for text in texts)
-    names: list[str] = []
-    taken: set[str] = set()
+    # For each name that is taken the number that is tried next.
+    taken: dict[str, int] = {}
     for text in texts:
         stripped = text.strip(blanks)
         name = _free(stripped if counts[stripped] == 1 else text, taken)
-        taken.add(name)
-        names.append(name)
-    return names
+        taken[name] = 1
+    return list(taken)
 
 
-def _free(name: str, taken: set[str]) -> str:
-    number, candidate = 0, name
+def _free(name: str, taken: dict[str, int]) -> str:
+    candidate = name
     while candidate in taken:
-        number += 1
-        candidate = f"{name}.{number}"
+        candidate = f"{name}.{taken[name]}"
+        taken[name] += 1
     return candidate

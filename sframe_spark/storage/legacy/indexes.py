@@ -67,7 +67,7 @@ class IndexedFrame:
 
 @attrs.define
 class IndexReader:
-    """Reads the index files of one archive, each once.
+    """Reads the index files of one archive, of one frame at most, each once.
 
     Parameters
     ----------
@@ -80,6 +80,7 @@ class IndexReader:
     allowed: Allowed
     read: dict[str, FileState] = attrs.Factory(dict)
     _arrays: dict[str, tuple[IndexedColumn, ...]] = attrs.Factory(dict)
+    _named: dict[str, NamedFile] = attrs.Factory(dict)
 
     def content(self, file: NamedFile) -> bytes:
         """Return the bytes of an index file.
@@ -120,7 +121,10 @@ class IndexReader:
 
     def _column(self, file: bytes, holder: str) -> IndexedColumn:
         name, number = with_column(file.decode("utf-8", "surrogateescape"))
-        return self.column(self.allowed.file(name, holder), number or 0)
+        if name not in self._named:
+            # Most columns name one file.
+            self._named[name] = self.allowed.file(name, holder)
+        return self.column(self._named[name], number or 0)
 
     def column(self, file: NamedFile, number: int) -> IndexedColumn:
         """Return a column of an index of arrays.

@@ -23,7 +23,7 @@ def texts(payload: Payload, count: int, decode: Decode) -> Cells:
     if form == DIRECT:
         return _DirectTexts(payload, count, decode)
     if form == BY_DICTIONARY:
-        return _RepeatedTexts(payload, count, decode)
+        return RepeatedTexts(payload, count, decode)
     raise payload.broken(f"texts are stored in the unknown way {form}")
 
 
@@ -49,7 +49,9 @@ class _DirectTexts:
         return float(self._offsets[last] - self._offsets[first]) + 4.0 * (last - first)
 
 
-class _RepeatedTexts:
+class RepeatedTexts:
+    """Texts that are numbers of the entries of a dictionary; ``decode`` as of :func:`texts`."""
+
     def __init__(self, payload: Payload, count: int, decode: Decode) -> None:
         entries = payload.number()
         payload.require(entries, f"a dictionary of {entries} texts")
@@ -57,9 +59,21 @@ class _RepeatedTexts:
         found = [bytes(payload.take(payload.number(), "a text")) for _ in range(entries)]
         self._lengths = np.fromiter(map(len, found), np.int64, entries)
         self._entries, self._broken = _decoded(found, decode)
+        self._is_broken = np.zeros(entries, bool)
+        self._is_broken[list(self._broken)] = True
         self._run = NumberRun(payload, count)
 
     def rows(self, first: int, last: int) -> pa.Array:
+        """Some of them."""
+        return self._entries.take(pa.array(self._places(first, last)))
+
+    def spread(self, first: int, last: int, missing: np.ndarray) -> pa.Array:
+        """Some of them, with rows between them that are missing: texts are taken once."""
+        places = np.zeros(len(missing), np.int32)
+        places[~missing] = self._places(first, last)
+        return self._entries.take(pa.array(places, mask=missing))
+
+    def _places(self, first: int, last: int) -> np.ndarray:
         numbers = self._run.values(first, last)
         most = int(numbers.max()) if len(numbers) else 0
         if most >= len(self._lengths) and len(numbers):
@@ -68,16 +82,12 @@ class _RepeatedTexts:
         size = int(self._lengths[places].sum())
         if size > MOST_ALLOWED:
             raise TooLargeError(f"{last - first} texts take {in_words(size)}, more than is read at once: read fewer rows at a time")
-        if self._broken:
-            self._refuse(places)
-        return self._entries.take(pa.array(places))
-
-    def _refuse(self, places: np.ndarray) -> None:
-        for place, error in self._broken.items():
-            if (places == place).any():
-                raise error
+        if self._broken and (broken := self._is_broken[places]).any():
+            raise self._broken[int(places[np.argmax(broken)])]
+        return places
 
     def size(self, first: int, last: int) -> float:
+        """At most as many bytes as the longest entry has for each."""
         return (float(self._lengths.max(initial=0)) + 4.0) * (last - first)
 
 
