@@ -14,10 +14,6 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.operators.sources.archive_source import archive_source
-from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.files.temporary import temporary_store
-from sframe_spark.storage.legacy.archive import open_archive
 from sframe_spark.storage.legacy.block import COMPRESSED, EXTENDED, TYPED
 from sframe_spark.storage.legacy.moments import NEWER, NO_ZONE
 from sframe_spark.storage.legacy.numbers import GROUP, OFFSET, WIDTHS
@@ -238,11 +234,3 @@ def segment_bytes(columns: Sequence[Sequence[MadeBlock]]) -> bytes:
 def _write(directory: str, name: str, data: bytes) -> None:
     with open(os.path.join(directory, name), "wb") as stream:
         stream.write(data)
-
-
-def archive_of_rows(columns: Sequence[Sequence[Any]], types: Sequence[ColumnType], segments: Sequence[Sequence[int]]) -> PlannerNode:
-    """A source of an archive, given how many rows each block of each segment has; the files go with the node."""
-    handle = temporary_store().new_dataset()
-    made = {f"c{place}": made_column(KINDS[kind], values, segments) for place, (values, kind) in enumerate(zip(columns, types, strict=True))}
-    write_archive(handle.directory, made)
-    return archive_source(open_archive(handle.directory), handle)

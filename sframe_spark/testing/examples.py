@@ -42,10 +42,9 @@ from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
-from sframe_spark.testing.archives import archive_of_rows
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.pool import halved, missing_cells, row_twice
-from sframe_spark.testing.tables import segments_source, table_source
+from sframe_spark.testing.tables import archive_source_of, segments_source, table_source
 from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
 NAN = float("nan")
@@ -81,7 +80,7 @@ def stored(*names: str) -> PlannerNode:
 def archive(*names: str) -> PlannerNode:
     """The same rows as Turi Create would have saved them: two segments, blocks that end within them."""
     types = [COLUMNS[name][0] for name in names]
-    return archive_of_rows([COLUMNS[name][1] for name in names], types, [[2, 4], [], [1, 6]])
+    return archive_source_of([COLUMNS[name][1] for name in names], types, [[2, 4], [], [1, 6]])
 
 
 def part(node: PlannerNode) -> PlannerNode:
