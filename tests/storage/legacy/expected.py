@@ -57,7 +57,8 @@ def _tagged_differs(expected: dict[str, Any], found: Any) -> str | None:
         numbers = list(found) if isinstance(found, (array.array, list)) else None
         return f"{found!r} for an array" if numbers is None else differs(value, numbers)
     if tag == "$ndarray":
-        same = np.array_equal(np.array(value, dtype=float), np.array(found, dtype=float))
+        wanted, given = np.array(value, dtype=float), np.array(found, dtype=float)
+        same = np.array_equal(wanted, given, equal_nan=True) and np.array_equal(np.signbit(wanted), np.signbit(given))
         return None if type(found) is list and same else f"{found!r} for {value}"
     if tag == "$tuple":
         return differs(value, list(found)) if type(found) is tuple else f"{found!r} for a tuple"
