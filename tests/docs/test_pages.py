@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import re
+import shlex
+import shutil
+import tarfile
 from pathlib import Path
 
 import pytest
 
+from sframe_spark import load_sframe
+from sframe_spark.__main__ import main
 from sframe_spark.planner import registry
 from tests.docs import reference
 from tests.docs.layers import diagram
@@ -52,6 +57,39 @@ def test_a_block_about_plans_runs_on_its_own(text: str, printed: str, capsys: py
 def test_a_block_about_files_runs_on_its_own(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(compile(text, "files.md", "exec"), {})
     assert printed.strip() in capsys.readouterr().out
+
+
+ARCHIVES = PAGES.parent / "tests" / "data" / "legacy" / "archives.tar.xz"
+OLD_PROJECT = {
+    "all_types_frame": "sales/2019",
+    "segments_four": "sales/2020",
+    "many_steps": "steps",
+    "str_not_utf8": "menu",
+    "hostile_contents": "friends",
+    "reference_subset": "views",
+}
+
+
+def test_the_way_of_an_old_project_is_gone_as_it_stands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    with tarfile.open(ARCHIVES) as packed:
+        packed.extractall(tmp_path / "samples", filter="data")
+    for sample, place in OLD_PROJECT.items():
+        shutil.copytree(tmp_path / "samples" / sample, tmp_path / "project" / "old" / place)
+    monkeypatch.chdir(tmp_path / "project")
+    names: dict[str, object] = {}
+    printed = ""
+    for language, text in BLOCK.findall((PAGES / "moving-an-old-project.md").read_text(encoding="utf-8")):
+        if language == "text":
+            assert [line for line in text.splitlines() if line not in printed] == []
+            continue
+        if language == "python":
+            exec(compile(text, "moving-an-old-project.md", "exec"), names)
+        else:
+            for line in text.splitlines():
+                assert line.startswith("python -m sframe_spark ")
+                main(shlex.split(line)[3:])
+        printed = capsys.readouterr().out.replace(f"{tmp_path}/project/", "")
+    assert len(load_sframe("new/views/view")) == 1000
 
 
 IMPORTED = re.compile(r"^\s*(?:from|import) (\S+)", re.MULTILINE)

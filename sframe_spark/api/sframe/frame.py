@@ -303,8 +303,8 @@ def load_sframe(filename: str, *, verify: bool = False, references: Sequence[str
     references
         Directories in which an archive of Turi Create may have its rows, besides its own: those that ``_save_reference`` has written have.
     encoding_errors
-        What becomes of texts in such an archive that are not UTF-8: ``"strict"`` refuses them, ``"replace"``, ``"backslashreplace"`` and ``"ignore"``
-        do what they do in ``bytes.decode``.
+        What becomes of texts in such an archive that are not UTF-8: ``"strict"`` refuses them, ``"latin-1"`` reads them as Latin-1, and
+        ``"replace"``, ``"backslashreplace"`` and ``"ignore"`` do what they do in ``bytes.decode``.
 
     Raises
     ------

@@ -39,9 +39,9 @@ from sframe_spark.visible import visible
 COLUMN_NAME = b"X1"
 # A column of which all values are missing, or the same, has half as many.
 ROWS_OF_A_BYTE = 64
-STRICT = "strict"
-# What is done about texts that are not UTF-8, as Python calls it.
-ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore")
+STRICT, LATIN = "strict", "latin-1"
+# What is done about texts that are not UTF-8, as Python calls it; or what such a text is read as.
+ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore", LATIN)
 
 
 @attrs.frozen
@@ -194,8 +194,19 @@ class Archive:
 
 
 def decoded(content: bytes, errors: str = STRICT) -> str:
-    """Make a text of bytes in UTF-8."""
-    return content.decode("utf-8", errors)
+    """Make a text of bytes in UTF-8, or of others as is said.
+
+    Examples
+    --------
+    >>> [decoded(b"caf\\xe9", errors) for errors in ENCODING_ERRORS[1:]]
+    ['caf�', 'caf\\\\xe9', 'caf', 'café']
+    """
+    if errors != LATIN:
+        return content.decode("utf-8", errors)
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return content.decode(LATIN)
 
 
 def is_archive(location: str) -> bool:
@@ -255,7 +266,7 @@ def _contents(archive: Archive, kind: str, frame: IndexedFrame, reader: IndexRea
     with telling("read", archive.location):
         wait_for_tick([*reader.read, *paths])
     numbers = {path: number for number, path in enumerate(paths)}
-    names = named(frame.names, archive.encoding_errors, archive.location)
+    names = named(frame.names, functools.partial(decoded, errors=archive.encoding_errors), archive.location)
     columns = tuple(_column(name, column, files, numbers) for name, column in zip(names, frame.columns, strict=True))
     for column in columns:
         _require_plausible(column, files)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.legacy.ini import BLANKS
 from sframe_spark.visible import visible
 
 
-def named(found: Sequence[bytes], errors: str, location: str) -> list[str]:
+def named(found: Sequence[bytes], decode: Callable[[bytes], str], location: str) -> list[str]:
     """Return names of columns of which no two are equal: without the blanks around them, as the reference has them, where that is so.
 
     Names that are equal without their blanks keep these; those that are equal with them get numbers.
@@ -22,15 +22,14 @@ def named(found: Sequence[bytes], errors: str, location: str) -> list[str]:
 
     Examples
     --------
-    >>> named([b" a", b"b", b"b ", b"b"], "strict", "x")
+    >>> named([b" a", b"b", b"b ", b"b"], bytes.decode, "x")
     ['a', 'b', 'b ', 'b.1']
     """
     try:
-        texts = [name.decode("utf-8", errors) for name in found]
+        texts = list(map(decode, found))
     except UnicodeDecodeError as error:
-        raise StorageError(
-            f"{visible(location)}: the name of a column is {error.object[:40]!r}, which is not UTF-8: encoding_errors='replace' reads it all the same"
-        ) from None
+        broken = f"{visible(location)}: the name of a column is {error.object[:40]!r}, which is not UTF-8"
+        raise StorageError(f"{broken}: encoding_errors='latin-1' or 'replace' (--encoding-errors) reads it all the same") from None
     blanks = BLANKS.decode()
     counts = Counter(text.strip(blanks) for text in texts)
     # For each name that is taken the number that is tried next.

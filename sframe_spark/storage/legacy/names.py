@@ -16,7 +16,7 @@ from sframe_spark.visible import visible
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _COLUMN = re.compile(r"(.*):([0-9]{1,9})", re.DOTALL)
-ALLOWING = "references=[directories] allows what an archive names elsewhere"
+ALLOWING = "references=[directories] (--references) allows what an archive names elsewhere"
 
 
 @attrs.frozen

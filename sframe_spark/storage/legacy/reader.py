@@ -168,6 +168,6 @@ def _telling_rows(archive: Archive, column: ArchiveColumn, key: BlockKey, blocks
         row = column.starts[key[1]] + int(blocks.starts[key[2]]) + block.first_refused(low, high)
         where = f"{visible(blocks.path)}: column {column.name!r}, row {row}"
         if isinstance(error, UnicodeDecodeError):
-            advice = "encoding_errors='replace' or 'backslashreplace' puts signs in place of such bytes, 'ignore' leaves them out"
+            advice = "encoding_errors='latin-1' (--encoding-errors) reads such texts as Latin-1, 'replace' puts signs in place of their bytes"
             raise ArchiveTextError(f"{where}: {error.object[:40]!r} is not UTF-8: {advice}") from None
         raise ArchiveDateError(f"{where}: {OUT_OF_YEARS}") from None

@@ -76,13 +76,13 @@ class Converted:
     size: int | None = None
     seconds: float | None = None
 
-    def line(self) -> str:
-        """Tell it in a line."""
+    def line(self, archive: str, target: str) -> str:
+        """Tell it in a line, by the names that its user has for both."""
         if self.outcome != CONVERTED:
-            return f"{self.archive}: {self.outcome}: {' '.join(self.reason.split())}"
+            return f"{archive}: {self.outcome}: {' '.join(self.reason.split())}"
         assert self.size is not None
         what = f"{self.rows:,} rows, {self.columns:,} columns, {in_words(self.size)}, {self.seconds:.1f} s"
-        return f"{self.archive}: converted to {self.target}: {what}"
+        return f"{archive}: converted to {target}: {what}"
 
 
 @attrs.define
@@ -118,20 +118,26 @@ def run_convert(old: str, new: str, options: ConvertOptions, report: str | None,
         Takes a line for each archive.
     """
     try:
-        pairs = pairs_of(normalised(old), normalised(new))
+        places = normalised(old), normalised(new)
+        pairs = pairs_of(*places)
     except SFrameError as error:
         show(" ".join(str(error).split()))
         return NOT_ALL
     found: list[Converted] = []
     for archive, target in pairs:
         found.append(converted(archive, target, options))
-        show(found[-1].line())
+        show(found[-1].line(_as_given(archive, old, places[0]), _as_given(target, new, places[1])))
     counts = {outcome: sum(one.outcome == outcome for one in found) for outcome in (CONVERTED, REFUSED, LEFT_OUT)}
     if len(found) != 1:
         show(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
     if report is not None:
         _write_report(report, found)
     return NOT_ALL if counts[REFUSED] or not found else ALL_CONVERTED
+
+
+def _as_given(path: str, given: str, place: str) -> str:
+    """A path below a place, by the user's own name of that."""
+    return given if path == place else join(given, os.path.relpath(path, place))
 
 
 def pairs_of(old: str, new: str) -> list[tuple[str, str]]:

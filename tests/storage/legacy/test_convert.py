@@ -97,7 +97,7 @@ def test_a_tree_goes_on_where_it_was_broken_off(tree: Path, tmp_path: Path, caps
 def test_options_for_references_and_texts(archives: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     view = archives / "reference_subset" / "view"
     assert main(["convert", str(view), str(tmp_path / "a")]) == 1
-    assert "outside the archive: references=[directories] allows" in capsys.readouterr().out
+    assert "outside the archive: references=[directories] (--references) allows" in capsys.readouterr().out
     assert main(["convert", str(view), str(tmp_path / "a"), "--references", str(archives / "reference_subset"), "--verify"]) == 0
     latin = str(archives / "str_not_utf8")
     assert main(["convert", latin, str(tmp_path / "b")]) == 1

@@ -60,12 +60,12 @@ def test_entries_are_numbered_whatever_the_order_of_lines() -> None:
 
 
 def test_names_are_those_of_the_reference_where_they_differ() -> None:
-    assert named([b" lead", b"trail\t", b"a=b", "é".encode(), b""], "strict", "x") == ["lead", "trail", "a=b", "é", ""]
-    assert named([b"a", b"a ", b" a"], "strict", "x") == ["a", "a ", " a"]
-    assert named([b"a", b"a", b"a.1"], "strict", "x") == ["a", "a.1", "a.1.1"]
-    with pytest.raises(StorageError, match=r"b'caf\\xe9', which is not UTF-8: encoding_errors='replace'"):
-        named([b"caf\xe9"], "strict", "x")
-    assert named([b"caf\xe9", b"caf\xe8"], "replace", "x") == ["caf\ufffd", "caf\ufffd.1"]
+    assert named([b" lead", b"trail\t", b"a=b", "é".encode(), b""], bytes.decode, "x") == ["lead", "trail", "a=b", "é", ""]
+    assert named([b"a", b"a ", b" a"], bytes.decode, "x") == ["a", "a ", " a"]
+    assert named([b"a", b"a", b"a.1"], bytes.decode, "x") == ["a", "a.1", "a.1.1"]
+    with pytest.raises(StorageError, match=r"b'caf\\xe9', which is not UTF-8: encoding_errors='latin-1'"):
+        named([b"caf\xe9"], bytes.decode, "x")
+    assert named([b"caf\xe9", b"caf\xe8"], lambda name: name.decode(errors="replace"), "x") == ["caf\ufffd", "caf\ufffd.1"]
 
 
 def test_all_ways_to_an_archive(archive: Path) -> None:
@@ -184,7 +184,7 @@ def test_json_that_is_nested_deep_is_refused(archive: Path) -> None:
 
 
 def test_wrong_arguments_are_told(archive: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="encoding_errors is one of 'strict', 'replace', 'backslashreplace', 'ignore', got 'latin'"):
+    with pytest.raises(InvalidArgumentError, match="encoding_errors is one of 'strict', .*'latin-1', got 'latin'"):
         load_sframe(str(archive), encoding_errors="latin")
     with pytest.raises(SchemaError, match="references is a list of directories, got '/tmp'"):
         load_sframe(str(archive), references="/tmp")
