@@ -32,6 +32,7 @@ from sframe_spark.storage.legacy.indexes import (
 from sframe_spark.storage.legacy.names import Allowed, ArchiveFile, NamedFile
 from sframe_spark.storage.legacy.segments import damaged_file, footer_of, opened, read_bytes, require_unchanged, state_of, unpacked
 from sframe_spark.storage.legacy.tagged import MISSING
+from sframe_spark.storage.manifests.manifest import MANIFEST_FILE
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.visible import visible
 
@@ -210,10 +211,10 @@ def decoded(content: bytes, errors: str = STRICT) -> str:
 
 
 def is_archive(location: str) -> bool:
-    """Say whether a path is that of an archive, or of one of its index files."""
+    """Say whether a path is that of an archive, or of one of its index files; a saved frame of ours is none, whatever else is in its directory."""
     if location.endswith((FRAME_INDEX, ARRAY_INDEX)):
         return os.path.isfile(location)
-    return os.path.lexists(join(location, ARCHIVE_FILE))
+    return os.path.lexists(join(location, ARCHIVE_FILE)) and not os.path.lexists(join(location, MANIFEST_FILE))
 
 
 def open_archive(location: str, references: Sequence[str] = (), encoding_errors: str = STRICT) -> Archive:

@@ -84,7 +84,7 @@ class Allowed:
             If it is elsewhere, or no name.
         """
         text = os.fsdecode(name)
-        if not text or "\0" in text:
+        if not text or "\0" in text or not _has_bytes(text):
             raise StorageError(f"{visible(holder)} is damaged: it names a file without a name; restore the archive from a copy")
         if _URL.match(text):
             raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is not on a disk of this machine: copy it into the archive")
@@ -94,6 +94,15 @@ class Allowed:
         if not any(is_below(path, directory) for directory in self.directories):
             raise StorageError(f"{visible(holder)} names {visible(text)!r:.200}, which is outside the archive: {ALLOWING}")
         return NamedFile(place, path)
+
+
+def _has_bytes(name: str) -> bool:
+    """Say whether a file can have a name: half of a character is none, but for what stands for a byte that is no text."""
+    try:
+        os.fsencode(name)
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_below(path: str, directory: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -161,6 +162,8 @@ WRONG = [
     ("m_1.sidx", '"m_1.0000"', "5", "segment_files are no names"),
     ("m_1.sidx", '"m_1.0000"', '""', "a file without a name"),
     ("m_1.sidx", '"m_1.0000"', '"m_1\\u0000.0000"', "a file without a name"),
+    ("m_1.sidx", '"m_1.0000"', '"\\ud800"', "a file without a name"),
+    ("m_1.sidx", '"m_1.0000"', '"' + "x" * 300 + '"', "File name too long|is missing"),
     ("m_1.sidx", '"m_1.0000"', '"m_9.0000"', r"m_9\.0000 is missing"),
     ("m_1.sidx", '"m_1.0000"', '"."', "no regular file|outside the archive"),
     ("m_1.sidx", '"sarray"', '"columns"', "a key is there twice"),
@@ -177,6 +180,12 @@ def test_what_an_index_gets_wrong_is_told(archive: Path, edit: Edit, file: str, 
     assert "\x1b" not in str(caught.value)
 
 
+def test_a_saved_frame_is_one_whatever_else_is_in_its_directory(archive: Path, tmp_path: Path) -> None:
+    SFrame({"x": [1]}).save(str(tmp_path / "new"))
+    shutil.copy(archive / "dir_archive.ini", tmp_path / "new")
+    assert list(load_sframe(str(tmp_path / "new"))) == [{"x": 1}]
+
+
 def test_json_that_is_nested_deep_is_refused(archive: Path) -> None:
     (archive / "m_1.sidx").write_text('{"columns":' + "[" * 200_000)
     with pytest.raises(StorageError, match="it is no JSON"):
@@ -184,7 +193,7 @@ def test_json_that_is_nested_deep_is_refused(archive: Path) -> None:
 
 
 def test_wrong_arguments_are_told(archive: Path) -> None:
-    with pytest.raises(InvalidArgumentError, match="encoding_errors is one of 'strict', .*'latin-1', got 'latin'"):
+    with pytest.raises(InvalidArgumentError, match=r"encoding_errors is one of 'strict', .*'latin-1', got 'latin'"):
         load_sframe(str(archive), encoding_errors="latin")
     with pytest.raises(SchemaError, match="references is a list of directories, got '/tmp'"):
         load_sframe(str(archive), references="/tmp")
