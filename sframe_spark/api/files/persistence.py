@@ -6,6 +6,8 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
+import attrs
+
 from sframe_spark.api.files.archives import load_archive
 from sframe_spark.api.files.paths import file_path_text, path_text
 from sframe_spark.api.names import require_unicode
@@ -15,12 +17,13 @@ from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError
 from sframe_spark.locations import normalised
-from sframe_spark.operators.sources.archive_source import archive_source
+from sframe_spark.operators.sources.archive_source import ArchiveSource, archive_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
 from sframe_spark.storage.legacy.archive import STRICT
+from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.verify import require_readable_rows
 
 COLUMN_NAME = "X1"
@@ -43,8 +46,16 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...]) -> None:
     if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
         save_dataset([source.manifest], target, names=names)
         return
-    with staged(target) as staging:
-        Executor(MaterializeOptions(directory=staging, names=names), owned=found.owned, journal=found.journal).save(found.plan)
+
+    def write(plan: PlannerNode) -> None:
+        with staged(target) as staging:
+            Executor(MaterializeOptions(directory=staging, names=names), owned=found.owned, journal=found.journal).save(plan)
+
+    if isinstance(source, ArchiveSource):
+        # What all values of a column are is known when it is written.
+        with_narrow_types(source.archive, source.positions, lambda archive: write(attrs.evolve(source, archive=archive).make_planner_node()))
+    else:
+        write(found.plan)
 
 
 def save_frame(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str], format: str | None) -> None:

@@ -7,7 +7,8 @@ import functools
 import hashlib
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from operator import itemgetter
 
 import attrs
 
@@ -119,6 +120,8 @@ class Contents:
         How many rows there are.
     version
         What tells the index and the segment files from others under the same names.
+    narrowed
+        Columns that are read as narrower types than those of archives, with these.
     """
 
     kind: str
@@ -126,6 +129,7 @@ class Contents:
     files: tuple[ArchiveFile, ...]
     rows: int
     version: str
+    narrowed: tuple[tuple[int, ColumnType], ...] = ()
 
 
 NOT_OPENED = Contents(SFRAME, (), (), 0, "")
@@ -155,7 +159,7 @@ class Archive:
     @property
     def identity(self) -> tuple[object, ...]:
         """What tells its rows from those of any other, a later one in the same place included."""
-        return (self.location, self.references, self.encoding_errors, self.contents.version)
+        return (self.location, self.references, self.encoding_errors, self.contents.version, self.contents.narrowed)
 
     @property
     def rows(self) -> int:
@@ -171,6 +175,13 @@ class Archive:
     def size(self) -> int:
         """How many bytes the segment files have."""
         return sum(file.state.size for file in self.contents.files)
+
+    def with_types(self, types: Mapping[int, ColumnType]) -> Archive:
+        """Return the same archive with other types, of the same kinds, of some columns."""
+        columns = enumerate(self.contents.columns)
+        changed = tuple(attrs.evolve(column, column_type=types.get(position, column.column_type)) for position, column in columns)
+        narrowed = tuple(sorted(types.items(), key=itemgetter(0)))
+        return attrs.evolve(self, contents=attrs.evolve(self.contents, columns=changed, narrowed=narrowed))
 
     def require_unchanged(self) -> None:
         """Make sure that the files are as they were when it was opened; costs one call of the system for each.

@@ -34,7 +34,7 @@ COLUMN_TYPES: dict[int, ColumnType] = {
     IMAGE: ENCODED_DICT,
     TENSOR: ENCODED_LIST,
 }
-_WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array], pa.Array], float]] = {
+_WIDENED: dict[tuple[str, str], tuple[Callable[[pa.Array, ColumnType], pa.Array], float]] = {
     (INT.kind, FLOAT.kind): (floats_of_ints, 1.0),
     (ARRAY.kind, ENCODED_LIST.kind): (lists_of_vectors, 3.0),
 }
@@ -79,6 +79,8 @@ class Block:
     ------
     BrokenPayload
         If it is damaged, or holds values that its column cannot.
+    MisfitError
+        If the column is narrower than those of archives are, and one of its values needs more.
 
     Examples
     --------
@@ -187,25 +189,28 @@ def cells_of(payload: Payload, kind: int, count: int, flags: int, form: BlockFor
     own, wanted = COLUMN_TYPES[kind].kind, form.column_type.kind
     if own != wanted and (own, wanted) not in _WIDENED:
         raise payload.broken(f"it holds values of type {own}, and its column is of type {wanted}")
-    cells = _of_kind(payload, kind, count, bool(flags & EXTENDED), form.decode)
-    return cells if own == wanted else WidenedCells(cells, *_WIDENED[own, wanted])
+    if own == wanted:
+        return _of_kind(payload, kind, count, bool(flags & EXTENDED), form)
+    widen, times = _WIDENED[own, wanted]
+    cells = _of_kind(payload, kind, count, bool(flags & EXTENDED), BlockForm(COLUMN_TYPES[kind], form.decode))
+    return WidenedCells(cells, lambda values: widen(values, form.column_type), times)
 
 
-def _of_kind(payload: Payload, kind: int, count: int, extended: bool, decode: Decode) -> Cells:
+def _of_kind(payload: Payload, kind: int, count: int, extended: bool, form: BlockForm) -> Cells:
     if kind == INTEGER:
         return Integers(payload, count)
     if kind == REAL:
         return Floats(payload, count, extended)
     if kind == TEXT:
-        return texts(payload, count, decode)
+        return texts(payload, count, form.decode)
     if kind == VECTOR:
         return Vectors(payload, count, extended)
     if kind == TENSOR:
-        return Tensors(payload, count)
+        return Tensors(payload, count, form.column_type)
     if kind == MOMENT and are_alike(payload, count):
-        return MomentCells(payload, count)
-    tagged = TaggedReader(payload, decode)
-    return WrittenCells((tagged.content(kind) for _ in range(count)), COLUMN_TYPES[kind])
+        return MomentCells(payload, count, form.column_type)
+    tagged = TaggedReader(payload, form.decode)
+    return WrittenCells((tagged.content(kind) for _ in range(count)), form.column_type)
 
 
 def _mixed(payload: Payload, rows: int, form: BlockForm) -> Iterator[Any]:

@@ -7,10 +7,11 @@ from typing import Protocol
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import BrokenPayload, TooLargeError
+from sframe_spark.errors import BrokenPayload, MisfitError, TooLargeError
 from sframe_spark.storage.legacy.moments import MomentRun, moment_array
 from sframe_spark.storage.legacy.numbers import GROUP, NumberRun
 from sframe_spark.storage.legacy.payload import MOST_ALLOWED, Allowance, Payload
+from sframe_spark.types import DATETIME, ColumnType
 from sframe_spark.values.byte_text import in_words
 
 # How floats are stored: as their bits, or as whole numbers.
@@ -107,14 +108,20 @@ class Floats:
 
 
 class MomentCells:
-    """Date-times that have one length."""
+    """Date-times that have one length, as a column with or without offsets holds them."""
 
-    def __init__(self, payload: Payload, count: int) -> None:
+    def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
         self._run = MomentRun(payload, count)
+        self._is_zoned = column_type.is_zoned
 
     def rows(self, first: int, last: int) -> pa.Array:
-        """Return some as date-times with or without an offset."""
-        return moment_array(*self._run.values(first, last))
+        """Return some as date-times."""
+        microseconds, minutes, naive = self._run.values(first, last)
+        if self._is_zoned:
+            return moment_array(microseconds, minutes, naive)
+        if not naive.all():
+            raise MisfitError("a date-time has an offset")
+        return pa.array(microseconds).view(DATETIME.physical)
 
     def size(self, first: int, last: int) -> float:
         """An instant and an offset each."""

@@ -9,12 +9,14 @@ from itertools import pairwise
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.errors import NarrowTypeError
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.datasets.save import check_replaceable, staged
 from sframe_spark.storage.legacy.archive import Archive
+from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.reader import ArchiveReader
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
@@ -48,7 +50,7 @@ def convert_archive(
     positions, rows
         The columns and the rows; None for all.
     on_rows
-        Called with the numbers of rows that were written, by several threads.
+        Called with the numbers of rows that were written, by several threads; with a negative one where these are to be written once more.
 
     Raises
     ------
@@ -58,11 +60,25 @@ def convert_archive(
     columns = range(len(archive.contents.columns)) if positions is None else positions
     chosen = archive.names if names is None else names
     check_replaceable(target)
-    types = [archive.contents.columns[position].column_type for position in columns]
-    with staged(target) as staging:
-        entries = archive_segments(archive, columns, rows or (0, archive.rows), staging, on_rows)
-        archive.require_unchanged()
-        return publish(staging, types, entries, names=[chosen[place] for place in range(len(types))])
+
+    def write(narrowed: Archive) -> Manifest:
+        types = [narrowed.contents.columns[position].column_type for position in columns]
+        written: list[int] = []
+
+        def tell(count: int) -> None:
+            written.append(count)
+            on_rows(count)
+
+        try:
+            with staged(target) as staging:
+                entries = archive_segments(narrowed, columns, rows or (0, archive.rows), staging, tell)
+                archive.require_unchanged()
+                return publish(staging, types, entries, names=[chosen[place] for place in range(len(types))])
+        except NarrowTypeError:
+            on_rows(-sum(written))
+            raise
+
+    return with_narrow_types(archive, columns, write)
 
 
 def archive_segments(

@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import BrokenPayload
+from sframe_spark.errors import BrokenPayload, MisfitError, SchemaError
 from sframe_spark.storage.legacy.cells import Cells, FloatRun, floats_between, offsets_of
 from sframe_spark.storage.legacy.numbers import GROUP, NumberRun
 from sframe_spark.storage.legacy.payload import Payload
 from sframe_spark.storage.legacy.tagged import MOST_DIMENSIONS, tensor_of, vectors_of
-from sframe_spark.types import ENCODED_LIST, LIST_KIND, ColumnType
+from sframe_spark.types import LIST_KIND, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.text import encode_value
 
@@ -47,7 +47,7 @@ class WrittenCells:
         except (UnicodeDecodeError, OverflowError) as error:
             # What comes before it can be read.
             self._failure = error
-        self._values = encode_plain([fitting(value, column_type) for value in found], column_type)
+        self._values = held([fitting(value, column_type) for value in found], column_type)
         self._each = self._values.nbytes / max(len(found), 1)
 
     @property
@@ -64,6 +64,20 @@ class WrittenCells:
     def size(self, first: int, last: int) -> float:
         """As many bytes as they have on average."""
         return self._each * (last - first)
+
+
+def held(values: list[Any], column_type: ColumnType) -> pa.Array:
+    """Return values of a column's kind in the form that it has.
+
+    Raises
+    ------
+    MisfitError
+        If that form does not hold one of them.
+    """
+    try:
+        return encode_plain(values, column_type)
+    except SchemaError as error:
+        raise MisfitError(str(error)) from None
 
 
 def fitting(value: Any, column_type: ColumnType) -> Any:
@@ -115,14 +129,14 @@ class WidenedCells:
         return self._cells.size(first, last) * self._times
 
 
-def floats_of_ints(values: pa.Array) -> pa.Array:
+def floats_of_ints(values: pa.Array, column_type: ColumnType) -> pa.Array:
     """Return ints as floats."""
-    return values.cast(pa.float64(), safe=False)
+    return values.cast(column_type.physical, safe=False)
 
 
-def lists_of_vectors(values: pa.Array) -> pa.Array:
+def lists_of_vectors(values: pa.Array, column_type: ColumnType) -> pa.Array:
     """Return vectors as lists of floats."""
-    return encode_plain(values.to_pylist(), ENCODED_LIST)
+    return held(values.to_pylist(), column_type)
 
 
 class Tensors:
@@ -134,9 +148,13 @@ class Tensors:
         Read to the first of these.
     count
         How many arrays there are.
+    column_type
+        What holds them.
     """
 
-    def __init__(self, payload: Payload, count: int) -> None:
+    def __init__(self, payload: Payload, count: int, column_type: ColumnType) -> None:
+        if not column_type.is_encoded:
+            raise MisfitError("arrays are lists in lists")
         payload.byte("how arrays are stored")
         self._places = offsets_of(payload, count, MOST_DIMENSIONS)
         self._offsets = offsets_of(payload, count, payload.size * GROUP)

@@ -9,7 +9,7 @@ from types import TracebackType
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayload, StorageError
+from sframe_spark.errors import ArchiveDateError, ArchiveTextError, BrokenPayload, MisfitError, NarrowTypeError, StorageError
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.legacy.archive import Archive, ArchiveColumn
 from sframe_spark.storage.legacy.block import Block
@@ -148,6 +148,8 @@ def _telling(archive: Archive, column: ArchiveColumn, key: BlockKey, blocks: Col
     """Tell which block is damaged."""
     try:
         yield
+    except MisfitError:
+        raise NarrowTypeError(str(key[0])) from None
     except BrokenPayload as error:
         number = key[2]
         before = column.starts[key[1]]

@@ -50,7 +50,7 @@ class ConvertOptions:
 
 
 @attrs.frozen
-class Converted:
+class ConvertedArchive:
     """What became of one archive.
 
     Parameters
@@ -123,7 +123,7 @@ def run_convert(old: str, new: str, options: ConvertOptions, report: str | None,
     except SFrameError as error:
         show(" ".join(str(error).split()))
         return NOT_ALL
-    found: list[Converted] = []
+    found: list[ConvertedArchive] = []
     for archive, target in pairs:
         found.append(converted(archive, target, options))
         show(found[-1].line(_as_given(archive, old, places[0]), _as_given(target, new, places[1])))
@@ -172,11 +172,11 @@ def _archives_below(directory: str) -> Iterator[str]:
             waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
-def converted(location: str, target: str, options: ConvertOptions) -> Converted:
+def converted(location: str, target: str, options: ConvertOptions) -> ConvertedArchive:
     """Convert one archive, and tell what became of it."""
     began = time.monotonic()
     if options.skip_existing and os.path.lexists(join(target, MANIFEST_FILE)):
-        return Converted(location, target, LEFT_OUT, f"{target} is there already")
+        return ConvertedArchive(location, target, LEFT_OUT, f"{target} is there already")
     try:
         archive = open_archive(location, options.references, options.encoding_errors)
         manifest = _with_progress(archive, target)
@@ -185,9 +185,9 @@ def converted(location: str, target: str, options: ConvertOptions) -> Converted:
     except InvalidArgumentError:
         raise
     except SFrameError as error:
-        return Converted(location, target, REFUSED, str(error))
+        return ConvertedArchive(location, target, REFUSED, str(error))
     size = sum(entry.size or 0 for entry in manifest.segments)
-    return Converted(location, target, CONVERTED, "", archive.rows, len(manifest.types), size, time.monotonic() - began)
+    return ConvertedArchive(location, target, CONVERTED, "", archive.rows, len(manifest.types), size, time.monotonic() - began)
 
 
 def _with_progress(archive: Archive, target: str) -> Manifest:
@@ -205,7 +205,7 @@ def _with_progress(archive: Archive, target: str) -> Manifest:
         bar.close()
 
 
-def _write_report(path: str, found: Sequence[Converted]) -> None:
+def _write_report(path: str, found: Sequence[ConvertedArchive]) -> None:
     """Tell what became of each archive as JSON."""
     told: list[dict[str, Any]] = [attrs.asdict(one) for one in found]
     with telling("write", path), open(normalised(path), "w", encoding="utf-8", errors="backslashreplace") as stream:

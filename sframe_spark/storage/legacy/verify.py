@@ -15,6 +15,9 @@ from sframe_spark.storage.legacy.archive import Archive
 from sframe_spark.storage.legacy.reader import ArchiveReader
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.rows.reader import iterate_rows
+from sframe_spark.types import DATETIME, ZONED_DATETIME, ColumnType
+from sframe_spark.values.encode import recode
+from sframe_spark.values.from_arrow import zoned_array
 
 
 def require_readable_rows(archive: Archive) -> None:
@@ -40,16 +43,24 @@ def require_same_rows(archive: Archive, manifest: Manifest) -> None:
         If they differ; the message names the column and the first rows among which they do.
     """
     columns = archive.contents.columns
-    if manifest.rows != archive.rows or manifest.types != tuple(column.column_type for column in columns):
+    if manifest.rows != archive.rows or [kind.kind for kind in manifest.types] != [column.column_type.kind for column in columns]:
         raise StorageError(f"{manifest.directory} has other columns, or another number of rows, than {archive.location}: convert it again")
     reader, first = ArchiveReader(archive), 0
     for arrays in iterate_rows(manifest, range(len(columns)), batch_rows=config.batch_rows):
         last = first + len(arrays[0])
-        for column, expected, found in zip(columns, reader.read(range(len(columns)), first, last), arrays, strict=True):
-            if not are_same(expected, pa.chunked_array([found])):
+        read = reader.read(range(len(columns)), first, last)
+        for column, expected, found, kind in zip(columns, read, arrays, manifest.types, strict=True):
+            if not are_same(expected, pa.chunked_array([widened(found, kind, column.column_type)])):
                 where = f"column {column.name!r}, rows {first} to {last}"
                 raise StorageError(f"{manifest.directory} has other values than {archive.location} in {where}: convert it again")
         first = last
+
+
+def widened(values: pa.Array, narrow: ColumnType, wide: ColumnType) -> pa.Array:
+    """Return values of a column in the form in which archives have them."""
+    if narrow == DATETIME and wide == ZONED_DATETIME:
+        return zoned_array(values.cast(pa.int64()), pa.nulls(len(values), pa.int32()), values.is_valid())
+    return recode(values, narrow, wide)
 
 
 def are_same(first: pa.ChunkedArray, second: pa.ChunkedArray) -> bool:
