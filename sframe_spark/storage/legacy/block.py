@@ -89,11 +89,11 @@ class Block:
     ([5, 6, None], [6])
     """
 
-    __slots__ = ("_cells", "_missing", "form", "rows", "size")
+    __slots__ = ("_cells", "_missing", "form", "payload_size", "rows", "size")
 
     def __init__(self, content: bytes, stored: int, rows: int, flags: int, form: BlockForm) -> None:
         payload = Payload(content, stored)
-        self.form, self.rows, self.size = form, rows, len(content)
+        self.form, self.rows = form, rows
         self._missing: np.ndarray | None = None
         self._cells: Cells | None = None
         if flags & MIXED:
@@ -102,6 +102,10 @@ class Block:
             self._read(payload, flags)
         if not (isinstance(self._cells, WrittenCells) and self._cells.is_cut):
             payload.end()
+        self.payload_size = len(content)
+        # What stays of lists and dicts are their texts, which most of their items do not take.
+        kept = self._cells.kept if isinstance(self._cells, WrittenCells) else payload.allowance.taken
+        self.size = len(content) + kept + (0 if self._missing is None else rows)
 
     def _read(self, payload: Payload, flags: int) -> None:
         kinds = payload.byte("how many types a block has")

@@ -51,6 +51,11 @@ class WrittenCells:
         self._each = self._values.nbytes / max(len(found), 1)
 
     @property
+    def kept(self) -> int:
+        """How many bytes they take."""
+        return int(self._values.nbytes)
+
+    @property
     def is_cut(self) -> bool:
         """Whether reading ended with a value that no column holds."""
         return self._failure is not None
@@ -90,6 +95,7 @@ def fitting(value: Any, column_type: ColumnType) -> Any:
 
     Examples
     --------
+    >>> from sframe_spark.types import ENCODED_LIST
     >>> fitting(array.array("d", [1.0]), ENCODED_LIST), fitting({}, ENCODED_LIST)
     Traceback (most recent call last):
         ...

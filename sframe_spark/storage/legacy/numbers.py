@@ -18,6 +18,8 @@ OFFSET, DIFFERENCE, SIGNED_DIFFERENCE = range(3)
 GROUPS_AT_ONCE = 2_048
 # Heads of groups that are kept as Python's numbers.
 HEADS_AT_ONCE = 65_536
+# What a group takes of a block's allowance: more than its head takes, so that a loop over very many ends soon.
+BYTES_OF_GROUP = 32
 # Longer than any payload: what an unknown header says of its group.
 BEYOND = 1 << 40
 _NUMBER_BYTES = np.frombuffer(NUMBER_BYTES, np.uint8)
@@ -69,7 +71,7 @@ class NumberRun:
         self._content = payload.array
         groups = -(-count // GROUP)
         payload.require(2 * groups, f"a run of {count} numbers")
-        payload.allowance.take(8 * groups, payload.place)
+        payload.allowance.take(BYTES_OF_GROUP * groups, payload.place)
         self._heads = _heads(payload, groups, count)
 
     def values(self, first: int, last: int) -> np.ndarray:
@@ -91,20 +93,16 @@ class NumberRun:
 
 def _heads(payload: Payload, groups: int, count: int) -> np.ndarray:
     """Find the first byte of each group, and go to the end of the last."""
-    found, before = [], 0
-    while before < groups:
-        some = min(HEADS_AT_ONCE, groups - before)
+    # No payload has 2**31 bytes.
+    found = np.empty(groups, np.int32)
+    for before in range(0, groups - 1, HEADS_AT_ONCE):
+        heads, payload.place = _walk(payload, min(HEADS_AT_ONCE, groups - 1 - before))
+        found[before : before + len(heads)] = heads
+    if groups:
         # The last group may be shorter.
-        heads, place = _walk(payload, some - (before + some == groups))
-        if before + some == groups:
-            heads.append(place)
-            payload.place = place
-            payload.place = _end_of_group(payload, count - (groups - 1) * GROUP)
-        else:
-            payload.place = place
-        found.append(np.array(heads, np.int64))
-        before += some
-    return np.concatenate(found) if found else np.empty(0, np.int64)
+        found[-1] = payload.place
+        payload.place = _end_of_group(payload, count - (groups - 1) * GROUP)
+    return found
 
 
 def _walk(payload: Payload, groups: int) -> tuple[list[int], int]:
@@ -135,6 +133,7 @@ def _end_of_group(payload: Payload, numbers: int) -> int:
 
 def _decode(content: np.ndarray, heads: np.ndarray, found: np.ndarray) -> None:
     """Decode groups of one length into the rows of an array."""
+    heads = heads.astype(np.int64)
     headers = content[heads]
     sizes, bases = _bases(content, heads + 1)
     starts = heads + 1 + sizes

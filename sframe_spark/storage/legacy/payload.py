@@ -34,10 +34,15 @@ class Allowance:
     128
     """
 
-    __slots__ = ("left",)
+    __slots__ = ("_all", "left")
 
     def __init__(self, stored: int) -> None:
-        self.left = min(ALLOWED_BYTES + ALLOWED_FOR_EACH * stored, MOST_ALLOWED)
+        self._all = self.left = min(ALLOWED_BYTES + ALLOWED_FOR_EACH * stored, MOST_ALLOWED)
+
+    @property
+    def taken(self) -> int:
+        """How much was taken."""
+        return self._all - self.left
 
     def take(self, size: int, place: int | None = None) -> None:
         """Take some bytes, before they are taken of the memory.

@@ -19,6 +19,8 @@ from sframe_spark.visible import visible
 
 # So many files are open at a time.
 MOST_OPEN = 32
+# What is looked up in a block takes no more than so many times its bytes, of blocks that a writer makes.
+USUAL_TIMES = 8
 # The column, its part and the block.
 BlockKey = tuple[int, int, int]
 CountedColumns = tuple[int, list[pa.ChunkedArray]]
@@ -40,6 +42,7 @@ class ArchiveReader:
         self._most_bytes = config.batch_bytes if most_bytes is None else most_bytes
         # In the order in which they were asked for last.
         self._kept: dict[BlockKey, Block] = {}
+        self._size = self._payloads = 0
 
     def read(self, positions: Sequence[int], first: int, last: int) -> list[pa.ChunkedArray]:
         """Return rows ``first`` to ``last`` of some columns.
@@ -69,6 +72,7 @@ class ArchiveReader:
     def close(self) -> None:
         """Keep no blocks."""
         self._kept.clear()
+        self._size = self._payloads = 0
 
     def _column(self, position: int, first: int, last: int, files: _OpenFiles, asked: set[BlockKey]) -> pa.ChunkedArray:
         column, found = self.archive.contents.columns[position], []
@@ -97,13 +101,15 @@ class ArchiveReader:
 
     def _block(self, key: BlockKey, blocks: ColumnBlocks, files: _OpenFiles, asked: set[BlockKey]) -> Block:
         asked.add(key)
-        block = self._kept.pop(key, None)
-        if block is None:
+        block = self._kept.get(key)
+        if block is not None:
+            self._let_go(key)
+        else:
             position, part, number = key
             record, file = blocks.record(number), self.archive.contents.columns[position].parts[part].file
             content = unpacked(read_bytes(files.descriptor(file), blocks.path, record.offset, record.length), record)
             block = Block(content, record.length, record.rows, record.flags, self.archive.form(position))
-        self._kept[key] = block
+        self._keep(key, block)
         return block
 
     @contextlib.contextmanager
@@ -111,12 +117,28 @@ class ArchiveReader:
         """Let go of the blocks that nobody has asked for longest; what the block asks for stays."""
         asked: set[BlockKey] = set()
         yield asked
-        left = sum(block.size for block in self._kept.values()) - max(self._most_bytes, sum(self._kept[key].size for key in asked))
+        left = self._size - max(self._most_bytes, sum(self._kept[key].size for key in asked if key in self._kept))
         for key in list(self._kept):
             if left <= 0:
                 break
             if key not in asked:
-                left -= self._kept.pop(key).size
+                left -= self._kept[key].size
+                self._let_go(key)
+
+    def _keep(self, key: BlockKey, block: Block) -> None:
+        """Keep a block, and no others that are much longer in memory than they are in their payloads, as nobody writes them."""
+        self._kept[key] = block
+        self._size += block.size
+        self._payloads += block.payload_size
+        for other in list(self._kept):
+            if other == key or self._size <= max(self._most_bytes, USUAL_TIMES * self._payloads):
+                break
+            self._let_go(other)
+
+    def _let_go(self, key: BlockKey) -> None:
+        block = self._kept.pop(key)
+        self._size -= block.size
+        self._payloads -= block.payload_size
 
 
 class _OpenFiles:

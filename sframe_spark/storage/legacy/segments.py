@@ -25,11 +25,11 @@ from sframe_spark.visible import visible
 WORD = struct.Struct("<Q")
 RECORD = np.dtype([("offset", "<u8"), ("length", "<u8"), ("size", "<u8"), ("rows", "<u8"), ("flags", "<u8"), ("content", "<u2"), ("unused", "V6")])
 KNOWN_FLAGS = COMPRESSED | TYPED | MIXED | EXTENDED
-# The engine writes no more than 2**18 rows to a block; none holds more bytes than an array of Arrow's, and no footer more than 2.7 million blocks.
-MOST_ROWS, MOST_BYTES, MOST_FOOTER_BYTES = 1 << 24, (1 << 31) - 1, 128 << 20
+# The engine writes no more than 2**18 rows to a block; none holds more bytes than an array of Arrow's, and no footer more than 1.4 million blocks.
+MOST_ROWS, MOST_BYTES, MOST_FOOTER_BYTES = 1 << 24, (1 << 31) - 1, 64 << 20
 # LZ4 makes no more of a byte than this, and of nothing these.
 MOST_TIMES, MOST_BESIDES = 255, 64
-REMEMBERED_FOOTERS = 128
+REMEMBERED_FOOTERS = 32
 # Links are not followed, and who opens a named pipe does not wait for somebody who writes to it.
 READING = os.O_RDONLY | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 

@@ -11,10 +11,12 @@ from sframe_spark.errors import BrokenPayload, TooLargeError
 from sframe_spark.storage.legacy.cells import Cells, offsets_of
 from sframe_spark.storage.legacy.numbers import NumberRun
 from sframe_spark.storage.legacy.payload import MOST_ALLOWED, Payload
-from sframe_spark.storage.legacy.tagged import BYTES_OF_ITEM, Decode
+from sframe_spark.storage.legacy.tagged import Decode
 from sframe_spark.values.byte_text import in_words
 
 DIRECT, BY_DICTIONARY = 0, 1
+# What an entry of a dictionary takes of a block's allowance: a loop makes them, and nobody writes more than 64.
+BYTES_OF_ENTRY = 1_024
 
 
 def texts(payload: Payload, count: int, decode: Decode) -> Cells:
@@ -30,16 +32,14 @@ def texts(payload: Payload, count: int, decode: Decode) -> Cells:
 class _DirectTexts:
     def __init__(self, payload: Payload, count: int, decode: Decode) -> None:
         self._offsets = offsets_of(payload, count, payload.left)
-        size = int(self._offsets[-1])
-        payload.require(size, "texts")
-        start = payload.skip(size, "texts")
-        self._content, self._start, self._decode = payload.content, start, decode
-        # Not copied: Arrow reads the bytes where they are.
-        data = pa.py_buffer(payload.content)[start : start + size] if size else pa.py_buffer(b"")
-        self._texts = pa.StringArray.from_buffers(count, pa.py_buffer(self._offsets.astype(np.int32)), data)
+        self._start = payload.skip(int(self._offsets[-1]), "texts")
+        self._content, self._decode = payload.content, decode
 
     def rows(self, first: int, last: int) -> pa.Array:
-        found = self._texts.slice(first, last - first)
+        # Not copied: Arrow reads the bytes where they are.
+        data = pa.py_buffer(self._content).slice(self._start + int(self._offsets[first]))
+        offsets = (self._offsets[first : last + 1] - self._offsets[first]).astype(np.int32)
+        found = pa.StringArray.from_buffers(last - first, pa.py_buffer(offsets), data)
         if is_sound(found):
             return found
         bounds = (self._offsets[first : last + 1] + self._start).tolist()
@@ -55,7 +55,7 @@ class RepeatedTexts:
     def __init__(self, payload: Payload, count: int, decode: Decode) -> None:
         entries = payload.number()
         payload.require(entries, f"a dictionary of {entries} texts")
-        payload.allowance.take(entries * BYTES_OF_ITEM, payload.place)
+        payload.allowance.take(entries * BYTES_OF_ENTRY, payload.place)
         found = [bytes(payload.take(payload.number(), "a text")) for _ in range(entries)]
         self._lengths = np.fromiter(map(len, found), np.int64, entries)
         self._entries, self._broken = _decoded(found, decode)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import os
 import struct
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -250,6 +252,49 @@ def test_long_texts_that_repeat_are_read_a_few_rows_at_a_time(tmp_path: Path) ->
     assert len(column) == rows
     assert column.head(2).to_numpy().tolist() == [entry.decode()] * 2
     assert all(len(value) == 100_000 for value in itertools.islice(column, 2_000))
+
+
+HEAVY = """
+import sys
+from pathlib import Path
+from sframe_spark.config import config
+from sframe_spark.errors import StorageError
+from sframe_spark.storage.legacy.archive import open_archive
+from sframe_spark.storage.legacy.reader import ArchiveReader
+from tests.storage.legacy import fuzz
+fuzz.timed_out, fuzz.MOST_SECONDS = fuzz.timed_out, 60
+with fuzz.limited():
+    for name in sys.argv[1:]:
+        archive = open_archive(name)
+        positions = range(len(archive.contents.columns))
+        try:
+            for rows, _ in ArchiveReader(archive).batches(positions, 0, min(archive.rows, 200_000), config.batch_rows, config.batch_bytes):
+                pass
+            print(Path(name).name, "read")
+        except StorageError as error:
+            print(Path(name).name, "refused")
+"""
+
+
+def test_small_files_never_take_much_memory(tmp_path: Path) -> None:
+    """Each of some 100 KB, read in a process that may take 256 MiB."""
+    rows = 1 << 21
+    # As many empty texts as a block has rows: where each begins takes more than a thousand times the bytes of the block.
+    empty = MadeBlock(b"\x01\x02\x00" + b"\x00\x00" * (rows // 128), rows, 3, packed=True)
+    write_archive(str(tmp_path / "empty texts"), {f"c{number}": MadeColumn(TEXT, [[empty]]) for number in range(12)})
+    ones = MadeBlock(b"\x01\x03\x00" + b"\x00\x02" * (rows // 128) + b"\x01" + b"\x00\x00" * (rows // 128), rows, 11, packed=True)
+    write_archive(str(tmp_path / "vectors"), {f"c{number}": MadeColumn(3, [[ones]]) for number in range(8)})
+    missing = b"\x01\x04" + struct.pack("<Q", 500_000) + b"\x87" * 500_000
+    write_archive(str(tmp_path / "lists"), {f"c{number}": MadeColumn(LIST, [[MadeBlock(missing, 1, 3, packed=True)]]) for number in range(5)})
+    groups = MadeBlock(b"\x01\x00" + b"\x00\x00" * (1 << 17), 1 << 24, 3, packed=True)
+    write_archive(str(tmp_path / "ints"), {f"c{number}": MadeColumn(INTEGER, [[groups]]) for number in range(5)})
+    entries = b"".join([b"\x01\x02\x01\x7f", struct.pack("<Q", 1_000_000), b"\x00" * 1_000_000, b"\x00\x00"])
+    write_archive(str(tmp_path / "entries"), {f"c{number}": MadeColumn(TEXT, [[MadeBlock(entries, 100, 3, packed=True)]]) for number in range(5)})
+    names = ["empty texts", "vectors", "lists", "ints", "entries"]
+    assert max((tmp_path / name / "m_1.0000").stat().st_size for name in names) < 200_000
+    command = [sys.executable, "-c", HEAVY, *(str(tmp_path / name) for name in names)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, timeout=500, cwd=Path(__file__).parents[3])
+    assert done.stdout.splitlines() == ["empty texts read", "vectors read", "lists read", "ints read", "entries refused"], done.stderr[-3_000:]
 
 
 def test_rows_that_no_file_of_such_a_length_holds_are_refused_when_it_is_opened(tmp_path: Path) -> None:
