@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.runs.collecting import require_room, require_room_in_numpy
-from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize
+from sframe_spark.engine.runs.materialize import compute, count_rows, in_pieces, iterate, materialize, stored_pieces
 from sframe_spark.engine.runs.peeks import peek
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
@@ -96,6 +96,9 @@ def pieces_of(node: PlannerNode, as_objects: bool = False) -> Iterator[Chunk]:
         As :func:`rows_of`, before the first piece comes.
     """
     require_room(node, as_objects)
+    stored = stored_pieces(node)
+    if stored is not None:
+        return stored
     source = compute(node)
     require_room(source, as_objects)
     return in_pieces(source)
@@ -181,9 +184,13 @@ def _loses_its_end(value: Any) -> bool:
 
 def numbers_table(node: PlannerNode) -> np.ndarray:
     """All rows of columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
-    columns = rows_of(node).columns
+    return table_of_numbers(rows_of(node).columns)
+
+
+def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
+    """Columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
     if not columns or not len(columns[0]):
-        return np.empty((0, len(node.schema)))
+        return np.empty((0, len(columns)))
     whole = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
     table = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if whole else np.float64, order="F")
     for place, column in enumerate(columns):

@@ -23,6 +23,11 @@ class NotOneColumnError(StorageError, RuntimeError):
 
 
 @travelling
+class NotSavedError(StorageError, RuntimeError):
+    """A file is no saved frame; an OSError and, as in the reference, a RuntimeError."""
+
+
+@travelling
 class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
     """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
 

@@ -61,6 +61,8 @@ class Traits:
         All inputs have the same columns, and each output column shows that of every input.
     unites_rows
         The rows of all inputs, those of one after those of another.
+    numbers_rows
+        What it gives of each row follows from the number of the row.
     filters
         Each row is kept or dropped by itself.
     arranges_columns
@@ -87,6 +89,7 @@ class Traits:
     chooses_rows: ClassVar[bool] = False
     alike_inputs: ClassVar[bool] = False
     unites_rows: ClassVar[bool] = False
+    numbers_rows: ClassVar[bool] = False
     filters: ClassVar[bool] = False
     arranges_columns: ClassVar[bool] = False
     streams: ClassVar[bool] = False

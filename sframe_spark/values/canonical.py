@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from sframe_spark.types import ColumnType
+from sframe_spark.types import ARRAY_KIND, DICT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.flat.written import COMPARED, written
 from sframe_spark.values.text import canonical_value
 
 
@@ -19,5 +20,8 @@ def canonical_text(values: pa.Array, column_type: ColumnType) -> pa.Array:
     >>> native == canonical_text(pa.array(["[1.0,null]"]), ENCODED_LIST)
     True
     """
+    found = written(values, column_type, COMPARED) if column_type.kind in (LIST_KIND, ARRAY_KIND, DICT_KIND) else None
+    if found is not None:
+        return found
     cells = decode(values, column_type)
     return pa.array([None if cell is None else canonical_value(cell) for cell in cells], pa.string())

@@ -35,6 +35,10 @@ from sframe_spark.types import (
 from sframe_spark.values.convert import list_to_array
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain, recode
+from sframe_spark.values.flat.floats import shown_floats
+from sframe_spark.values.flat.read import read_arrays, read_stored
+from sframe_spark.values.flat.stored import flat_items, items_of
+from sframe_spark.values.flat.written import SHOWN, written
 from sframe_spark.values.moment_texts import moment_texts
 from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
 from sframe_spark.values.plain import SMALLEST_INT
@@ -197,7 +201,7 @@ def _int_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def _float_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
-    return pa.array([None if value is None else f"{value:g}" for value in decode(values, source)], pa.string())
+    return shown_floats(values)
 
 
 def _int_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
@@ -216,6 +220,48 @@ def _str_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
     if pc.all(pc.match_substring_regex(values, r"^-?[0-9]{1,18}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?$")).as_py() is not False:
         return values.cast(pa.float64())
     return pa.array([None if text is None else parse_float(text) for text in values.to_pylist()], pa.float64())
+
+
+def _items_to_str(values: pa.Array, source: ColumnType) -> pa.Array:
+    found = written(values, source, SHOWN)
+    return found if found is not None else _per_value(display_text, STR)(values, source)
+
+
+def _str_to_stored(parse: Callable[[str], Any], target: ColumnType) -> Callable[[pa.Array, ColumnType], pa.Array]:
+    """Lists or dicts that are written as most are come out all at once, others one by one."""
+
+    def cast(values: pa.Array, source: ColumnType) -> pa.Array:
+        return _with_rest(values, *read_stored(values, target.kind), _per_value(parse, target))
+
+    return cast
+
+
+def _str_to_array(values: pa.Array, source: ColumnType) -> pa.Array:
+    return _with_rest(values, *read_arrays(values), _per_value(parse_array, ARRAY))
+
+
+def _with_rest(values: pa.Array, found: pa.Array, known: pa.Array, cast: Callable[[pa.Array, ColumnType], pa.Array]) -> pa.Array:
+    """What was found of texts, and what a cast makes of the others."""
+    others = pc.and_not(values.is_valid(), known)
+    if not pc.any(others).as_py():
+        return found
+    rest = cast(values.filter(others), STR)
+    if len(rest) == len(values):
+        return rest
+    places = np.arange(len(values))
+    places[others.to_numpy(zero_copy_only=False)] = np.arange(len(values), len(values) + len(rest))
+    return pa.concat_arrays([found, rest]).take(pa.array(places))
+
+
+def _list_to_array(values: pa.Array, source: ColumnType) -> pa.Array:
+    """Lists of numbers all at once, others cell by cell."""
+    items = flat_items(values, LIST_KIND) if source.is_encoded else None
+    native = values if not source.is_encoded else None if items is None or (found := items.natively()) is None else found[0]
+    flat = None if native is None or pa.types.is_string(native.type.value_type) else items_of(native)
+    if flat is None:
+        return _per_value(_list_cell_to_array, ARRAY)(values, source)
+    numbers = flat.items.cast(pa.float64(), safe=False).fill_null(float("nan"))
+    return pa.ListArray.from_arrays(flat.offsets, numbers, type=ARRAY.physical)
 
 
 def _array_to_list(values: pa.Array, source: ColumnType) -> pa.Array:
@@ -238,15 +284,15 @@ _CASTS: dict[tuple[str, str], Callable[[pa.Array, ColumnType], pa.Array]] = {
     (FLOAT_KIND, DATETIME_KIND): _float_to_datetime,
     (STR_KIND, INT_KIND): _str_to_int,
     (STR_KIND, FLOAT_KIND): _str_to_float,
-    (STR_KIND, ARRAY_KIND): _per_value(parse_array, ARRAY),
-    (STR_KIND, LIST_KIND): _per_value(parse_list, ENCODED_LIST),
-    (STR_KIND, DICT_KIND): _per_value(parse_dict, ENCODED_DICT),
+    (STR_KIND, ARRAY_KIND): _str_to_array,
+    (STR_KIND, LIST_KIND): _str_to_stored(parse_list, ENCODED_LIST),
+    (STR_KIND, DICT_KIND): _str_to_stored(parse_dict, ENCODED_DICT),
     (DATETIME_KIND, INT_KIND): _datetime_to_int,
     (DATETIME_KIND, FLOAT_KIND): _datetime_to_float,
     (DATETIME_KIND, STR_KIND): _datetime_to_str,
-    (LIST_KIND, STR_KIND): _per_value(display_text, STR),
-    (LIST_KIND, ARRAY_KIND): _per_value(_list_cell_to_array, ARRAY),
+    (LIST_KIND, STR_KIND): _items_to_str,
+    (LIST_KIND, ARRAY_KIND): _list_to_array,
     (ARRAY_KIND, LIST_KIND): _array_to_list,
-    (ARRAY_KIND, STR_KIND): _per_value(display_text, STR),
-    (DICT_KIND, STR_KIND): _per_value(display_text, STR),
+    (ARRAY_KIND, STR_KIND): _items_to_str,
+    (DICT_KIND, STR_KIND): _items_to_str,
 }

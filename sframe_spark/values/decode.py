@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import array
 import itertools
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -14,6 +15,7 @@ import pyarrow.compute as pc
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DATETIME_KIND, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType
 from sframe_spark.values.broken_texts import words_for
+from sframe_spark.values.flat.stored import FlatItems, flat_items, items_of
 from sframe_spark.values.temporal import from_microseconds, is_shown, moment_text
 from sframe_spark.values.text import decode_value
 
@@ -55,12 +57,41 @@ def _decoded(values: pa.Array, column_type: ColumnType) -> list[Any]:
         return _arrays(values)
     if column_type.is_zoned:
         return _zoned(values)
-    cells = values.to_pylist()
     if column_type.is_encoded:
-        return [None if cell is None else decode_value(cell) for cell in cells]
-    if column_type.kind == DICT_KIND:
-        return [None if cell is None else dict(cell) for cell in cells]
+        return _stored(values, column_type)
+    if column_type.kind not in (LIST_KIND, DICT_KIND):
+        return values.to_pylist()
+    found = items_of(values)
+    if found is None:
+        cells = values.to_pylist()
+        return cells if column_type.kind == LIST_KIND else [None if cell is None else dict(cell) for cell in cells]
+    return _cells(found, _plain(found.items))
+
+
+def _stored(values: pa.Array, column_type: ColumnType) -> list[Any]:
+    """Lists and dicts of numbers and texts are read all at once, others one by one."""
+    found = flat_items(values, column_type.kind)
+    if found is None:
+        return [None if cell is None else decode_value(cell) for cell in values.to_pylist()]
+    return _cells(found, json.loads(f"[{','.join(found.items.to_pylist())}]"))
+
+
+def _cells(found: FlatItems, items: list[Any]) -> list[Any]:
+    """Lists or dicts, cut out of the items of all of them."""
+    ends = np.cumsum(found.counts).tolist()
+    starts = [0, *ends[:-1]]
+    if found.keys is None:
+        cells: list[Any] = [items[start:end] for start, end in zip(starts, ends, strict=False)]
+    else:
+        keys = _plain(found.keys)
+        cells = [dict(zip(keys[start:end], items[start:end], strict=True)) for start, end in zip(starts, ends, strict=False)]
+    for position in np.flatnonzero(found.missing).tolist():
+        cells[position] = None
     return cells
+
+
+def _plain(items: pa.Array) -> list[Any]:
+    return _numbers(items) if pa.types.is_int64(items.type) or pa.types.is_float64(items.type) else items.to_pylist()
 
 
 def _not_shown(values: pa.Array, column_type: ColumnType) -> DateTimeRangeError | None:

@@ -27,6 +27,7 @@ from sframe_spark.types import (
 )
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
+from sframe_spark.values.flat.stored import flat_items, stored_cells, stored_lists
 from sframe_spark.values.from_arrow import list_from_lengths, normalize, zoned_array
 from sframe_spark.values.infer import infer_type
 from sframe_spark.values.plain import (
@@ -94,6 +95,9 @@ def _encode_list(values: list[Any], column_type: ColumnType, ignore_cast_failure
             return pa.array(values, column_type.physical)
         except _ARROW_ERRORS:
             pass
+    found = stored_cells(values, column_type.kind) if column_type.is_encoded else None
+    if found is not None:
+        return found
     try:
         natural = infer_type(values)
     except SFrameError:
@@ -131,7 +135,8 @@ def encode_plain(values: list[Any], column_type: ColumnType) -> pa.Array:
     (['[[1,2]]'], ['[{"$array":[1.0,2.0]}]'])
     """
     if column_type.is_encoded:
-        return pa.array([None if value is None else encode_value(value) for value in values], column_type.physical)
+        found = stored_cells(values, column_type.kind)
+        return found if found is not None else pa.array([None if value is None else encode_value(value) for value in values], column_type.physical)
     if column_type.kind in (LIST_KIND, DICT_KIND) and not _fits_natively(values, column_type):
         raise SchemaError(f"{column_type} cannot hold every one of these values")
     return _BUILDERS[column_type.kind](values, column_type)
@@ -155,6 +160,15 @@ def recode(array: pa.Array, source: ColumnType, target: ColumnType) -> pa.Array:
         return array
     if source.kind != target.kind:
         raise SchemaError(f"{source.kind} and {target.kind} are different types, not two encodings of one")
+    if target.is_encoded:
+        found = stored_lists(array)
+        if found is not None:
+            return found
+    elif source.is_encoded:
+        items = flat_items(array, source.kind)
+        native = None if items is None else items.natively()
+        if native is not None and native[1] == target:
+            return native[0]
     return encode_plain(decode(array, source), target)
 
 
@@ -256,6 +270,9 @@ def _build_dicts(values: Sequence[Any], column_type: ColumnType) -> pa.Array:
 
 
 def _store_nested(cells: Sequence[Any], column_type: ColumnType, to_arrow: Callable[[Any], Any]) -> pa.Array:
+    found = stored_cells(cells, column_type.kind) if column_type.is_encoded else None
+    if found is not None:
+        return found
     write = encode_value if column_type.is_encoded else to_arrow
     return pa.array([None if cell is None else write(cell) for cell in cells], column_type.physical)
 

@@ -195,6 +195,18 @@ def float_text(value: float) -> str:
     return f"{value:g}"
 
 
+def exact_float_text(value: float) -> str:
+    """Write a float as a cast to str does where that is read as the same number, else with all its digits.
+
+    Examples
+    --------
+    >>> exact_float_text(2.0), exact_float_text(1e6), exact_float_text(1 / 3)
+    ('2', '1e+06', '0.3333333333333333')
+    """
+    short = float_text(value)
+    return short if float(short) == value or value != value else repr(value)
+
+
 def display_text(value: Any) -> str:
     """Write a plain value as a cast to str does: strings inside lists and dicts are quoted, missing elements are empty.
 

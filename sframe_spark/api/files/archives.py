@@ -12,7 +12,7 @@ from sframe_spark.api.files.paths import path_text
 from sframe_spark.errors import SchemaError
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.storage.files.remote import Download
-from sframe_spark.storage.legacy.archive import STRICT, Archive, is_archive, open_archive
+from sframe_spark.storage.legacy.archive import STRICT, Archive, archive_kind, is_archive, open_archive
 from sframe_spark.storage.legacy.indexes import ARCHIVE_FILE
 
 
@@ -42,6 +42,22 @@ def load_archive(
     if not is_archive(location):
         return None
     return LoadedArchive(open_archive(location, places, encoding_errors))
+
+
+def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
+    """``sframe`` or ``sarray``, whichever the archive at a path holds; None where there is something else, or nothing.
+
+    Raises
+    ------
+    StorageError
+        If it holds neither, or its index is damaged.
+    """
+    text = path_text(path)
+    if scheme_of(text) is not None:
+        found = load_archive(text)
+        return None if found is None else found.opened.contents.kind
+    location = normalised(text)
+    return archive_kind(location) if is_archive(location) else None
 
 
 def reference_texts(references: Any) -> list[str]:

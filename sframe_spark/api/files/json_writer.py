@@ -18,13 +18,17 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.moment_texts import moment_texts
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.outgoing.json_text import compact_json_text, json_text
+from sframe_spark.values.temporal import all_in_years_of_python
 
 RECORDS, LINES = "records", "lines"
 _SPECIAL = r'[\x00-\x1f"\\]'
+# As `isoformat()` writes date-times without an offset.
+_MOMENT = "%Y-%m-%dT%H:%M:%S%F"
 _NOT_FINITE = pa.array(["nan", "inf", "-inf"])
 _IN_JSON = pa.array(["NaN", "Infinity", "-Infinity"])
 
@@ -118,6 +122,8 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
         return texts if place.null_count == len(place) else pc.coalesce(_IN_JSON.take(place), texts)
     if kind == STR:
         return _texts(values)
+    if kind == DATETIME and all_in_years_of_python(values):
+        return _quoted(moment_texts(values, pa.nulls(len(values), pa.int32()), _MOMENT))
     try:
         with column_named(name):
             return pa.array([None if value is None else compact_json_text(value) for value in decode(values, kind)], pa.large_string())
@@ -125,9 +131,13 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
         raise error.located(name, first_row) from error.__cause__
 
 
+def _quoted(values: pa.Array) -> pa.Array:
+    return pc.binary_join_element_wise('"', values, '"', "")
+
+
 def _texts(values: pa.Array) -> pa.Array:
     special = pc.match_substring_regex(values, _SPECIAL)
-    quoted = pc.binary_join_element_wise('"', values, '"', "")
+    quoted = _quoted(values)
     if not special.true_count:
         return quoted
     special = special.fill_null(False)

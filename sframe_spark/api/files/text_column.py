@@ -3,23 +3,28 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.json_reader import read_json_values
+from sframe_spark.api.nodes import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, SchemaError, UnsupportedOperationError
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.legacy.indexes import ARRAY_INDEX
+from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.legacy.archive import INDEX_FILES, STRICT
 from sframe_spark.visible import visible
 
 PATTERN = "*?["
 
 
-def column_from_path(path: str, dtype: Any, verify: bool) -> PlannerNode:
-    """The column saved under a path, or the lines of the text files there.
+def column_from_path(
+    path: str, dtype: Any, verify: bool, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+) -> PlannerNode:
+    """The column saved under a path, here or by Turi Create, or the lines of the text files there.
 
     Raises
     ------
@@ -29,7 +34,7 @@ def column_from_path(path: str, dtype: Any, verify: bool) -> PlannerNode:
         If a line is no value of the class asked for.
     """
     if verify or not is_text(path):
-        return persistence.load_column(path, verify)
+        return persistence.load_column(path, verify, references, encoding_errors)
     return read_lines(path, dtype)
 
 
@@ -37,7 +42,7 @@ def is_text(path: str) -> bool:
     """Whether a path names files, compressed or not, and no saved column."""
     if any(sign in path for sign in PATTERN):
         return True
-    return scheme_of(path) is None and not path.endswith(ARRAY_INDEX) and os.path.isfile(normalised(path))
+    return scheme_of(path) is None and not path.endswith(INDEX_FILES) and os.path.isfile(normalised(path))
 
 
 def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
@@ -53,12 +58,14 @@ def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
         verbose=False,
     )
     try:
-        return read_csv(request)[0]
+        node = read_csv(request)[0]
     except CsvLineError as error:
         if dtype is None:
             raise
         advice = "leave dtype out to read texts, and use astype(..., undefined_on_failure=True)"
         raise UnsupportedOperationError(f"{visible(str(url))}: a line is no {getattr(dtype, '__name__', dtype)}: {advice}") from error
+    # A file without any line tells no column.
+    return node if node.schema else node_from_values([], str if dtype is None else dtype)
 
 
 def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
@@ -68,7 +75,10 @@ def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
     ------
     JsonError
         If a file is not JSON of that form, or the values have no common type.
+    SchemaError
+        If ``url`` is no path.
     """
+    resolve(url, str)
     try:
         return read_json_values(url, encoding)
     except SchemaError as error:

@@ -10,7 +10,7 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import look
-from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.runs.materialize import compute, materialize
 from sframe_spark.engine.runs.peeks import open_plan
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.operators.rowwise.columns import Project
@@ -100,8 +100,10 @@ def _rows_in_plan(node: PlannerNode, user: SparkSession, names: list[str] | None
 def _stored_rows(node: PlannerNode, user: SparkSession, names: list[str] | None) -> DataFrame:
     """The rows as they are in memory or in files, which the user's session reads without any expression or function of ours."""
     materialize(node)
+    # Rows of several sources are written as those of one.
+    stored = node if node.operator.is_source else compute(node)
     with GRAPH_LOCK:
-        source = source_for_users(node)
+        source = source_for_users(stored)
     _keep_files(source)
     if is_remote(user):
         return lower(source, within=user).sorted(names)

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.api.faces import made_array
 from sframe_spark.api.files import persistence
-from sframe_spark.api.files.text_column import read_json_column
+from sframe_spark.api.files.paths import path_text
+from sframe_spark.api.files.text_column import column_from_path, read_json_column
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -28,7 +29,8 @@ class ValuesInFiles:
         filename
             The directory, or the file.
         format
-            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.csv`` or ``.csv.gz``, else a directory.
+            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.txt``, ``.csv`` or ``.csv.gz``, else
+            a directory.
 
         Raises
         ------
@@ -72,7 +74,7 @@ class ValuesInFiles:
 
 
 def load_sarray(filename: str, *, verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = "strict") -> SArray:
-    """The column saved under a path, by this package or by Turi Create.
+    """The column saved under a path, by this package or by Turi Create, or a text from each line of the text files there.
 
     Parameters
     ----------
@@ -95,4 +97,4 @@ def load_sarray(filename: str, *, verify: bool = False, references: Sequence[str
     ...     len(load_sarray(os.path.join(directory, "column")))
     2
     """
-    return made_array(persistence.load_column(filename, verify, references, encoding_errors))
+    return made_array(column_from_path(path_text(filename), None, verify, references, encoding_errors))

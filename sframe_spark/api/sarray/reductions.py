@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_array
 from sframe_spark.api.indexing import head_count
-from sframe_spark.api.nodes import literal_of, reduce_values, row_count, single_value
+from sframe_spark.api.nodes import literal_of, reduce_values, row_count
+from sframe_spark.api.sarray.ranks import Ranks
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.relational.rows import filter_by_mask
-from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
+from sframe_spark.operators.relational.sort import SORTABLE
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.row_number import row_number
@@ -308,10 +308,8 @@ class Reductions:
         """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
-        present = filter_by_mask(self._node, apply_function("is_not_missing", self._node))
-        ordered = sort_rows(present, [(0, True)])
-        rows = row_count(present)
-        middle = single_value(ordered, rows // 2) if rows else None
+        rows = len(self) - self.countna()
+        middle = Ranks(self._node).number_at(rows // 2) if rows else None
         return float(middle) if approximate and middle is not None else middle
 
     def __len__(self) -> int:

@@ -32,7 +32,7 @@ def sketch_text(sketch: Sketch) -> str:
     parts = [f"\n{_numbers_text(sketch)}\n\nMost frequent items:\n{_frequent_text(sketch)}\n"]
     if sketch._is_numeric and sketch._found["numbers"]:
         texts = [f"{share:.0%}" for share in QUANTILES]
-        parts.append(f"Quantiles: \n{table_text(texts, [[sketch.quantile(share) for share in QUANTILES]])}\n")
+        parts.append(f"Quantiles: \n{table_text(texts, [sketch._quantiles(QUANTILES)])}\n")
     kind = sketch._source.schema[0].kind
     if kind == DICT_KIND:
         parts.append(f"\n******** Dictionary Element Key Summary ********\n{sketch.dict_key_summary()}")

@@ -13,12 +13,13 @@ from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.frames import remember_rows
 from sframe_spark.engine.planning.matches import base_of_rows, may_have_many
+from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look, optimize
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.sources.source import Source, source_of
+from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
@@ -28,19 +29,37 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.agreement import agree
 from sframe_spark.values.decode import decode
 
+# Of more datasets one after the other, each of Spark's queries would open them all.
+MOST_UNITED = 8
+
 
 def is_materialized(node: PlannerNode) -> bool:
-    """True when the node's rows are in a source (or side by side in several)."""
-    waiting, seen = [node], set()
+    """True when the node's rows are in a source (or side by side in several, or many rows one after the other in a few, numbered or not)."""
+    waiting, seen, united = [(node, False)], set(), 0
     while waiting:
-        current = waiting.pop()
-        if current.operator.is_source or id(current) in seen:
+        current, is_part = waiting.pop()
+        operator = current.operator
+        if operator.is_source:
+            if is_part and not isinstance(operator, SegmentSource):
+                return False
             continue
-        if not current.operator.arranges_columns:
+        if id(current) in seen:
+            continue
+        if not operator.arranges_columns and not _is_stored_elsewhere(current):
+            return False
+        # Spark reads the same columns of parts as they are, but puts no columns of several together.
+        if is_part and len(current.inputs) > 1 and not operator.unites_rows:
             return False
         seen.add(id(current))
-        waiting.extend(current.inputs)
-    return True
+        united += len(current.inputs) * operator.unites_rows
+        waiting.extend((child, is_part or operator.unites_rows) for child in current.inputs)
+    return united <= MOST_UNITED
+
+
+def _is_stored_elsewhere(node: PlannerNode) -> bool:
+    """True for many rows that are those of stored ones below, or their numbers: writing them again would only take time."""
+    rows = node.length.rows
+    return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
 
 def is_decoded_anew(node: PlannerNode) -> bool:
@@ -170,6 +189,27 @@ def read_all(node: PlannerNode) -> Chunk:
     return source_of(compute(node)).read_all()
 
 
+def stored_pieces(node: PlannerNode) -> Iterator[Chunk] | None:
+    """All rows in order of what is stored, but in several sources: nothing is written to read them. None for all else."""
+    if node.operator.is_source or not is_materialized(node):
+        return None
+    with GRAPH_LOCK:
+        plan = optimize(node)
+    return None if plan.operator.is_source or is_small(plan) else _watched(node, plan, config.batch_rows)
+
+
+def _watched(node: PlannerNode, plan: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
+    """All rows of a plan over stored ones, batch by batch."""
+    from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
+
+    # Nothing looks at its files otherwise.
+    require_unchanged_files(node)
+    # Nodes built before those below them were materialised do not know their length; the plan does.
+    yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(0, known_rows(plan), batch_rows)
+    # Somebody may have written to a file after its footer was compared.
+    require_unchanged_files(node)
+
+
 def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
     """All rows of a source in order, for who keeps them, but not each column in one array."""
     from sframe_spark.engine.segments.runner import threads_here
@@ -181,18 +221,10 @@ def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
 
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
     """Batches of rows in order, with bounded memory; the node is materialised first."""
-    if is_materialized(node):
-        # Nothing looks at its files otherwise.
-        require_unchanged_files(node)
     materialize(node)
     with GRAPH_LOCK:
         plan = optimize(node)
-    from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
-
-    # Nodes built before those below them were materialised do not know their length; the plan does.
-    yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(0, known_rows(plan), batch_rows or config.batch_rows)
-    # Somebody may have written to a file after its footer was compared.
-    require_unchanged_files(node)
+    yield from _watched(node, plan, batch_rows or config.batch_rows)
 
 
-__all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all"]
+__all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all", "stored_pieces"]

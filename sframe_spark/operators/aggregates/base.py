@@ -21,6 +21,10 @@ Finish = Callable[["Column", Sequence[ColumnType], tuple[Any, ...]], "Column"]
 ReduceColumns = Callable[[Sequence[pa.Array], Sequence[ColumnType], tuple[Any, ...]], Any]
 
 
+# Aggregates of numbers and vectors, of which the partial results are those of numbers.
+SINGLE = ("sum", "mean")
+
+
 @attrs.frozen(eq=False)
 class AggregateFunction:
     """A named function from the values of a group (in row order) to one value.
@@ -48,7 +52,7 @@ class AggregateFunction:
     arguments
         Smallest and largest number of argument columns.
     decomposition
-        The same from partial results of runs of rows, for columns whose values are single; None: all rows are needed at once.
+        The same from partial results of runs of rows; None: all rows are needed at once.
     """
 
     name: str
@@ -61,8 +65,8 @@ class AggregateFunction:
     arguments: tuple[int, int] = (1, 1)
 
     def decomposes(self, types: Sequence[ColumnType]) -> bool:
-        """True when the aggregate of columns of these types follows from partial results."""
-        return self.decomposition is not None and ARRAY not in types
+        """True when the aggregate of columns of these types follows from partial results; sums of vectors have parts of their own."""
+        return self.decomposition is not None and (ARRAY not in types or self.name not in SINGLE)
 
 
 def _receive(parcels: Parcels) -> FunctionTable[AggregateFunction]:

@@ -7,12 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.operators.aggregates.decompositions import of_extremes
+from sframe_spark.operators.aggregates.decompositions import Decomposition, of_extremes
 from sframe_spark.operators.aggregates.support import define_aggregate, require
-from sframe_spark.types import FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, ColumnType
+from sframe_spark.values.cast import microseconds_of
 from sframe_spark.values.decode import decode, decode_scalar
 from sframe_spark.values.temporal import to_microseconds
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
 
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
+# Rank of an extreme value, and what another column has in its row.
+ExtremeRow = tuple[tuple[bool, Any], Any]
 ORDERED = ("int", "float", "datetime")
 
 
@@ -100,18 +104,39 @@ def _value_at(name: str, largest: bool, last: bool = False) -> None:
         place = F.bitwise_not(columns[1]) if last else order
         return F.min_by(columns[1], F.when(columns[0].isNotNull(), F.struct(ranked, place)))
 
-    def reduce(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-        best: Any = None
-        chosen: int | None = None
-        for row, value in enumerate(decode(arrays[0], types[0])):
-            if value is None:
-                continue
-            rank = rank_of(value, largest)
-            if chosen is None or rank < best or (last and rank == best):
-                best, chosen = rank, row
-        return None if chosen is None else decode(arrays[1].slice(chosen, 1), types[1])[0]
+    def lift(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> ExtremeRow | None:
+        places = extreme_places(ranks_of(arrays[0], types[0]), largest)
+        if not len(places):
+            return None
+        # The last row is told by its number: whoever gathers rows need not keep their order.
+        place = places[np.argmax(arrays[1].to_numpy(zero_copy_only=False)[places])] if last else places[0]
+        value, shown = (decode(column.slice(int(place), 1), kind)[0] for column, kind in zip(arrays, types, strict=True))
+        return rank_of(value, largest), shown
 
-    define_aggregate(name, _infer_second, reduce, column=column, order_sensitive=not last, arguments=2)
+    def combine(first: ExtremeRow | None, second: ExtremeRow | None, types: Types) -> ExtremeRow | None:
+        if first is None or second is None:
+            return second if first is None else first
+        is_tie = last and second[0] == first[0]
+        return second if second[0] < first[0] or (is_tie and second[1] > first[1]) else first
+
+    def finish(part: ExtremeRow | None, types: Types, parameters: Parameters) -> Any:
+        return None if part is None else part[1]
+
+    parts = Decomposition(lift, combine, finish)
+    define_aggregate(name, _infer_second, parts=parts, column=column, order_sensitive=not last, arguments=2)
+
+
+def ranks_of(column: pa.Array, column_type: ColumnType) -> pa.Array:
+    """Numbers that are in the order of the values."""
+    return microseconds_of(column, column_type) if column_type.kind == DATETIME_KIND else column
+
+
+def extreme_places(values: pa.Array, largest: bool) -> np.ndarray:
+    """Rows of the extreme value; NaN counts only where there is nothing else, missing values never."""
+    numbers = values.filter(pc.invert(pc.is_nan(values))) if pa.types.is_floating(values.type) else values
+    best = pc.min_max(numbers)["max" if largest else "min"]
+    found = pc.equal(values, best) if best.is_valid else values.is_valid()
+    return np.flatnonzero(found.fill_null(False).to_numpy(zero_copy_only=False))
 
 
 def rank_of(value: Any, largest: bool) -> tuple[bool, Any]:

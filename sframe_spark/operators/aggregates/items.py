@@ -13,6 +13,7 @@ from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.aggregates.support import define_aggregate, require
 from sframe_spark.types import DICT_KIND, ENCODED_DICT, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.flat.stored import flat_items
 from sframe_spark.values.plain import family_of
 
 Kinds = dict[Any, frozenset[str]]
@@ -23,6 +24,9 @@ MOST_KEYS = 10_000
 
 def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Kinds:
     found: Kinds = {}
+    native = _natively(arrays[0]) if types[0].is_encoded else None
+    if native is not None:
+        return _kinds([native[0]], rows, [native[1]], parameters)
     if types[0].is_encoded:
         for cell in decode(arrays[0], types[0]):
             for key, value in (cell or {}).items():
@@ -34,6 +38,11 @@ def _kinds(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], p
     known = frozenset([_KIND_OF_ITEMS[types[0].physical.item_type]])
     found = dict.fromkeys(pc.unique(keys).to_pylist(), frozenset())
     return _few({**found, **dict.fromkeys(pc.unique(keys.filter(items.is_valid())).to_pylist(), known)})
+
+
+def _natively(values: pa.Array) -> tuple[pa.Array, ColumnType] | None:
+    found = flat_items(values, DICT_KIND)
+    return None if found is None else found.natively()
 
 
 def _merged(first: Kinds, second: Kinds, types: Sequence[ColumnType]) -> Kinds:

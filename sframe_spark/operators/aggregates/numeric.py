@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import array
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -28,9 +27,9 @@ from sframe_spark.operators.aggregates.decompositions import (
     the_part,
 )
 from sframe_spark.operators.aggregates.support import define_aggregate, require
+from sframe_spark.operators.aggregates.vectors import COLUMN_MEANS, COLUMN_SUMS, RAGGED, VectorSum
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.types import ARRAY, FLOAT, INT, ColumnType
-from sframe_spark.values.decode import decode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -38,7 +37,6 @@ if TYPE_CHECKING:
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
 NUMBERS = ("int", "float")
-RAGGED = "vectors of different lengths have no sum and no mean: make the lengths equal"
 NO_SPREAD = "a column with no more rows than ddof={} has no spread: choose a smaller ddof"
 
 
@@ -74,36 +72,13 @@ def _infer_spread(types: Types, parameters: Parameters) -> ColumnType:
     return FLOAT
 
 
-def vectors(column: pa.Array) -> np.ndarray | None:
-    """The vectors of an array column that are not missing, one a row; None if they have different lengths."""
-    cells = [cell for cell in decode(column, ARRAY) if cell is not None]
-    if len({len(cell) for cell in cells}) > 1:
-        return None
-    return np.array(cells, dtype=float).reshape(len(cells), len(cells[0]) if cells else 0)
-
-
-def _vector_sum(column: pa.Array) -> array.array | None:
-    """Sum of vectors, element by element; infinities of both signs make NaN without a warning."""
-    rows = vectors(column)
-    if rows is None:
-        return None
-    with np.errstate(invalid="ignore", over="ignore"):
-        return array.array("d", rows.sum(axis=0))
-
-
-def _vector_mean(column: pa.Array) -> array.array | None:
-    """Mean of vectors, element by element."""
-    total, count = _vector_sum(column), len(column) - column.null_count
-    return None if total is None else array.array("d", [element / count for element in total])
-
-
 def reduce_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
     """Sum of values that are not missing; zero (of vectors: the empty vector) when there is none.
 
     Vectors of different lengths have a sum that is missing.
     """
     if types[0] == ARRAY:
-        return _vector_sum(arrays[0])
+        return VectorSum.of(arrays[0]).sum
     if types[0] == INT:
         values = arrays[0].drop_null().to_numpy(zero_copy_only=False)
         with np.errstate(over="ignore"):
@@ -118,38 +93,9 @@ def reduce_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters
     Vectors of different lengths have a mean that is missing.
     """
     if types[0] == ARRAY:
-        return _vector_mean(arrays[0])
+        return VectorSum.of(arrays[0]).mean
     # As floats: Arrow's mean of ints goes through a sum that wraps.
     return pc.mean(arrays[0].cast(pa.float64(), safe=False)).as_py()
-
-
-def reduce_column_vector_sum(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Sum of a whole column of vectors; the empty vector when all are missing.
-
-    Raises
-    ------
-    UnsupportedOperationError
-        If the vectors have different lengths.
-    """
-    return _not_ragged(_vector_sum(arrays[0]))
-
-
-def reduce_column_vector_mean(arrays: Sequence[pa.Array], types: Types, parameters: Parameters) -> Any:
-    """Mean of a whole column of vectors; missing when all are missing.
-
-    Raises
-    ------
-    UnsupportedOperationError
-        If the vectors have different lengths.
-    """
-    found = _not_ragged(_vector_mean(arrays[0]))
-    return None if arrays[0].null_count == len(arrays[0]) else found
-
-
-def _not_ragged(found: array.array | None) -> array.array:
-    if found is None:
-        raise UnsupportedOperationError(RAGGED)
-    return found
 
 
 def _sum_column(columns: Sequence[Column], types: Types, parameters: Parameters, order: Column) -> Column:
@@ -321,12 +267,11 @@ define_aggregate("count_missing", _infer_count, reduce_count_missing, parts=MISS
 AGGREGATES.add(AggregateFunction("count", _infer_count, _count_column, None, decomposition=COUNTS, arguments=(0, 1)))
 define_aggregate("sum", _infer_sum, reduce_sum, parts=SUMS, column=_sum_column, finish=_finish_sum, order_sensitive=False)
 define_aggregate("mean", _infer_mean, reduce_mean, parts=MEANS, column=_mean_column, finish=_finish_mean, order_sensitive=False)
-define_aggregate(
-    "column_vector_sum", _infer_vector, reduce_column_vector_sum, column=_sum_column, finish=_finish_column_vector_sum, order_sensitive=False
-)
-define_aggregate(
-    "column_vector_mean", _infer_vector, reduce_column_vector_mean, column=_mean_column, finish=_finish_column_vector_mean, order_sensitive=False
-)
+for _name, _parts, _column, _finish_column in (
+    ("column_vector_sum", COLUMN_SUMS, _sum_column, _finish_column_vector_sum),
+    ("column_vector_mean", COLUMN_MEANS, _mean_column, _finish_column_vector_mean),
+):
+    define_aggregate(_name, _infer_vector, parts=_parts, column=_column, finish=_finish_column, order_sensitive=False)
 for _name, _column, _finish in (
     ("var", _variance_column, variance_of),
     ("std", _deviation_column, deviation_of),

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -15,7 +16,8 @@ from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of, define_function
 from sframe_spark.types import DICT_KIND, ENCODED_LIST, FLOAT, INT, STR, ColumnType, list_of
 from sframe_spark.values.decode import decode
-from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.encode import encode_plain, recode
+from sframe_spark.values.flat.stored import flat_items, stored_by_keys, texts_of_items
 from sframe_spark.values.plain import LARGEST_INT, NUMBERS, SMALLEST_INT, family_of
 from sframe_spark.values.text import brief, canonical_value
 
@@ -44,6 +46,10 @@ def _compute_list(side: str) -> Any:
     def compute(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
         values = array_of(arguments[0], rows)
         if types[0].is_encoded:
+            found = flat_items(values, DICT_KIND)
+            if found is not None and found.keys is not None:
+                items = texts_of_items(found.keys) if side == "keys" else found.items
+                return attrs.evolve(found, keys=None, items=items).stored()
             cells = decode(values, types[0])
             return encode_plain([None if cell is None else list(getattr(cell, side)()) for cell in cells], ENCODED_LIST)
         result = _infer_list(side)(types, parameters)
@@ -78,16 +84,23 @@ def _infer_has(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Colu
 
 def _compute_has(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     wanted, need_all = parameters
-    values = array_of(arguments[0], rows)
-    if types[0].is_encoded:
+    values, column_type = by_keys(array_of(arguments[0], rows), types[0])
+    if column_type.is_encoded:
         texts = {canonical_value(key) for key in wanted}
         _require_like_keys(values, types[0], wanted)
         found = [None if cell is None else {canonical_value(key) for key in cell} & texts for cell in decode(values, types[0])]
         return pa.array([None if cell is None else int(len(cell) == len(texts) if need_all else bool(cell)) for cell in found], pa.int64())
-    keys, impossible = _key_set(types[0], wanted)
+    keys, impossible = _key_set(column_type, wanted)
     counts = counts_of(values, pc.is_in(values.keys, keys))
     enough = (counts == len(keys)) & (not impossible) if need_all else counts > 0
     return pa.array(np.asarray(enough, dtype=np.int64), mask=values.is_null().to_numpy(zero_copy_only=False))
+
+
+def by_keys(values: pa.Array, column_type: ColumnType) -> tuple[pa.Array, ColumnType]:
+    """Dicts that are stored as texts as maps from their keys, where these are texts or numbers alone; others as they are."""
+    found = flat_items(values, DICT_KIND) if column_type.is_encoded else None
+    # Keys have no class where there are none.
+    return (values, column_type) if found is None or found.keys is None or not len(found.keys) else found.by_keys()
 
 
 def _require_like_keys(values: pa.Array, column_type: ColumnType, wanted: Sequence[Any]) -> None:
@@ -176,28 +189,52 @@ def _infer_trim_values(types: Sequence[ColumnType], parameters: tuple[Any, ...])
 
 def _compute_trim_keys(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     wanted, exclude = parameters
-    values = array_of(arguments[0], rows)
-    if types[0].is_encoded:
+    values, column_type = by_keys(array_of(arguments[0], rows), types[0])
+    if column_type.is_encoded:
         texts = {canonical_value(key) for key in wanted}
         _require_like_keys(values, types[0], wanted)
         return _trimmed_cells(values, types[0], lambda key, value: (canonical_value(key) in texts) != exclude)
-    chosen = pc.is_in(values.keys, _key_set(types[0], wanted)[0])
-    return _trimmed(values, pc.invert(chosen) if exclude else chosen, types[0])
+    chosen = pc.is_in(values.keys, _key_set(column_type, wanted)[0])
+    trimmed = _trimmed(values, pc.invert(chosen) if exclude else chosen, column_type)
+    return stored_by_keys(trimmed) if types[0].is_encoded else trimmed
 
 
 def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     lower, upper = parameters
     values = array_of(arguments[0], rows)
     if types[0].is_encoded:
+        found = flat_items(values, DICT_KIND)
+        native = None if found is None else found.natively()
+        if native is not None:
+            return recode(_compute_trim_values([native[0]], [native[1]], parameters, rows), native[1], types[0])
         return _trimmed_cells(values, types[0], lambda key, value: not isinstance(value, (int, float)) or _within(value, lower, upper))
     if types[0].physical.item_type == pa.string():
         return values
     items = values.items
     kept = pa.array(np.ones(len(items), dtype=bool))
+    if items.type == pa.int64():
+        lower, upper = _whole_bounds(lower, upper)
     for bound, compare in ((lower, pc.greater_equal), (upper, pc.less_equal)):
         if bound is not None:
             kept = pc.and_(kept, compare(items, pa.scalar(bound)).fill_null(True))
     return _trimmed(values, kept, types[0])
+
+
+def _whole_bounds(lower: float | None, upper: float | None) -> tuple[int | None, int | None]:
+    """The least and the largest int of 64 bits within some bounds; the first is larger where there is none.
+
+    Examples
+    --------
+    >>> _whole_bounds(0.5, float("inf")), _whole_bounds(None, float("nan")), _whole_bounds(1e300, None)
+    ((1, None), (1, 0), (1, 0))
+    """
+    if any(bound is not None and bound != bound for bound in (lower, upper)):
+        return 1, 0
+    least = SMALLEST_INT if lower in (None, -math.inf) else LARGEST_INT + 1 if lower == math.inf else math.ceil(lower)
+    largest = LARGEST_INT if upper in (None, math.inf) else SMALLEST_INT - 1 if upper == -math.inf else math.floor(upper)
+    if least > LARGEST_INT or largest < SMALLEST_INT:
+        return 1, 0
+    return (least if least > SMALLEST_INT else None), (largest if largest < LARGEST_INT else None)
 
 
 def _within(value: float, lower: float | None, upper: float | None) -> bool:
@@ -241,6 +278,8 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
     if types[0].physical.item_type == pa.string():
         return columns[0]
     lower, upper = parameters
+    if types[0].physical.item_type == pa.int64():
+        lower, upper = _whole_bounds(lower, upper)
 
     def keeps(key: Column, value: Column) -> Column:
         # Spark takes NaN for larger than any number; here it is within no bounds.

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.support import array_of, define_function
+from sframe_spark.operators.kernels.text_hashes import text_hashes
 from sframe_spark.types import ARRAY_KIND, DATETIME_KIND, FLOAT, FLOAT_KIND, INT, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.cast import microseconds_of
@@ -47,7 +48,8 @@ def _words(values: pa.Array, column_type: ColumnType) -> np.ndarray:
     if column_type.kind == ARRAY_KIND:
         return _array_words(values)
     texts = values if column_type.kind == STR_KIND else canonical_text(values, column_type)
-    return _text_words(texts)
+    with np.errstate(over="ignore"):
+        return np.asarray(_mix(text_hashes(texts.fill_null(""))))
 
 
 def _array_words(values: pa.Array) -> np.ndarray:
@@ -60,15 +62,6 @@ def _array_words(values: pa.Array) -> np.ndarray:
         words = _mix(_words(numbers, FLOAT) + _mix(places.view(np.uint64) + _GAMMA))
         sums = np.concatenate([[np.uint64(0)], np.cumsum(words, dtype=np.uint64)])
         return sums[ends] - sums[ends - lengths] + _mix(lengths.view(np.uint64))
-
-
-def _text_words(texts: pa.Array) -> np.ndarray:
-    from pandas.util import hash_array
-
-    if not len(texts):
-        return np.empty(0, dtype=np.uint64)
-    objects = texts.fill_null("").to_numpy(zero_copy_only=False).astype(object)
-    return hash_array(objects, encoding="utf8", hash_key="sframe_spark key", categorize=False)
 
 
 def _mix(words: Any) -> Any:

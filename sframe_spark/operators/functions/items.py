@@ -13,10 +13,11 @@ from sframe_spark.errors import InvalidArgumentError, SchemaError
 from sframe_spark.operators.functions.base import Argument
 from sframe_spark.operators.functions.logic import map_lengths
 from sframe_spark.operators.functions.support import array_of, define_function, unsupported
-from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, STR_KIND, ColumnType, list_of
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.flat.stored import flat_items, items_of
 from sframe_spark.values.from_arrow import list_from_lengths
 from sframe_spark.values.plain import plain_key
 
@@ -36,6 +37,9 @@ def _compute_length(arguments: Sequence[Argument], types: Sequence[ColumnType], 
         return pc.list_value_length(values)
     if pa.types.is_map(values.type):
         return map_lengths(values)
+    found = flat_items(values, types[0].kind)
+    if found is not None:
+        return pa.array(found.counts, pa.int64(), mask=found.missing)
     return pa.array([None if cell is None else len(cell) for cell in decode(values, types[0])], pa.int64())
 
 
@@ -88,6 +92,9 @@ def _compute_vector_slice(arguments: Sequence[Argument], types: Sequence[ColumnT
     end = start + 1 if parameters[1] is None else int(parameters[1])
     values = array_of(arguments[0], rows)
     if types[0].is_encoded:
+        items = items_as_texts(values)
+        if items is not None:
+            return stored_texts(_slice_native(items, list_of(STR), start, end))
         cells = decode(values, types[0])
         return encode_plain([_cut(cell, start, end) for cell in cells], types[0])
     return _slice_native(values, types[0], start, end)
@@ -130,8 +137,24 @@ def _compute_element_slice(arguments: Sequence[Argument], types: Sequence[Column
         return pc.utf8_slice_codeunits(values, window.start or 0, window.stop, window.step or 1)
     if types[0].kind != STR_KIND and not types[0].is_encoded:
         return _sliced_lists(values, window)
+    items = items_as_texts(values) if types[0].is_encoded else None
+    if items is not None:
+        return stored_texts(_sliced_lists(items, window))
     cells: list[Any] = decode(values, types[0])
     return encode_plain([None if cell is None else cell[window] for cell in cells], types[0])
+
+
+def items_as_texts(values: pa.Array) -> pa.Array | None:
+    """Stored lists of numbers and texts as lists of their items as JSON; None where they hold others."""
+    found = flat_items(values, LIST_KIND)
+    return None if found is None else pa.ListArray.from_arrays(found.offsets, found.items)
+
+
+def stored_texts(lists: pa.Array) -> pa.Array:
+    """Stored lists of which the items are JSON."""
+    found = items_of(lists)
+    assert found is not None
+    return found.stored()
 
 
 def _sliced_lists(values: pa.Array, window: slice) -> pa.Array:

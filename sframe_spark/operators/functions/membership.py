@@ -20,6 +20,7 @@ from sframe_spark.operators.kernels.equal_keys import one_float
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, INT, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.canonical import canonical_text
 from sframe_spark.values.decode import decode
+from sframe_spark.values.flat.stored import flat_items
 from sframe_spark.values.plain import NUMBERS, family_of, plain, plain_list
 from sframe_spark.values.temporal import to_microseconds
 from sframe_spark.values.text import canonical_value
@@ -142,9 +143,13 @@ def _compute_contains(arguments: Sequence[Argument], types: Sequence[ColumnType]
     values, item = array_of(arguments[0], rows), plain(parameters[0])
     if types[0].kind == STR_KIND:
         return to_ints(pc.match_substring(values, item)).fill_null(0)
-    inside = None if types[0].is_encoded else _items_like(values, types[0], item)
+    native, native_type = values, types[0]
+    if types[0].is_encoded:
+        found = flat_items(values, types[0].kind)
+        native, native_type = (found and found.natively()) or (None, types[0])
+    inside = None if native is None else _items_like(native, native_type, item)
     if inside is not None:
-        return pa.array((counts_of(values, inside) > 0).astype(np.int64))
+        return pa.array((counts_of(native, inside) > 0).astype(np.int64))
     cells = decode(values, types[0])
     if types[0].kind == ARRAY_KIND:
         return pa.array([int(cell is not None and item in cell) for cell in cells], pa.int64())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from sframe_spark.operators.functions.support import are_numbers, array_of, defi
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.flat.stored import AFTER, BEFORE, texts_of_items
 from sframe_spark.values.infer import infer_type
 from sframe_spark.values.plain import plain
 from sframe_spark.values.text import decode_value, encode_value
@@ -61,11 +63,26 @@ def _infer_list(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
 def _compute_list(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     columns, result = [array_of(argument, rows) for argument in arguments], _infer_list(types, parameters)
     if result.is_encoded:
+        texts = _as_json(columns, types, parameters[0])
+        if texts is not None:
+            between = chain.from_iterable((",", text.fill_null("null")) for text in texts)
+            return pc.binary_join_element_wise("[", *islice(between, 1, None), "]", "")
         return encode_plain([list(row) for row in _rows(columns, types, parameters[0])], result)
     items = _row_by_row(columns)
     if parameters[0] is not None:
         items = items.fill_null(parameters[0])
     return pa.ListArray.from_arrays(even_offsets(rows, len(columns)), items, type=result.physical)
+
+
+def _as_json(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> list[pa.Array] | None:
+    """Values of columns of numbers and texts as JSON; missing ones stay. None for others, and where others stand for missing ones."""
+    if filler is not None or not {INT, FLOAT, STR}.issuperset(types):
+        return None
+    texts = [texts_of_items(column) for column in columns]
+    if any(text is None for text in texts):
+        return None
+    absent = pa.scalar(None, pa.string())
+    return [pc.if_else(column.is_valid(), text, absent) if column.null_count else text for column, text in zip(columns, texts, strict=True)]
 
 
 def _rows(columns: Sequence[pa.Array], types: Sequence[ColumnType], filler: Any) -> Any:
@@ -140,6 +157,12 @@ def _infer_dict(types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> Col
 def _compute_dict(arguments: Sequence[Argument], types: Sequence[ColumnType], parameters: tuple[Any, ...], rows: int) -> Any:
     columns, result, keys = [array_of(argument, rows) for argument in arguments], _infer_dict(types, parameters), parameters[1]
     if result.is_encoded:
+        texts = _as_json(columns, types, parameters[0])
+        if texts is not None:
+            entries = [pc.binary_join_element_wise(f",[{encode_value(key)},", text, "]", "") for key, text in zip(keys, texts, strict=True)]
+            # Arrow drops rows of which it skips every part.
+            joined = pc.binary_join_element_wise(*[entry.fill_null("") for entry in entries], "")
+            return pc.binary_join_element_wise(BEFORE, pc.utf8_slice_codeunits(joined, 1), AFTER, "")
         found = _rows(columns, types, parameters[0])
         return encode_plain([{key: value for key, value in zip(keys, row, strict=True) if value is not None} for row in found], result)
     items = _row_by_row(columns)

@@ -18,6 +18,7 @@ from sframe_spark.types import ARRAY, ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KI
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.flat.stored import FlatItems, flat_items, is_flat, typed_items
 from sframe_spark.values.text import brief, canonical_value, decode_value, encode_value
 
 if TYPE_CHECKING:
@@ -51,14 +52,36 @@ def _compute_slots(arguments: Sequence[Argument], types: Sequence[ColumnType], p
     even_offsets(rows, len(wanted))
     values = array_of(arguments[0], rows)
     result = _infer_slots(types, parameters).physical
-    if types[0].is_encoded:
+    flat = flat_items(values, types[0].kind) if types[0].is_encoded else None
+    if types[0].is_encoded and flat is None:
         items = [encode for cell in decode(values, types[0]) for encode in _texts_at(cell, wanted)]
         found = pa.array(items, pa.string())
+    elif flat is not None:
+        found = _flat_texts(flat, wanted)
     else:
         places = _places_of_keys(values, native_keys(types[0], wanted)) if types[0].kind == DICT_KIND else _places_in_lists(values, wanted)
         source = values.items if types[0].kind == DICT_KIND else values.values
         found = source.take(pa.array(places, mask=places < 0))
     return pa.ListArray.from_arrays(even_offsets(rows, len(wanted)), found, type=result)
+
+
+def _flat_texts(flat: FlatItems, wanted: Sequence[Any]) -> pa.Array:
+    """Items of stored values, each as JSON."""
+    if flat.keys is None:
+        places = _places_in_lists(pa.ListArray.from_arrays(flat.offsets, flat.items), wanted)
+    else:
+        places = _places_of_keys(*of_known_keys(flat, wanted))
+    found = flat.items.take(pa.array(places, mask=places < 0))
+    return pc.if_else(pc.equal(found, "null"), pa.scalar(None, pa.string()), found)
+
+
+def of_known_keys(flat: FlatItems, wanted: Sequence[Any]) -> tuple[pa.Array, list[Any]]:
+    """Dicts as maps, and the keys that are looked for as these hold them; None in place of those of another class."""
+    values, column_type = flat.by_keys()
+    has_ints = column_type.physical.key_type == pa.int64()
+    alike = [key if isinstance(key, (int, float) if has_ints else str) else None for key in wanted]
+    known = iter(native_keys(column_type, [key for key in alike if key is not None]))
+    return values, [None if key is None else next(known) for key in alike]
 
 
 def _texts_at(cell: Any, wanted: Sequence[Any]) -> list[str | None]:
@@ -115,8 +138,13 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     item = pc.list_element(array_of(arguments[0], rows), place)
     if types[0].kind == ARRAY_KIND:
         item = pc.if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
-    if not are_texts and item.type == wanted.physical and not isinstance(absent, tuple):
+    # A text is stored as values that describe themselves are, and is none of them.
+    if not are_texts and not wanted.is_encoded and item.type == wanted.physical and not isinstance(absent, tuple):
         return item if absent is None else _without(item, absent)
+    if are_texts and absent is None:
+        found = typed_items(item.fill_null("null")) if is_flat(item) else None
+        if found is not None and (found[1] == wanted or (found[1] == INT and wanted == FLOAT)):
+            return found[0].cast(wanted.physical)
     cells = [None if cell is None else decode_value(cell) if are_texts else cell for cell in item.to_pylist()]
     if absent is not None:
         text = canonical_value(parameter_value(absent))

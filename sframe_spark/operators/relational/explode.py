@@ -24,6 +24,7 @@ from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode
+from sframe_spark.values.flat.stored import flat_items
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
@@ -191,6 +192,10 @@ def natural_types(column_type: ColumnType) -> Schema | None:
 def items_of(column: pa.Array, column_type: ColumnType, types: Schema) -> tuple[pa.Array, list[pa.Array]]:
     """A column as one with offsets, and the items that these count."""
     if natural_types(column_type) is None:
+        found = flat_items(column, column_type.kind)
+        native = None if found is None else found.natively()
+        if native is not None and natural_types(native[1]) == types:
+            return items_of(*native, types)
         cells = decode(column, column_type)
         lengths = [0 if cell is None else len(cell) for cell in cells]
         flat = [item for cell in cells if cell is not None for item in (cell.items() if isinstance(cell, dict) else cell)]

@@ -31,6 +31,7 @@ class RowNumber(SequentialOperator):
     """One int column: ``start`` in the first row, one more in each next row."""
 
     name: ClassVar[str] = "row_number"
+    numbers_rows: ClassVar[bool] = True
     start: int = 0
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:

@@ -10,7 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import ExecutionError, UnsupportedOperationError
+from sframe_spark.operators.aggregates.decompositions import floats
 from sframe_spark.operators.kernels.moments import Moments
+from sframe_spark.operators.kernels.running_moments import running_moments
 from sframe_spark.order import derive
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -30,11 +32,6 @@ if TYPE_CHECKING:
 KINDS = ("sum", "mean", "min", "max", "std", "var")
 VECTOR_KINDS = ("sum", "mean")
 LARGEST_INT = 2**63 - 1
-
-
-def joined_means(first: Any, second: Any, step: Any) -> Any:
-    """The mean of two groups, given theirs and how far it is from the first one's; an infinity stays, as it does within a group."""
-    return np.where(np.isfinite(first) & np.isfinite(second), first + step, first + second)
 
 
 @register
@@ -92,6 +89,8 @@ class Cumulative(SequentialOperator):
 
     def summarize(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Any:
         """State after the run on its own."""
+        if isinstance(self.initial_state(facts), Moments):
+            return Moments.of(floats(inputs[0].columns[0]))
         return self.advance(inputs, facts, self.initial_state(facts))[1]
 
     def advance(self, inputs: Sequence[Chunk], facts: Sequence[Facts], state: Any) -> tuple[Chunk, Any]:
@@ -119,30 +118,8 @@ class Cumulative(SequentialOperator):
         return Chunk.of([result]), (running[-1] if len(running) and known[-1] else state)
 
     def _advance_moments(self, values: np.ndarray, valid: np.ndarray, state: Moments) -> tuple[Chunk, Any]:
-        if not len(values):
-            return Chunk.of([pa.array([], pa.float64())]), state
-        finite = values[valid & np.isfinite(values)]
-        shift = finite[0] if len(finite) else 0.0
-        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-            counts = np.cumsum(valid)
-            moved = np.where(valid, values - shift, 0.0).astype(np.longdouble)
-            sums, squares = np.cumsum(moved), np.cumsum(moved * moved)
-            parts = np.maximum(counts, 1)
-            mean = shift + sums / parts
-            deviations = squares - sums * sums / parts
-            total = counts + state.count
-            delta = mean - state.mean
-            whole = np.maximum(total, 1)
-            weight = counts / whole
-            means = np.where(counts > 0, joined_means(state.mean, mean, delta * weight) if state.count else mean, state.mean)
-            spread = state.squares + np.where(counts > 0, deviations + delta * delta * state.count * weight, 0.0)
-            result = {"mean": means, "var": np.maximum(spread, 0.0) / whole}.get(self.kind)
-            if result is None:
-                result = np.sqrt(np.maximum(spread, 0.0) / whole)
-            # Less wide than what it was computed in, in which squares of all floats have a place.
-            floats = np.asarray(result, dtype=np.float64)
-        column = pa.array(floats, mask=total == 0, from_pandas=False)
-        return Chunk.of([column]), Moments(int(total[-1]), means[-1], spread[-1])
+        found, counts, state = running_moments(values, valid, state, self.kind)
+        return Chunk.of([pa.array(found, mask=counts == 0, from_pandas=False)]), state
 
     def _advance_vectors(self, column: pa.Array, state: Any) -> tuple[Chunk, Any]:
         results: list[Any] = []

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from typing import TYPE_CHECKING
 
 from sframe_spark.operators.sources.segment_scan import segments_in_range
@@ -12,6 +11,7 @@ from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifests.shown_order import shown_order
 from sframe_spark.storage.rows.statistics import column_statistics, merge, of_some_rows
 
 if TYPE_CHECKING:
@@ -109,7 +109,7 @@ def range_statistics(source: RangeSource) -> ColumnStatistics:
 def source_properties(source: Source) -> RelationProperties:
     """Order, constants, keys and bounds of a source's rows, from its statistics and from what was proved of it."""
     statistics = source_statistics(source)
-    recorded = shown_order(source)
+    recorded = shown_order(source.recorded, source.shown)
     facts = dict(enumerate(statistics))
     order = OrderingProperties(
         constants=[place for place, known in facts.items() if known.constant],
@@ -136,18 +136,6 @@ def equal_columns(source: Source) -> list[list[int]]:
     for place, position in enumerate(source.shown):
         places.setdefault(position, []).append(place)
     return [group for group in places.values() if len(group) > 1]
-
-
-def shown_order(source: Source) -> RecordedOrder:
-    """The recorded order in terms of the columns that a source shows; an ordering ends where a column is not shown."""
-    recorded = source.recorded
-    places = {position: place for place, position in enumerate(source.shown)}
-    orderings = []
-    for items in recorded.orderings:
-        shown = tuple((places[column], up) for column, up in itertools.takewhile(lambda item: item[0] in places, items))
-        orderings += [shown] if shown else []
-    keys = tuple(tuple(places[column] for column in key) for key in recorded.keys if all(column in places for column in key))
-    return RecordedOrder(tuple(orderings), keys)
 
 
 def recorded_order(node: PlannerNode) -> RecordedOrder:

@@ -41,6 +41,8 @@ from sframe_spark.visible import visible
 COLUMN_NAME = b"X1"
 # A column of which all values are missing, or the same, has half as many.
 ROWS_OF_A_BYTE = 64
+# An archive is also known by these of its files.
+INDEX_FILES = (FRAME_INDEX, ARRAY_INDEX)
 STRICT, LATIN = "strict", "latin-1"
 # What is done about texts that are not UTF-8, as Python calls it; or what such a text is read as.
 ENCODING_ERRORS = (STRICT, "replace", "backslashreplace", "ignore", LATIN)
@@ -223,9 +225,23 @@ def decoded(content: bytes, errors: str = STRICT) -> str:
 
 def is_archive(location: str) -> bool:
     """Say whether a path is that of an archive, or of one of its index files; a saved frame of ours is none, whatever else is in its directory."""
-    if location.endswith((FRAME_INDEX, ARRAY_INDEX)):
+    if location.endswith(INDEX_FILES):
         return os.path.isfile(location)
     return os.path.lexists(join(location, ARCHIVE_FILE)) and not os.path.lexists(join(location, MANIFEST_FILE))
+
+
+def archive_kind(location: str) -> str:
+    """Say what an archive holds, ``sframe`` or ``sarray``; of a directory only the file that tells it is read.
+
+    Raises
+    ------
+    StorageError
+        If it holds neither, or is damaged.
+    """
+    if location.endswith(INDEX_FILES):
+        return SFRAME if location.endswith(FRAME_INDEX) else SARRAY
+    with telling("read", location):
+        return _first_index(location, IndexReader(Allowed.of(location, ())))[0]
 
 
 def open_archive(location: str, references: Sequence[str] = (), encoding_errors: str = STRICT) -> Archive:
@@ -250,7 +266,7 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
     if encoding_errors not in ENCODING_ERRORS:
         raise InvalidArgumentError(f"encoding_errors is one of {', '.join(map(repr, ENCODING_ERRORS))}, got {encoding_errors!r:.80}")
     places = tuple(normalised(place) for place in references)
-    is_index = location.endswith((FRAME_INDEX, ARRAY_INDEX))
+    is_index = location.endswith(INDEX_FILES)
     directory = os.path.dirname(location) if is_index else location
     reader = IndexReader(Allowed.of(directory, places))
     with telling("read", location):
@@ -260,9 +276,14 @@ def open_archive(location: str, references: Sequence[str] = (), encoding_errors:
 
 
 def _indexes_in(location: str, reader: IndexReader) -> tuple[str, IndexedFrame]:
+    kind, prefix, holder = _first_index(location, reader)
+    return _index(reader.allowed.file(prefix + (FRAME_INDEX if kind == SFRAME else ARRAY_INDEX).encode(), holder), reader)
+
+
+def _first_index(location: str, reader: IndexReader) -> tuple[str, bytes, str]:
+    """What an archive holds, what names of its files begin with, and which file says so."""
     file = reader.allowed.file(ARCHIVE_FILE, join(location, ARCHIVE_FILE))
-    kind, prefix = archive_index(reader.content(file), file.name)
-    return _index(reader.allowed.file(prefix + (FRAME_INDEX if kind == SFRAME else ARRAY_INDEX).encode(), file.name), reader)
+    return *archive_index(reader.content(file), file.name), file.name
 
 
 def _index(file: NamedFile, reader: IndexReader) -> tuple[str, IndexedFrame]:

@@ -14,7 +14,7 @@ import attrs
 
 from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
 from sframe_spark.locations import normalised
-from sframe_spark.session.progress import ProgressBar, is_wanted
+from sframe_spark.session.progress import ProgressBar, canvas_here, is_wanted
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
@@ -192,7 +192,7 @@ def converted(location: str, target: str, options: ConvertOptions) -> ConvertedA
 
 def _with_progress(archive: Archive, target: str) -> Manifest:
     rows, lock = RowCount(archive.rows), threading.Lock()
-    bar = ProgressBar(rows if is_wanted(sys.stderr) else None, os.path.basename(archive.location), unit="rows")
+    bar = ProgressBar(rows if is_wanted(sys.stderr) else None, os.path.basename(archive.location), canvas_here(), "rows")
 
     def on_rows(count: int) -> None:
         with lock:

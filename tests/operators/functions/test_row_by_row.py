@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from sframe_spark.types import FLOAT, INT, STR
+from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from tests.operators.functions.row_by_row import is_row_by_row, kernels
 
 # What may be any text is parsed as such, and nested values are compared and written by their texts.
@@ -23,6 +25,30 @@ def test_native_columns_are_computed_at_once(name: str) -> None:
     assert [str(types[0]) for other, types, cells, parameters in KERNELS if other == name and is_row_by_row(name, types, cells, parameters)] == []
 
 
+@pytest.mark.parametrize("name", ["dict_keys", "dict_values", "dict_has_keys", "dict_trim_keys", "dict_trim_values", "item_length", "hash", "slots"])
+def test_stored_dicts_of_numbers_and_texts_are_computed_at_once(name: str) -> None:
+    parameters = {"dict_has_keys": (("a",), True), "dict_trim_keys": (("a",), False), "dict_trim_values": (1, 5), "hash": (7,), "slots": (("a",),)}
+    assert not is_row_by_row(name, (ENCODED_DICT,), [[{"a": 1, "b": 20}, {}, None, {"c": 3}]], parameters.get(name, ()))
+
+
+@pytest.mark.parametrize(("target", "cells"), [(STR, [[1, 2], None, []]), (ARRAY, [[1, 2], None, []])])
+def test_stored_lists_are_cast_at_once(target: ColumnType, cells: list[Any]) -> None:
+    assert not is_row_by_row("cast", (ENCODED_LIST,), [cells], (target, False))
+
+
+@pytest.mark.parametrize(("target", "text"), [(ENCODED_LIST, "[1, 'a']"), (ENCODED_DICT, '{"a": 1, "b": "x"}'), (ARRAY, "[1 2.5]")])
+def test_texts_of_the_usual_kind_are_cast_at_once(target: ColumnType, text: str) -> None:
+    assert not is_row_by_row("cast", (STR,), [[text]], (target, False))
+
+
+@pytest.mark.parametrize(("name", "parameters"), [("pack_list", (None,)), ("pack_dict", (None, ("a", "b", "c")))])
+def test_numbers_and_texts_are_packed_at_once(name: str, parameters: tuple[Any, ...]) -> None:
+    """Not so where one needs an escape or has no JSON, or holds others itself."""
+    assert not is_row_by_row(name, (INT, STR, FLOAT), [[1, None], ["x", None, "y"], [1.5, None]], parameters)
+    assert is_row_by_row(name, (INT, STR, FLOAT), [[1], ["x"], [float("nan")]], parameters)
+    assert is_row_by_row(name, (INT, STR, ENCODED_LIST), [[1], ["x"], [["y", 1]]], parameters)
+
+
 def test_calls_are_counted() -> None:
-    by_name = {name: (types, cells, parameters) for name, types, cells, parameters in kernels() if types[0].is_encoded}
-    assert is_row_by_row("dict_keys", *by_name["dict_keys"]) and len(KERNELS) > 100
+    nested: list[Any] = [[{"a": [1]}, None]]
+    assert is_row_by_row("dict_keys", (ENCODED_DICT,), nested, ()) and len(KERNELS) > 100

@@ -14,10 +14,13 @@ from sframe_spark.api.files.csv.format import BYTE_ORDER_MARK, QUOTE_ALL, QUOTE_
 from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.types import DATETIME, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND
+from sframe_spark.values.temporal import all_in_years_of_python
+from sframe_spark.values.text import exact_float_text
 
 # Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
 LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
+# From here on a whole number of few digits is written with an exponent.
+LEAST_WITH_EXPONENT = 1e6
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
 
@@ -103,9 +106,7 @@ class ColumnWriter:
         """Date-times without an offset, if the dialect does nothing to digits."""
         digits = "0123456789T."
         start, _, end = self.form.quoted(digits).partition(digits)
-        limits = pc.min_max(values.cast(pa.int64())).as_py()
-        is_shown = limits["min"] is None or FIRST_MICROSECOND <= limits["min"] <= limits["max"] <= LAST_MICROSECOND
-        if not is_shown or start + digits + end != self.form.quoted(digits):
+        if not all_in_years_of_python(values) or start + digits + end != self.form.quoted(digits):
             return None
         text = values.cast(pa.string())
         parts = [pc.utf8_slice_codeunits(text, *place) for place in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19), (20, 26))]
@@ -115,20 +116,31 @@ class ColumnWriter:
 
 
 def float_texts(values: pa.Array) -> pa.Array:
-    """Floats as Python's ``repr`` writes them.
+    """Floats as :func:`~sframe_spark.values.text.exact_float_text` writes them.
 
     Examples
     --------
     >>> float_texts(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
-    ['0.1', '2.0', '1e+16', 'nan', None]
+    ['0.1', '2', '1e+16', 'nan', None]
     """
-    size = pc.abs(values)
-    alike = pc.and_(pc.greater_equal(size, LEAST_LIKE_PYTHON), pc.less(size, MOST_LIKE_PYTHON))
+    numbers = values.fill_null(0.5).to_numpy(zero_copy_only=False)
+    size, is_whole = np.abs(numbers), numbers == np.floor(numbers)
+    is_small = is_whole & (size < LEAST_WITH_EXPONENT)
+    # Of six digits no larger whole number ends in another one than zero.
+    is_brief = is_whole & ~is_small & (numbers == np.floor(numbers / 10) * 10)
     text = values.cast(pa.string())
-    other = pc.invert(pc.and_(alike, pc.match_substring(text, "."))).fill_null(False)
-    if not other.true_count:
+    if is_small.any():
+        wholes = pa.array(np.where(is_small, numbers, 0).astype(np.int64), pa.int64(), mask=~is_small).cast(pa.string())
+        text = pc.coalesce(wholes, text)
+    is_long = is_whole & ~is_small & ~is_brief & (size < MOST_LIKE_PYTHON)
+    if is_long.any():
+        text = pc.if_else(pa.array(is_long), pc.binary_join_element_wise(text, ".0", ""), text)
+    is_alike = (size >= LEAST_LIKE_PYTHON) & (size < MOST_LIKE_PYTHON) & ~is_brief
+    other = ~(is_alike | (is_small & ~((numbers == 0) & np.signbit(numbers))))
+    if not other.any():
         return text
-    return pc.replace_with_mask(text, other, pa.array(list(map(repr, values.filter(other).to_pylist())), pa.string()))
+    mask = pa.array(other)
+    return pc.replace_with_mask(text, mask, pa.array(list(map(exact_float_text, values.filter(mask).to_pylist())), pa.string()))
 
 
 @functools.lru_cache(maxsize=16)

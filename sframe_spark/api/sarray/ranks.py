@@ -1,0 +1,110 @@
+"""Numbers of a column by their rank, without sorting it: a few passes over its rows, each of which leaves fewer of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+import attrs
+import numpy as np
+
+from sframe_spark.api.nodes import reduce_values
+from sframe_spark.operators.aggregates.ranks import key_of, number_of, shift_between
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.types import FLOAT
+
+if TYPE_CHECKING:
+    from sframe_spark.planner.node import PlannerNode
+
+# So many keys are told one by one.
+MOST_KEYS = 1 << 17
+Keys = tuple[int, int]
+
+
+@attrs.frozen
+class KeyRange:
+    """Keys between two, both included, how many numbers have smaller ones, and how many have one of these; None: nobody has counted."""
+
+    keys: Keys
+    before: int = 0
+    count: int | None = None
+
+    @property
+    def is_counted(self) -> bool:
+        """True when its keys are one, or few enough to be told; where nobody has counted, NaN may be behind them."""
+        return self.count is not None and (self.keys[0] == self.keys[1] or self.count <= MOST_KEYS)
+
+
+@attrs.define(eq=False)
+class Ranks:
+    """Ranks of the numbers of a column of ints or floats. Missing values have none; NaN is the largest number.
+
+    Parameters
+    ----------
+    node
+        The column, which holds a number.
+    """
+
+    node: PlannerNode
+    _whole: KeyRange | None = None
+    _parts: dict[Keys, list[KeyRange]] = attrs.Factory(dict)
+    _told: dict[Keys, np.ndarray] = attrs.Factory(dict)
+
+    def number_at(self, place: int) -> int | float:
+        """The number before which so many others come in order; there are more than so many."""
+        return self.numbers_at([place])[0]
+
+    def numbers_at(self, places: list[int]) -> list[int | float]:
+        """Numbers at several places, found together.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> Ranks(SArray([30, None, 10, 20])._node).numbers_at([0, 2])
+        [10, 30]
+        """
+        ranges = [self._all()] * len(places)
+        while not all(found.is_counted for found in ranges):
+            self._count(found.keys for found in ranges if not found.is_counted)
+            ranges = [found if found.is_counted else self._part(found, place) for found, place in zip(ranges, places, strict=True)]
+        self._tell(found.keys for found in ranges)
+        return [self._number(found, place) for found, place in zip(ranges, places, strict=True)]
+
+    def _all(self) -> KeyRange:
+        """All numbers but NaN, if there are others. The least and the largest one are often known."""
+        if self._whole is None:
+            low, high = reduce_values(self.node, [Aggregation("column_min", (0,)), Aggregation("column_max", (0,))])
+            self._whole = KeyRange((key_of(low, self.node.schema[0]), key_of(high, self.node.schema[0])))
+        return self._whole
+
+    def _part(self, found: KeyRange, place: int) -> KeyRange:
+        """The part of a range that holds a place; behind all others is NaN."""
+        # Counts begin at each range's own.
+        inside = (part for part in self._parts[found.keys] if part.count is not None and place - found.before < part.before + part.count)
+        part = next(inside, KeyRange((key_of(math.nan, FLOAT),) * 2, count=0))
+        return attrs.evolve(part, before=found.before + part.before)
+
+    def _count(self, wanted: Iterable[Keys]) -> None:
+        """Count the keys of ranges by their parts."""
+        unknown = [keys for keys in dict.fromkeys(wanted) if keys not in self._parts]
+        if not unknown:
+            return
+        for keys, counts in zip(unknown, reduce_values(self.node, [Aggregation("key_counts", (0,), keys) for keys in unknown]), strict=True):
+            numbers, shift = np.array(counts).astype(np.int64), shift_between(*keys)
+            before = np.cumsum(numbers) - numbers
+            self._parts[keys] = [
+                KeyRange((keys[0] + (part << shift), min(keys[0] + ((part + 1) << shift) - 1, keys[1])), int(before[part]), int(numbers[part]))
+                for part in np.flatnonzero(numbers).tolist()
+            ]
+
+    def _tell(self, wanted: Iterable[Keys]) -> None:
+        """Ask for the keys of ranges of few."""
+        unknown = [keys for keys in dict.fromkeys(wanted) if keys[0] < keys[1] and keys not in self._told]
+        if unknown:
+            found = reduce_values(self.node, [Aggregation("keys_between", (0,), keys) for keys in unknown])
+            self._told |= {keys: np.array(above, np.int64) for keys, above in zip(unknown, found, strict=True)}
+
+    def _number(self, found: KeyRange, place: int) -> int | float:
+        above = 0 if found.keys[0] == found.keys[1] else int(self._told[found.keys][place - found.before])
+        return number_of(found.keys[0] + above, self.node.schema[0])

@@ -1,0 +1,119 @@
+"""Sums and means of vectors, element by element."""
+
+from __future__ import annotations
+
+import array
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.errors import UnsupportedOperationError
+from sframe_spark.operators.aggregates.decompositions import Decomposition
+from sframe_spark.types import ColumnType
+
+Types = Sequence[ColumnType]
+Parameters = tuple[Any, ...]
+RAGGED = "vectors of different lengths have no sum and no mean: make the lengths equal"
+# Elements of few places are added place by place, which is quicker and has more digits.
+FEW_PLACES = 64
+
+
+@attrs.frozen(eq=False)
+class VectorSum:
+    """What some rows add up to.
+
+    Parameters
+    ----------
+    count
+        Number of vectors that are not missing.
+    total
+        Their sum, empty where there is none; None where they have different lengths.
+    """
+
+    count: int
+    total: np.ndarray | None
+
+    @classmethod
+    def of(cls, column: pa.Array) -> VectorSum:
+        """Of a column of arrays; infinities of both signs make NaN without a warning.
+
+        Examples
+        --------
+        >>> VectorSum.of(pa.array([[1.0, 2.0], None, [3.0, 4.0]])).total.tolist()
+        [4.0, 6.0]
+        """
+        column = column.drop_null()
+        lengths = np.diff(column.offsets.to_numpy(zero_copy_only=False)) if len(column) else np.zeros(1, np.int32)
+        if (lengths != lengths[0]).any():
+            return cls(len(column), None)
+        rows = column.flatten().fill_null(np.nan).to_numpy(zero_copy_only=False).reshape(len(column), lengths[0])
+        with np.errstate(invalid="ignore", over="ignore"):
+            few = rows.shape[1] <= FEW_PLACES
+            total = np.array([place.sum() for place in rows.T], dtype=float) if few else rows.sum(axis=0)
+        return cls(len(column), total)
+
+    def merged(self, other: VectorSum) -> VectorSum:
+        """Of the rows of both."""
+        if not self.count or not other.count:
+            return other if other.count else self
+        count = self.count + other.count
+        if self.total is None or other.total is None or len(self.total) != len(other.total):
+            return VectorSum(count, None)
+        with np.errstate(invalid="ignore", over="ignore"):
+            return VectorSum(count, self.total + other.total)
+
+    @property
+    def sum(self) -> array.array | None:
+        """The sum; None where lengths differ."""
+        return None if self.total is None else array.array("d", self.total.tolist())
+
+    @property
+    def mean(self) -> array.array | None:
+        """The mean; None where lengths differ."""
+        return None if self.total is None else array.array("d", [element / self.count for element in self.total.tolist()])
+
+
+def lifted(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> VectorSum:
+    """What a run of rows adds up to."""
+    return VectorSum.of(arrays[0])
+
+
+def merged(first: VectorSum, second: VectorSum, types: Types) -> VectorSum:
+    """What two runs of rows add up to."""
+    return first.merged(second)
+
+
+def column_sum(part: VectorSum, types: Types, parameters: Parameters) -> array.array:
+    """Sum of a whole column of vectors; the empty vector when all are missing.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the vectors have different lengths.
+    """
+    return not_ragged(part.sum)
+
+
+def column_mean(part: VectorSum, types: Types, parameters: Parameters) -> array.array | None:
+    """Mean of a whole column of vectors; missing when all are missing.
+
+    Raises
+    ------
+    UnsupportedOperationError
+        If the vectors have different lengths.
+    """
+    return not_ragged(part.mean) if part.count else None
+
+
+def not_ragged(found: array.array | None) -> array.array:
+    """A sum or mean, or the error about vectors that have none."""
+    if found is None:
+        raise UnsupportedOperationError(RAGGED)
+    return found
+
+
+COLUMN_SUMS = Decomposition(lifted, merged, column_sum)
+COLUMN_MEANS = Decomposition(lifted, merged, column_mean)

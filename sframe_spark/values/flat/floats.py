@@ -1,0 +1,72 @@
+"""Floats as texts, all of a batch at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+# Whole numbers below have no more digits than are shown; all below the other are ints.
+SHOWN_WHOLE, LARGEST_WHOLE = 1e6, 2.0**63
+Writer = Callable[[list[float]], list[str]]
+
+
+def shown_floats(values: pa.Array) -> pa.Array:
+    """Floats with six significant digits, as casts to str write them; missing ones stay.
+
+    Examples
+    --------
+    >>> shown_floats(pa.array([1234567.891, 2.0, None])).to_pylist()
+    ['1.23457e+06', '2', None]
+    """
+    return _texts(values, SHOWN_WHOLE, write_shown, keeps_sign=True)
+
+
+def compared_floats(values: pa.Array) -> pa.Array:
+    """Floats as equal values have equal texts: whole ones as ints.
+
+    Examples
+    --------
+    >>> compared_floats(pa.array([2.0, 0.5, -0.0])).to_pylist()
+    ['2', '0.5', '0']
+    """
+    return _texts(values, LARGEST_WHOLE, write_exact, keeps_sign=False)
+
+
+def exact_floats(values: pa.Array) -> pa.Array:
+    """Floats with all their digits, as Python writes them; missing ones stay."""
+    return _distinct(values, write_exact)
+
+
+def write_shown(numbers: list[float]) -> list[str]:
+    """Each with six digits."""
+    return (" ".join(["%g"] * len(numbers)) % tuple(numbers)).split(" ") if numbers else []
+
+
+def write_exact(numbers: list[float]) -> list[str]:
+    """Each with all its digits."""
+    return list(map(float.__repr__, numbers))
+
+
+def _texts(values: pa.Array, most: float, write: Writer, keeps_sign: bool) -> pa.Array:
+    numbers = values.fill_null(0.0).to_numpy(zero_copy_only=False)
+    with np.errstate(invalid="ignore"):
+        whole = (np.rint(numbers) == numbers) & (np.abs(numbers) < most)
+    if keeps_sign:
+        whole &= (numbers != 0) | ~np.signbit(numbers)
+    texts = pa.array(np.where(whole, numbers, 0.0).astype(np.int64)).cast(pa.string())
+    if not whole.all():
+        chosen = pa.array(~whole)
+        texts = pc.replace_with_mask(texts, chosen, _distinct(pa.array(numbers[~whole]), write))
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
+
+
+def _distinct(values: pa.Array, write: Writer) -> pa.Array:
+    """The texts of floats, each of which is written once where they repeat."""
+    encoded = values.dictionary_encode()
+    if 2 * len(encoded.dictionary) <= len(values):
+        return pa.array(write(encoded.dictionary.to_pylist()), pa.string()).take(encoded.indices)
+    texts = pa.array(write(values.fill_null(0.0).to_numpy(zero_copy_only=False).tolist()), pa.string())
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, pa.string())) if values.null_count else texts
