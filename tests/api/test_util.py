@@ -162,7 +162,18 @@ def test_what_is_saved(tmp_path: Path) -> None:
     SFrame({"a": [1]}).save(str(tmp_path / "frame"))
     SArray([1]).save(str(tmp_path / "column"))
     SArray(range(300_000)).save(str(tmp_path / "long"))
-    for name, kind in (("frame", "sframe"), ("column", "sarray"), ("long", "sarray"), ("frame/", "sframe")):
+    # Of columns of saved frames the pages are copied.
+    SFrame({"a": range(300_000), "b": range(300_000)}).save(str(tmp_path / "wide"))
+    SFrame(str(tmp_path / "wide"))["b"].save(str(tmp_path / "copied"))
+    SFrame(str(tmp_path / "wide"))[["b"]].save(str(tmp_path / "narrow"))
+    for name, kind in (
+        ("copied", "sarray"),
+        ("narrow", "sframe"),
+        ("frame", "sframe"),
+        ("column", "sarray"),
+        ("long", "sarray"),
+        ("frame/", "sframe"),
+    ):
         path = f"{tmp_path}/{name}"
         assert get_archive_type(path) == get_turicreate_object_type(path) == kind
         assert is_directory_archive(path)

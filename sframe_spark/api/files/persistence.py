@@ -52,7 +52,7 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> N
         save_dataset([source.manifest], target, names, kind)
         return
     if isinstance(source, SegmentSource) and may_save_columns(source.manifest, source.positions) and source.row_count == source.manifest.rows:
-        save_columns(source.manifest, source.positions, target, names)
+        save_columns(source.manifest, source.positions, target, names, kind)
         return
 
     def write(plan: PlannerNode) -> None:

@@ -23,8 +23,6 @@ from sframe_spark.storage.legacy.indexes import (
     ARCHIVE_FILE,
     ARRAY_INDEX,
     FRAME_INDEX,
-    SARRAY,
-    SFRAME,
     IndexedColumn,
     IndexedFrame,
     IndexReader,
@@ -33,7 +31,7 @@ from sframe_spark.storage.legacy.indexes import (
 from sframe_spark.storage.legacy.names import Allowed, ArchiveFile, NamedFile
 from sframe_spark.storage.legacy.segments import damaged_file, footer_of, opened, read_bytes, require_unchanged, state_of, unpacked
 from sframe_spark.storage.legacy.tagged import MISSING
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE
+from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SARRAY, SFRAME
 from sframe_spark.types import FLOAT, ColumnType
 from sframe_spark.visible import visible
 

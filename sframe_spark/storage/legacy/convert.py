@@ -37,7 +37,7 @@ def convert_archive(
     rows: tuple[int, int] | None = None,
     on_rows: OnRows = nobody_waits,
 ) -> Manifest:
-    """Save an archive, or some of it, as a frame: whole, or not at all.
+    """Save an archive, or some of it, as the frame or the column that it is: whole, or not at all.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def convert_archive(
             with staged(target) as staging:
                 entries = archive_segments(narrowed, columns, rows or (0, archive.rows), staging, tell)
                 archive.require_unchanged()
-                return publish(staging, types, entries, names=[chosen[place] for place in range(len(types))])
+                return publish(staging, types, entries, names=[chosen[place] for place in range(len(types))], kind=archive.contents.kind)
         except NarrowTypeError:
             on_rows(-sum(written))
             raise

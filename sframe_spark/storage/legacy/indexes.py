@@ -15,11 +15,11 @@ from sframe_spark.storage.legacy.names import Allowed, NamedFile, with_column
 from sframe_spark.storage.legacy.segments import opened_anew
 from sframe_spark.storage.legacy.tagged import MISSING, TENSOR
 from sframe_spark.storage.manifests.length import check_length, read_text
+from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
 from sframe_spark.visible import visible
 
 ARCHIVE_FILE = "dir_archive.ini"
 FRAME_INDEX, ARRAY_INDEX = ".frame_idx", ".sidx"
-SFRAME, SARRAY = "sframe", "sarray"
 VERSION, ARRAY_VERSION = 1, 2
 # Which of its names is that of the frame or the array.
 CONTENT_PREFIX = 2

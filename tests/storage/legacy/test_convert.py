@@ -21,6 +21,7 @@ from sframe_spark.storage.legacy.run_convert import pairs_of
 from sframe_spark.storage.legacy.tagged import INTEGER, REAL, TEXT
 from sframe_spark.storage.legacy.verify import require_readable_rows, require_same_rows
 from sframe_spark.testing.archives import made_column, write_archive
+from sframe_spark.util import get_archive_type
 
 
 @pytest.fixture
@@ -123,6 +124,12 @@ def test_places_beside_each_other() -> None:
 
 def test_links_in_a_tree_are_not_followed(tree: Path, tmp_path: Path) -> None:
     assert str(tree / "link") not in dict(pairs_of(str(tree), str(tmp_path / "new")))
+
+
+def test_columns_become_columns(archives: Path, tmp_path: Path) -> None:
+    for name, kind in (("segments_four", "sframe"), ("many_steps", "sarray")):
+        convert_archive(open_archive(str(archives / name)), str(tmp_path / name))
+        assert get_archive_type(tmp_path / name) == get_archive_type(archives / name) == kind
 
 
 def test_a_bar_counts_rows(archives: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
