@@ -166,14 +166,8 @@ def test_what_is_saved(tmp_path: Path) -> None:
     SFrame({"a": range(300_000), "b": range(300_000)}).save(str(tmp_path / "wide"))
     SFrame(str(tmp_path / "wide"))["b"].save(str(tmp_path / "copied"))
     SFrame(str(tmp_path / "wide"))[["b"]].save(str(tmp_path / "narrow"))
-    for name, kind in (
-        ("copied", "sarray"),
-        ("narrow", "sframe"),
-        ("frame", "sframe"),
-        ("column", "sarray"),
-        ("long", "sarray"),
-        ("frame/", "sframe"),
-    ):
+    kinds = {"copied": "sarray", "narrow": "sframe", "frame": "sframe", "column": "sarray", "long": "sarray", "frame/": "sframe"}
+    for name, kind in kinds.items():
         path = f"{tmp_path}/{name}"
         assert get_archive_type(path) == get_turicreate_object_type(path) == kind
         assert is_directory_archive(path)
