@@ -1,5 +1,5 @@
 """Command line: ``python -m sframe_spark doctor`` checks the installation, ``clean`` deletes what killed processes left,
-``verify`` reads saved frames and says which files are damaged."""
+``verify`` reads saved frames and says which files are damaged, ``convert`` makes saved frames of archives of Turi Create."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import sframe_spark
 from sframe_spark.session import stop
 from sframe_spark.session.doctor import run_doctor
 from sframe_spark.storage.datasets.clean import run_clean
 from sframe_spark.storage.datasets.verify import run_verify
+from sframe_spark.storage.legacy.archive import ENCODING_ERRORS, STRICT
+from sframe_spark.storage.legacy.run_convert import ConvertOptions, run_convert
 from sframe_spark.visible import visible
 
 
@@ -28,6 +30,7 @@ def command_line() -> argparse.ArgumentParser:
     clean.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     verify = commands.add_parser("verify", help="read every byte of saved frames and compare all check sums")
     verify.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="a saved frame or column")
+    _add_convert(commands)
     return parser
 
 
@@ -38,10 +41,24 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return run_clean(chosen.paths, chosen.dry_run, _show_line)
     if chosen.command == "verify":
         return run_verify(chosen.paths, _show_line)
+    if chosen.command == "convert":
+        options = ConvertOptions(tuple(chosen.references), chosen.encoding_errors, chosen.verify, chosen.skip_existing)
+        return run_convert(chosen.old, chosen.new, options, chosen.report, _show_line)
     try:
         return run_doctor(_show)
     finally:
         stop()
+
+
+def _add_convert(commands: Any) -> None:
+    convert = commands.add_parser("convert", help="make saved frames of archives of Turi Create, one or a whole tree of them")
+    convert.add_argument("old", type=_path, metavar="OLD", help="an archive, or a directory with some in it or below it")
+    convert.add_argument("new", type=_path, metavar="NEW", help="where the frame goes, or the directory below which each frame goes to its place")
+    convert.add_argument("--verify", action="store_true", help="read what was written and compare every value with the archive")
+    convert.add_argument("--skip-existing", action="store_true", help="leave out archives whose place holds a saved frame already")
+    convert.add_argument("--references", action="append", default=[], type=_path, metavar="DIR", help="where archives may have rows besides")
+    convert.add_argument("--encoding-errors", choices=ENCODING_ERRORS, default=STRICT, help="what becomes of texts that are not UTF-8")
+    convert.add_argument("--report", type=_path, metavar="FILE", help="a file that tells what became of each archive, as JSON")
 
 
 class _Parser(argparse.ArgumentParser):

@@ -37,7 +37,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "values": (("flat",), (NO_ROOM,), ("outgoing",)),
-    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("foreign", "exports")),
+    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("foreign", "exports", "legacy")),
     "operators": (
         ("user_functions",),
         ("kernels",),

@@ -39,6 +39,8 @@ class MaterializeOptions:
         Whether a frame or a column is recorded with them: ``sframe`` or ``sarray``.
     in_memory
         Keep results of at most this many rows in the driver's memory.
+    converts
+        Rows that are decoded anew for whoever reads them, of archives in other forms, are written in our form, too.
     measure
         Makes a context for each section, which knows afterwards what Spark did in it; None: nobody asks.
     """
@@ -50,4 +52,5 @@ class MaterializeOptions:
     names: tuple[str, ...] | None = None
     kind: str = SFRAME
     in_memory: int = 100_000
+    converts: bool = False
     measure: Callable[[], AbstractContextManager[Work]] | None = None

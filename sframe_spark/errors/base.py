@@ -253,6 +253,23 @@ class RunTooLongError(ExecutionError):
 
 
 @travelling
+class NarrowTypeError(ExecutionError):
+    """A value of an archive does not fit the type that others of its column suggested.
+
+    Raised where an archive is written in our form; whoever writes it begins again with a wider type, so users do not see it.
+
+    Parameters
+    ----------
+    position
+        The column, as text.
+    """
+
+    def __init__(self, position: str) -> None:
+        self.position = int(position)
+        super().__init__(position)
+
+
+@travelling
 class TooLargeError(ExecutionError, MemoryError):
     """Rows were asked for in one piece that do not fit the memory there is.
 

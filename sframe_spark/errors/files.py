@@ -63,3 +63,30 @@ class UnknownColumnTypeError(StorageError):
 
 class BrokenPages(BrokenThrift):
     """The pages of a column are not where the footer says."""
+
+
+class BrokenPayload(ValueError):
+    """The bytes of a block of an archive are not what its writer writes.
+
+    Parameters
+    ----------
+    reason
+        What is wrong.
+    place
+        Number of the byte at which reading ended; None where it is not known.
+    """
+
+    def __init__(self, reason: str, place: int | None = None) -> None:
+        self.reason = reason
+        self.place = place
+        super().__init__(reason, place)
+
+
+@travelling
+class ArchiveTextError(StorageError, ValueError):
+    """A text in an archive of Turi Create is not UTF-8; an OSError and, as in the reference, a ValueError."""
+
+
+@travelling
+class ArchiveDateError(StorageError, OverflowError):
+    """A date-time in an archive of Turi Create is outside the years that Python has; an OSError and an OverflowError."""

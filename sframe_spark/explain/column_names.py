@@ -7,6 +7,7 @@ from collections.abc import Hashable, Iterable, Iterator, Sequence
 import attrs
 
 from sframe_spark.engine.planning.column_origins import origins_of
+from sframe_spark.operators.sources.archive_source import ArchiveSource
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources.source import MemorySource
@@ -144,6 +145,9 @@ class ColumnNames:
             if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.names is not None:
                 for position, name in enumerate(node.operator.manifest.names):
                     found.setdefault((dataset_of(node), position), name)
+            elif isinstance(node.operator, ArchiveSource):
+                for position, name in enumerate(node.operator.archive.names):
+                    found.setdefault((dataset_of(node), position), name)
             elif isinstance(node.operator, RangeSource) and (node.operator.start, node.operator.step) == (0, 1):
                 found.setdefault((dataset_of(node), 0), "row number")
         return found
@@ -176,10 +180,12 @@ def dataset_of(node: PlannerNode) -> Hashable:
     operator = node.operator
     if isinstance(operator, STORED_ROWS):
         return operator.manifest.identity
+    if isinstance(operator, ArchiveSource):
+        return operator.archive.identity
     return ("memory", id(operator.data)) if isinstance(operator, MemorySource) else ("node", id(node))
 
 
 def positions_of(node: PlannerNode) -> Sequence[int]:
     """Places of a source's columns among the stored ones."""
     operator = node.operator
-    return operator.positions if isinstance(operator, (MemorySource, *STORED_ROWS)) else range(node.facts.width)
+    return operator.positions if isinstance(operator, (ArchiveSource, MemorySource, *STORED_ROWS)) else range(node.facts.width)

@@ -162,11 +162,14 @@ class ProgressBar:
         What is being done.
     canvas
         Where it is drawn.
+    unit
+        What is counted.
     """
 
     tasks: TaskSource | None = None
     description: str = ""
     canvas: Canvas = attrs.field(factory=lambda: TerminalLine(sys.stderr))
+    unit: str = "tasks"
     _started: float = attrs.field(factory=time.monotonic, init=False)
 
     def update(self) -> None:
@@ -176,7 +179,7 @@ class ProgressBar:
             return
         done, total = self.tasks.counts()
         if total:
-            self.canvas.draw(format_line(done, total, elapsed, self.description), done / total)
+            self.canvas.draw(format_line(done, total, elapsed, self.description, self.unit), done / total)
 
     def close(self) -> None:
         """Take the bar away."""
@@ -195,7 +198,7 @@ def bar_of(share: float) -> str:
     return f"[{'#' * filled}{'-' * (BAR_WIDTH - filled)}]"
 
 
-def format_line(done: int, total: int, elapsed: float, description: str) -> str:
+def format_line(done: int, total: int, elapsed: float, description: str, unit: str = "tasks") -> str:
     """Return the text beside the bar.
 
     Examples
@@ -204,7 +207,7 @@ def format_line(done: int, total: int, elapsed: float, description: str) -> str:
     '1/2 tasks, 3 s, sum'
     """
     suffix = f", {visible(description)}" if description else ""
-    return f"{done}/{total} tasks, {elapsed:.0f} s{suffix}"
+    return f"{done}/{total} {unit}, {elapsed:.0f} s{suffix}"
 
 
 def is_wanted(stream: TextIO) -> bool:

@@ -44,7 +44,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.testing.contract_base import Example
 from sframe_spark.testing.pool import halved, missing_cells, row_twice
-from sframe_spark.testing.tables import segments_source, table_source
+from sframe_spark.testing.tables import archive_source_of, segments_source, table_source
 from sframe_spark.types import ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 
 NAN = float("nan")
@@ -75,6 +75,12 @@ def stored(*names: str) -> PlannerNode:
     """The same rows as segments on disk, one of them without rows."""
     types = [COLUMNS[name][0] for name in names]
     return segments_source([COLUMNS[name][1] for name in names], types, [0, 4, 4, 9, 13])
+
+
+def archive(*names: str) -> PlannerNode:
+    """The same rows as Turi Create would have saved them: two segments, blocks that end within them."""
+    types = [COLUMNS[name][0] for name in names]
+    return archive_source_of([COLUMNS[name][1] for name in names], types, [[2, 4], [], [1, 6]])
 
 
 def part(node: PlannerNode) -> PlannerNode:
@@ -114,6 +120,8 @@ SOURCES = (
     Example("segment_source", "some columns and rows, cutting segments", lambda: part(stored("int", "float", "text"))),
     Example("segment_parts", "within segments and across them", lambda: parts("int", "float", "text")),
     Example("segment_parts", "some columns and rows", lambda: part(parts("int", "float", "text"))),
+    Example("archive_source", "all rows", lambda: archive("int", "float", "text", "mixed")),
+    Example("archive_source", "some columns and rows, cutting blocks", lambda: part(archive("int", "float", "text"))),
     Example("range_source", "backwards", lambda: range_source(5, 12, -3)),
     Example("constant_source", "a text", lambda: constant_source("k", STR, 8)),
     Example("constant_source", "a missing float", lambda: constant_source(None, FLOAT, 8)),

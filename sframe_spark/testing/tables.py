@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 import datetime
+import os
 import random
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.operators.sources.archive_source import archive_source
 from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.legacy.archive import open_archive
 from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.testing.archives import KINDS, made_column, write_archive
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode
 
 ROW_COUNTS = (0, 1, 2, 3, 5, 8, 8, 13)
 COLUMN_TYPES = (INT,) * 6 + (FLOAT,) * 4 + (STR,) * 4 + (DATETIME,) * 2 + (ARRAY, ENCODED_LIST, ENCODED_DICT)
+# What an archive holds, as the oracle reads it.
+WRITTEN = "written.parquet"
 FIRST_DAY = datetime.datetime(2020, 1, 1)
 
 # Floats are quarters, so that sums of them are exact in any order of adding.
@@ -67,6 +75,19 @@ def segments_source(columns: Sequence[Sequence[Any]], types: Sequence[ColumnType
     return segment_source(manifest, dataset.handle)
 
 
+def archive_source_of(columns: Sequence[Sequence[Any]], types: Sequence[ColumnType], segments: Sequence[Sequence[int]]) -> PlannerNode:
+    """A source of an archive, given how many rows each block of each segment has; the files go with the node.
+
+    Beside them is what was written, for the oracle.
+    """
+    handle = temporary_store().new_dataset()
+    made = {f"c{place}": made_column(KINDS[kind], values, segments) for place, (values, kind) in enumerate(zip(columns, types, strict=True))}
+    write_archive(handle.directory, made)
+    written = pa.table([column_array(values, kind) for values, kind in zip(columns, types, strict=True)], names=list(made))
+    pq.write_table(written, os.path.join(handle.directory, WRITTEN))
+    return archive_source(open_archive(handle.directory), handle)
+
+
 def random_column(choose: random.Random, column_type: ColumnType, rows: int) -> list[Any]:
     """Values of one of five sorts: all distinct, the same ascending, few distinct, with missing values, with missing values and NaN."""
     sort = choose.choice(("distinct", "distinct", "ascending", "ties", "missing", "strange"))
@@ -104,4 +125,6 @@ def random_table(choose: random.Random, on_disk: bool = True) -> PlannerNode:
     if kind == "memory":
         return table_source(columns, types, rows)
     cuts = sorted(choose.randint(0, rows) for _ in range(choose.randint(0, 2)))
+    if len(cuts) == 1 and all(column_type in KINDS for column_type in types):
+        return archive_source_of(columns, types, [[stop - start] for start, stop in pairwise([0, *cuts, rows])])
     return segments_source(columns, types, [0, *cuts, rows])

@@ -11,6 +11,8 @@ import pytest
 
 from sframe_spark import SArray, SFrame, config, util
 from sframe_spark.api.random_columns import RANDOM_COLUMNS
+from sframe_spark.storage.legacy.tagged import INTEGER, TEXT
+from sframe_spark.testing.archives import made_column, write_archive
 from sframe_spark.util import crossproduct, generate_random_sframe, get_archive_type, get_turicreate_object_type, is_directory_archive
 
 CODES = "nNrRbzZsScCxXhHlLmMvVwWdD"
@@ -160,10 +162,20 @@ def test_what_is_saved(tmp_path: Path) -> None:
     SFrame({"a": [1]}).save(str(tmp_path / "frame"))
     SArray([1]).save(str(tmp_path / "column"))
     SArray(range(300_000)).save(str(tmp_path / "long"))
-    for name, kind in (("frame", "sframe"), ("column", "sarray"), ("long", "sarray"), ("frame/", "sframe")):
+    # Of columns of saved frames the pages are copied.
+    SFrame({"a": range(300_000), "b": range(300_000)}).save(str(tmp_path / "wide"))
+    SFrame(str(tmp_path / "wide"))["b"].save(str(tmp_path / "copied"))
+    SFrame(str(tmp_path / "wide"))[["b"]].save(str(tmp_path / "narrow"))
+    kinds = {"copied": "sarray", "narrow": "sframe", "frame": "sframe", "column": "sarray", "long": "sarray", "frame/": "sframe"}
+    for name, kind in kinds.items():
         path = f"{tmp_path}/{name}"
         assert get_archive_type(path) == get_turicreate_object_type(path) == kind
         assert is_directory_archive(path)
+    for made, kind in ((made_column(INTEGER, [1, 2], [[2]]), "sarray"), (made_column(TEXT, ["a"], [[1]]), "sframe")):
+        write_archive(str(tmp_path / "old" / kind), {"a": made}, kind == "sframe")
+        path = f"{tmp_path}/old/{kind}"
+        assert get_archive_type(path) == get_turicreate_object_type(path) == kind
+        assert is_directory_archive(path) and not is_directory_archive(f"{tmp_path}/old")
     (tmp_path / "file").write_text("")
     (tmp_path / "empty").mkdir()
     for path in (str(tmp_path / "file"), str(tmp_path / "empty"), str(tmp_path / "nothing")):

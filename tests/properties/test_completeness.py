@@ -20,7 +20,7 @@ from tests.properties.test_spark import LAYOUTS
 # Operators that random programs do not hold yet: give one a meaning in `testing/oracle` and a step in `testing/steps.py`, and take it out.
 NOT_YET = ("sorted_join", "suffix_sort")
 
-TABLES = ("memory_source", "segment_source", "range_source", "constant_source")
+TABLES = ("memory_source", "segment_source", "archive_source", "range_source", "constant_source")
 
 # Laws for plans that the API does not build, or that are seldom right.
 SELDOM = (

@@ -1,74 +1,82 @@
-"""What is saved under a path."""
+"""Archives of Turi Create that users name: directories and index files of this machine, or elsewhere."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
+import attrs
+
 from sframe_spark.api.files.paths import path_text
-from sframe_spark.errors import InvalidArgumentError, NoArchiveError, SchemaError, StorageError
-from sframe_spark.locations import normalised
-from sframe_spark.storage.datasets.load import read_manifest
+from sframe_spark.errors import SchemaError
+from sframe_spark.locations import normalised, scheme_of
+from sframe_spark.storage.files.remote import Download
+from sframe_spark.storage.legacy.archive import STRICT, Archive, archive_kind, is_archive, open_archive
+from sframe_spark.storage.legacy.indexes import ARCHIVE_FILE
 
 
-def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
-    """What is saved under a path: ``sframe`` or ``sarray``.
+@attrs.frozen
+class LoadedArchive:
+    """An archive, and what keeps the copy of one that is elsewhere."""
 
-    Raises
-    ------
-    TypeError, ValueError
-        If it is no path, or an empty one.
-    OSError
-        If nothing is saved there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from sframe_spark import SArray
-    >>> from sframe_spark.util import get_turicreate_object_type
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     SArray([1, 2]).save(directory + "/column")
-    ...     get_turicreate_object_type(directory + "/column")
-    'sarray'
-    """
-    return read_manifest(normalised(path_text(url))).kind
+    opened: Archive
+    handle: Any = None
 
 
-def get_archive_type(path: str | os.PathLike[str]) -> str:
-    """What is saved under a path: ``sframe`` or ``sarray``.
+def load_archive(
+    path: str | os.PathLike[str], references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+) -> LoadedArchive | None:
+    """The archive at a path; None where there is something else, or nothing.
 
     Raises
     ------
-    TypeError
-        If nothing is saved there.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from sframe_spark import SFrame
-    >>> from sframe_spark.util import get_archive_type
-    >>> with tempfile.TemporaryDirectory() as directory:
-    ...     SFrame({"a": [1]}).save(directory + "/frame")
-    ...     get_archive_type(directory + "/frame")
-    'sframe'
+    StorageError
+        If it is damaged, or leads elsewhere.
     """
-    try:
-        return get_turicreate_object_type(path)
-    except (StorageError, SchemaError, InvalidArgumentError) as error:
-        raise NoArchiveError(f"nothing is saved under {path!r:.200}: {error}") from error
+    text = path_text(path)
+    places = reference_texts(references)
+    if scheme_of(text) is not None:
+        return _fetched(text, encoding_errors)
+    location = normalised(text)
+    if not is_archive(location):
+        return None
+    return LoadedArchive(open_archive(location, places, encoding_errors))
 
 
-def is_directory_archive(path: Any) -> bool:
-    """True for a path under which a frame or a column is saved.
+def kind_of_archive(path: str | os.PathLike[str]) -> str | None:
+    """``sframe`` or ``sarray``, whichever the archive at a path holds; None where there is something else, or nothing.
 
-    Examples
-    --------
-    >>> from sframe_spark.util import is_directory_archive
-    >>> is_directory_archive("/nothing/is/here")
-    False
+    Raises
+    ------
+    StorageError
+        If it holds neither, or its index is damaged.
     """
-    try:
-        get_archive_type(path)
-    except NoArchiveError:
-        return False
-    return True
+    text = path_text(path)
+    if scheme_of(text) is not None:
+        found = load_archive(text)
+        return None if found is None else found.opened.contents.kind
+    location = normalised(text)
+    return archive_kind(location) if is_archive(location) else None
+
+
+def reference_texts(references: Any) -> list[str]:
+    """Directories that an archive may refer to, as text.
+
+    Raises
+    ------
+    SchemaError
+        If they are no list of paths.
+    InvalidArgumentError
+        If one is empty.
+    """
+    if isinstance(references, (str, os.PathLike)) or not isinstance(references, Sequence):
+        raise SchemaError(f"references is a list of directories, got {references!r:.80}")
+    return [path_text(place) for place in references]
+
+
+def _fetched(url: str, encoding_errors: str) -> LoadedArchive | None:
+    """An archive that is elsewhere, of which all files are fetched; None where there is none."""
+    download = Download()
+    directory = download.fetch_directory(url, ARCHIVE_FILE)
+    return None if directory is None else LoadedArchive(open_archive(directory, (), encoding_errors), download.holder)

@@ -6,6 +6,9 @@ import os
 from collections.abc import Sequence
 from functools import partial
 
+import attrs
+
+from sframe_spark.api.files.archives import load_archive
 from sframe_spark.api.files.paths import file_path_text, path_text
 from sframe_spark.api.files.references import elsewhere_of, own_columns, referring_frame, write_reference
 from sframe_spark.api.names import require_unicode
@@ -16,11 +19,15 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.operators.sources.archive_source import ArchiveSource, archive_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.columns import may_save_columns, save_columns
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
+from sframe_spark.storage.legacy.archive import STRICT
+from sframe_spark.storage.legacy.narrowing import with_narrow_types
+from sframe_spark.storage.legacy.verify import require_readable_rows
 from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
 
 COLUMN_NAME = "X1"
@@ -45,10 +52,18 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> N
         save_dataset([source.manifest], target, names, kind)
         return
     if isinstance(source, SegmentSource) and may_save_columns(source.manifest, source.positions) and source.row_count == source.manifest.rows:
-        save_columns(source.manifest, source.positions, target, names)
+        save_columns(source.manifest, source.positions, target, names, kind)
         return
-    with staged(target) as staging:
-        Executor(MaterializeOptions(directory=staging, names=names, kind=kind), owned=found.owned, journal=found.journal).save(found.plan)
+
+    def write(plan: PlannerNode) -> None:
+        with staged(target) as staging:
+            Executor(MaterializeOptions(directory=staging, names=names, kind=kind), owned=found.owned, journal=found.journal).save(plan)
+
+    if isinstance(source, ArchiveSource):
+        # What all values of a column are is known when it is written.
+        with_narrow_types(source.archive, source.positions, lambda archive: write(attrs.evolve(source, archive=archive).make_planner_node()))
+    else:
+        write(found.plan)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
@@ -98,15 +113,25 @@ def save_column(node: PlannerNode, path: str | os.PathLike[str], format: str | N
         raise InvalidArgumentError(f"format must be 'binary' or 'text', got {format!r}")
 
 
-def load_frame(path: str | os.PathLike[str], verify: bool = False, own_files_only: bool = False) -> tuple[PlannerNode, list[str]]:
-    """Node and column names of a saved frame.
+def load_frame(
+    path: str | os.PathLike[str],
+    verify: bool = False,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = STRICT,
+    own_files_only: bool = False,
+) -> tuple[PlannerNode, list[str]]:
+    """Node and column names of a saved frame, or of an archive of Turi Create.
 
     Parameters
     ----------
     path
-        Its directory.
+        Its directory, or an index file of an archive.
     verify
         Whether to read every byte and compare all check sums first.
+    references
+        Directories in which an archive may have rows besides its own.
+    encoding_errors
+        What is done about texts of an archive that are not UTF-8.
     own_files_only
         Whether to refuse a frame that refers to columns of others.
 
@@ -117,6 +142,11 @@ def load_frame(path: str | os.PathLike[str], verify: bool = False, own_files_onl
     """
     from sframe_spark.storage.datasets.load import load_manifest
 
+    archive = load_archive(path, references, encoding_errors)
+    if archive is not None:
+        if verify:
+            require_readable_rows(archive.opened)
+        return archive_source(archive.opened, archive.handle), archive.opened.names
     location = normalised(path_text(path))
     manifest = OPEN_DATASETS.open(location, lambda: load_manifest(location, verify))
     if manifest.elsewhere is not None:
@@ -127,15 +157,17 @@ def load_frame(path: str | os.PathLike[str], verify: bool = False, own_files_onl
     return segment_source(manifest), names
 
 
-def load_column(path: str | os.PathLike[str], verify: bool = False) -> PlannerNode:
-    """Node of a saved column; ``verify`` reads every byte and compares all check sums first.
+def load_column(
+    path: str | os.PathLike[str], verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+) -> PlannerNode:
+    """Node of a saved column, or of one in an archive of Turi Create; ``verify`` reads every byte first.
 
     Raises
     ------
     StorageError
         If the path holds a frame of several columns.
     """
-    node, names = load_frame(path, verify)
+    node, names = load_frame(path, verify, references, encoding_errors)
     if len(names) != 1:
         raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
     return node

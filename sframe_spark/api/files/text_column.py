@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from sframe_spark.api.files import persistence
@@ -11,16 +12,19 @@ from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.json_reader import read_json_values
 from sframe_spark.api.nodes import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, SchemaError, UnsupportedOperationError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.legacy.archive import INDEX_FILES, STRICT
 from sframe_spark.visible import visible
 
 PATTERN = "*?["
 
 
-def column_from_path(path: str, dtype: Any, verify: bool) -> PlannerNode:
-    """The column saved under a path, or the lines of the text files there.
+def column_from_path(
+    path: str, dtype: Any, verify: bool, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+) -> PlannerNode:
+    """The column saved under a path, here or by Turi Create, or the lines of the text files there.
 
     Raises
     ------
@@ -30,13 +34,15 @@ def column_from_path(path: str, dtype: Any, verify: bool) -> PlannerNode:
         If a line is no value of the class asked for.
     """
     if verify or not is_text(path):
-        return persistence.load_column(path, verify)
+        return persistence.load_column(path, verify, references, encoding_errors)
     return read_lines(path, dtype)
 
 
 def is_text(path: str) -> bool:
     """Whether a path names files, compressed or not, and no saved column."""
-    return any(sign in path for sign in PATTERN) or os.path.isfile(normalised(path))
+    if any(sign in path for sign in PATTERN):
+        return True
+    return scheme_of(path) is None and not path.endswith(INDEX_FILES) and os.path.isfile(normalised(path))
 
 
 def read_lines(url: Any, dtype: Any = None) -> PlannerNode:

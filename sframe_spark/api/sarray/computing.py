@@ -35,7 +35,7 @@ class ComputedValues:
         >>> prices.is_materialized()
         True
         """
-        materialize(self._node, MaterializeOptions(segments=segments))
+        materialize(self._node, MaterializeOptions(segments=segments, converts=True))
 
     def is_materialized(self) -> bool:
         """True when the rows have been computed.

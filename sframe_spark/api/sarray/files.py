@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.faces import made_array
@@ -71,15 +73,15 @@ class ValuesInFiles:
         return made_array(read_json_column(filename))
 
 
-def load_sarray(filename: str, *, verify: bool = False) -> SArray:
-    """The column saved under a path, or a text from each line of the text files there.
+def load_sarray(filename: str, *, verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = "strict") -> SArray:
+    """The column saved under a path, by this package or by Turi Create, or a text from each line of the text files there.
 
     Parameters
     ----------
     filename
-        The path.
-    verify
-        Whether to read every byte first and compare all check sums. Without it, what is read is checked as it is read.
+        The path: what ``save`` has written, here or with Turi Create, or a ``.sidx`` file of Turi Create's, of which the first column is taken.
+    verify, references, encoding_errors
+        As of :func:`sframe_spark.load_sframe`.
 
     Raises
     ------
@@ -95,4 +97,4 @@ def load_sarray(filename: str, *, verify: bool = False) -> SArray:
     ...     len(load_sarray(os.path.join(directory, "column")))
     2
     """
-    return made_array(column_from_path(path_text(filename), None, verify))
+    return made_array(column_from_path(path_text(filename), None, verify, references, encoding_errors))

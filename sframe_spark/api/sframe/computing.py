@@ -42,7 +42,7 @@ class ComputedRows(Columns):
             assert on_batch is not None
             on_batch(chunk.to_table().rename_columns(self._names))
 
-        options = MaterializeOptions(segments=segments, naive=naive, on_batch=deliver if on_batch else None)
+        options = MaterializeOptions(segments=segments, naive=naive, on_batch=deliver if on_batch else None, converts=True)
         materialize(self._node, options)
 
     def is_materialized(self) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, overload
 
@@ -303,20 +304,29 @@ class SFrame(
 Faces.frame = SFrame
 
 
-def load_sframe(filename: str, *, verify: bool = False) -> SFrame:
-    """The frame saved under a path.
+def load_sframe(filename: str, *, verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = "strict") -> SFrame:
+    """The frame saved under a path, by this package or by Turi Create.
 
     Parameters
     ----------
     filename
-        The path.
+        The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's.
     verify
-        Whether to read every byte first and compare all check sums. Without it, what is read is checked as it is read.
+        Whether to read every byte first and compare all check sums; of an archive of Turi Create, which has none, to decode every row.
+        Without it, what is read is checked as it is read.
+    references
+        Directories in which an archive of Turi Create may have its rows, besides its own: those that ``_save_reference`` has written have.
+    encoding_errors
+        What becomes of texts in such an archive that are not UTF-8: ``"strict"`` refuses them, ``"latin-1"`` reads them as Latin-1, and
+        ``"replace"``, ``"backslashreplace"`` and ``"ignore"`` do what they do in ``bytes.decode``.
 
     Raises
     ------
     OSError
-        If nothing complete is saved there, or it is damaged; with ``verify`` also if an older version saved it without check sums.
+        If nothing complete is saved there, or it is damaged; with ``verify`` also if an older version saved it without check sums. If an archive of
+        Turi Create names files elsewhere.
+    ValueError
+        If there is no such ``encoding_errors``; where rows are read, of a text that is not UTF-8.
 
     Examples
     --------
@@ -326,5 +336,5 @@ def load_sframe(filename: str, *, verify: bool = False) -> SFrame:
     ...     len(load_sframe(os.path.join(directory, "frame"), verify=True))
     2
     """
-    node, names = persistence.load_frame(filename, verify)
+    node, names = persistence.load_frame(filename, verify, references, encoding_errors)
     return SFrame(_node=node, _names=names)

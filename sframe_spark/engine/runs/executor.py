@@ -24,6 +24,7 @@ from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import is_started
 
 Result = TypeVar("Result")
 
@@ -170,9 +171,11 @@ class Executor:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
         runs = self.runs()
-        if isinstance(source.operator, MemorySource) or is_small(source):
-            return runs.keep(source_of(source).read_all(), source)
-        return runs.on_driver(source, placement) if streams_sooner(source) else runs.in_tasks(source, placement)
+        if isinstance(source.operator, MemorySource):
+            return runs.keep(source.operator.read_all(), source)
+        if source_of(source).decodes and not is_small(source) and not is_started():
+            return runs.by_source(source)
+        return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.in_tasks(source, placement)
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as a Spark query over sources."""

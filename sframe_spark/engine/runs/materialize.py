@@ -19,7 +19,7 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look, optimize
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.sources.source import SegmentSource, source_of
+from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
@@ -62,10 +62,17 @@ def _is_stored_elsewhere(node: PlannerNode) -> bool:
     return rows is not None and rows > config.small_rows and (node.operator.numbers_rows or node.operator.unites_rows)
 
 
+def is_decoded_anew(node: PlannerNode) -> bool:
+    """True for a source whose rows whoever reads them decodes anew, or columns of one."""
+    while node.operator.arranges_columns and len(node.inputs) == 1:
+        node = node.inputs[0]
+    return isinstance(node.operator, Source) and node.operator.decodes
+
+
 def materialize(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
     """Execute a node and splice the result into its place; every graph that holds the node sees a source from then on."""
     chosen = options or MaterializeOptions()
-    while not is_materialized(node) or chosen.directory is not None:
+    while not is_materialized(node) or chosen.directory is not None or (chosen.converts and is_decoded_anew(node)):
         action, busy = Action(), None
         try:
             with GRAPH_LOCK:
@@ -99,9 +106,9 @@ def _own(node: PlannerNode, options: MaterializeOptions) -> None:
 
     def run(chosen: Look) -> None:
         naive = options.naive and not once
-        source = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, journal=chosen.journal).execute(
-            node if naive else chosen.plan
-        )
+        executor = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, journal=chosen.journal)
+        run_plan = executor.save if options.converts and is_decoded_anew(chosen.plan) else executor.execute
+        source = run_plan(node if naive else chosen.plan)
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:

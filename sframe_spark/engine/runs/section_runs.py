@@ -28,7 +28,7 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_he
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.probe import require_writable
-from sframe_spark.operators.sources.source import MemorySource, segment_source
+from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
@@ -110,6 +110,13 @@ class Runs:
             works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
             entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
+        return segment_source(manifest, dataset.handle)
+
+    def by_source(self, node: PlannerNode) -> PlannerNode:
+        """A source of the rows of one that decodes them, written by threads of this process before a Spark has even started."""
+        self.log.append(f"threads: {node.operator_type} over {node.length.known_rows} rows")
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            manifest = dataset.publish(source_of(node).write_segments(dataset.directory))
         return segment_source(manifest, dataset.handle)
 
     def tasks_of(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
+from sframe_spark.operators.sources.source import Source, Watched
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.claims.watched import require_unchanged
@@ -20,6 +21,8 @@ def require_unchanged_files(root: PlannerNode) -> None:
     """
     for manifest in watched_manifests(root):
         require_unchanged(manifest)
+    for watched in watched_by_sources(root):
+        watched.require_unchanged()
 
 
 def watched_manifests(root: PlannerNode) -> list[Manifest]:
@@ -27,3 +30,10 @@ def watched_manifests(root: PlannerNode) -> list[Manifest]:
     with GRAPH_LOCK:
         found = [node.operator.manifest for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
         return list({manifest.identity: manifest for manifest in found if manifest.watched}.values())
+
+
+def watched_by_sources(root: PlannerNode) -> list[Watched]:
+    """What else sources below a node read that others may change."""
+    with GRAPH_LOCK:
+        found = [node.operator.watched for node in postorder([root]) if isinstance(node.operator, Source)]
+    return list({watched.identity: watched for watched in found if watched is not None}.values())

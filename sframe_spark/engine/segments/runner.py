@@ -181,7 +181,16 @@ class PlanRunner:
     def _bytes_between(self, places: Sequence[int], start: int, stop: int) -> float:
         """What rows at some places take, of those that are wanted for some base rows."""
         wanted = self._wanted(start, stop)
-        return sum(self.plan.operators[place].bytes_between(*interval) for place in places for interval in wanted[place])
+        return sum(self._bytes_of(place, *interval) for place in places for interval in wanted[place])
+
+    def _bytes_of(self, place: int, start: int, stop: int) -> float:
+        operator = self.plan.operators[place]
+        return self._reader(place, operator).bytes_between(start, stop) if isinstance(operator, Source) else operator.bytes_between(start, stop)
+
+    def _reader(self, place: int, source: Source) -> Reader:
+        if place not in self.readers:
+            self.readers[place] = source.reader(self.threads)
+        return self.readers[place]
 
     def _children(self, place: int, interval: Interval) -> list[tuple[int, Interval]]:
         operator = self.plan.operators[place]
@@ -234,9 +243,7 @@ class PlanRunner:
 
     def _compute(self, place: int, operator: Operator, inputs: list[Any], interval: Interval, needed: list[Interval], final: bool) -> Chunk:
         if isinstance(operator, Source):
-            if place not in self.readers:
-                self.readers[place] = operator.reader(self.threads)
-            return self.readers[place].read(*interval)
+            return self._reader(place, operator).read(*interval)
         chunk = self._computed(place, operator, inputs, interval, needed, final)
         return require_inferred(operator, inputs, chunk, self.plan.facts[place].schema)
 

@@ -20,6 +20,7 @@ from sframe_spark.engine.spark.executor_answers import Answer, answering, readin
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
+from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session
@@ -76,6 +77,8 @@ def require_readable(root: PlannerNode) -> None:
             manifest = node.operator.manifest
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
             _require_seen(file, os.path.dirname(manifest.directory))
+        elif isinstance(node.operator, Source) and node.operator.shared_file is not None:
+            _require_seen(node.operator.shared_file, os.path.dirname(os.path.dirname(node.operator.shared_file)))
 
 
 def _require_seen(file: str, above: str) -> None:

@@ -38,6 +38,10 @@ class Reader:
         """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
         return self.source.read(start, stop)
 
+    def bytes_between(self, start: int, stop: int) -> float:
+        """About how many bytes rows that are to be read next take in memory."""
+        return self.source.bytes_between(start, stop)
+
     def close(self) -> None:
         """Nothing more is read soon."""
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any, ClassVar
+from collections.abc import Hashable, Iterator, Sequence
+from typing import Any, ClassVar, Protocol
 
 import attrs
 import numpy as np
@@ -25,7 +25,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.traits import NO_WORK, QueryWork
-from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, ColumnStatistics, Manifest, RecordedOrder
+from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, ColumnStatistics, Manifest, RecordedOrder, SegmentEntry
 from sframe_spark.types import ColumnType
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
@@ -37,6 +37,17 @@ MOST_BYTES_OF_PIECE = 256 << 20
 STORED = "stored columns"
 
 
+class Watched(Protocol):
+    """Files of others that rows are read from."""
+
+    @property
+    def identity(self) -> Hashable:
+        """What tells them from others."""
+
+    def require_unchanged(self) -> None:
+        """Make sure that they are as they were."""
+
+
 @attrs.frozen
 class Source(Operator):
     """An operator that provides rows by number."""
@@ -46,6 +57,8 @@ class Source(Operator):
     has_kernel: ClassVar[bool] = True
     keeps_dense: ClassVar[bool] = True
     is_source: ClassVar[bool] = True
+    # Rows are decoded anew for whoever reads them: who wants them kept has them written in our form.
+    decodes: ClassVar[bool] = False
 
     @property
     def query_work(self) -> QueryWork | None:
@@ -106,6 +119,20 @@ class Source(Operator):
     def recorded(self) -> RecordedOrder:
         """The order recorded of what is stored or held, in terms of all its columns."""
         return NO_RECORDED_ORDER
+
+    @property
+    def watched(self) -> Watched | None:
+        """What others may change while it is in use; None where nobody does, or the check sums of a manifest tell of it."""
+        return None
+
+    @property
+    def shared_file(self) -> str | None:
+        """A file that Spark's processes have to see, if the rows are in files that no manifest names."""
+        return None
+
+    def write_segments(self, directory: str) -> list[SegmentEntry]:
+        """Of a source that ``decodes``: write all rows as segments into a directory, by threads of this process, and return their entries."""
+        raise PlanInvariantError(f"source {self.name!r} does not write its rows")
 
     def batch_end(self, start: int, stop: int) -> int:
         """Where to end a batch of rows: at ``stop``, or at the last place before it from which reading begins afresh."""

@@ -21,7 +21,7 @@ def may_save_columns(manifest: Manifest, positions: Sequence[int]) -> bool:
     return all(may_copy(manifest, entry, positions, schema) for entry in manifest.segments if entry.rows)
 
 
-def save_columns(manifest: Manifest, positions: Sequence[int], target: str, names: Sequence[str]) -> Manifest:
+def save_columns(manifest: Manifest, positions: Sequence[int], target: str, names: Sequence[str], kind: str = SFRAME) -> Manifest:
     """Save some columns of all rows as a dataset, whole or not at all.
 
     Parameters
@@ -34,6 +34,8 @@ def save_columns(manifest: Manifest, positions: Sequence[int], target: str, name
         Local directory to save to: new, empty, or holding a saved frame that is replaced.
     names
         Names of the columns.
+    kind
+        What they are: a frame, or a column.
 
     Raises
     ------
@@ -50,7 +52,7 @@ def save_columns(manifest: Manifest, positions: Sequence[int], target: str, name
 
         entries = in_threads(copy, [entry for entry in manifest.segments if entry.rows], available_cores())
         order = shown_order(manifest.order, positions)
-        complete = Manifest(types, tuple(entries), staging, names=tuple(names), kind=SFRAME, order=order)
+        complete = Manifest(types, tuple(entries), staging, names=tuple(names), kind=kind, order=order)
         check_files(complete, sizes_below(staging))
         flush_files(complete)
         write_manifest(complete, durable=True)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import shutil
 import string
 import urllib.error
@@ -23,6 +24,8 @@ from sframe_spark.storage.files.temporary import DatasetHandle, temporary_store
 from sframe_spark.visible import visible
 
 WEB = ("http", "https")
+# Of files that are fetched under their own names.
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 BLOCK_BYTES = 4 << 20
 SECONDS_OF_SILENCE = 60
 INSTALL = "pip install 'sframe_spark[remote]'"
@@ -61,6 +64,31 @@ class Download:
                 raise StorageError(f"there is no file {visible(without_secrets(url))}: check the address")
             return [self._copied(files, place, inside) for place, inside in found]
 
+    def fetch_directory(self, url: str, member: str) -> str | None:
+        """Fetch the files of a directory under their own names and return where they are; None where it has no such member, or cannot be listed.
+
+        Raises
+        ------
+        StorageError
+            If one cannot be fetched, or has a name that is no plain one.
+        """
+        url = _whole(url)
+        if scheme_of(url) in WEB:
+            return None
+        with _telling(url):
+            files, path = _file_system(url)
+            root = path.rstrip("/") + "/"
+            if not files.isfile(root + member):
+                return None
+            names = sorted(place.removeprefix(root) for place in files.find(path, maxdepth=1))
+            for name in names:
+                if not _PLAIN_NAME.fullmatch(name):
+                    shown = visible(without_secrets(url))
+                    raise StorageError(f"{shown} holds {visible(name)!r:.200}, which is no plain name: copy the directory here")
+            for name in names:
+                self._copied(files, root + name, name, as_named=True)
+        return self.holder.directory if self.holder is not None else None
+
     def _from_web(self, url: str) -> Fetched:
         with _telling(url):
             name = os.path.basename(urllib.parse.unquote(urllib.parse.urlsplit(url).path))
@@ -72,18 +100,18 @@ class Download:
                 shown = without_secrets(url)
                 return Fetched(self._kept(stream, name, size, shown), shown, name)
 
-    def _copied(self, files: Any, place: str, inside: str) -> Fetched:
+    def _copied(self, files: Any, place: str, inside: str, as_named: bool = False) -> Fetched:
         origin = files.unstrip_protocol(place)
         with _telling(origin), files.open(place, "rb") as stream:
-            return Fetched(self._kept(stream, os.path.basename(place), files.info(place).get("size"), origin), origin, inside)
+            return Fetched(self._kept(stream, os.path.basename(place), files.info(place).get("size"), origin, as_named), origin, inside)
 
-    def _kept(self, stream: Any, name: str, size: int | None, origin: str) -> str:
-        """Copy a stream into a new file, whose name ends as the other's."""
+    def _kept(self, stream: Any, name: str, size: int | None, origin: str, as_named: bool = False) -> str:
+        """Copy a stream into a new file, whose name ends as the other's, or is the other's where that is a plain one."""
         if self.holder is None:
             self.holder = temporary_store().new_dataset()
         # What somebody else named is no path of ours; its ending says how it is compressed.
         harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in name)[-100:]
-        path = os.path.join(self.holder.directory, f"{self._number:06d}-{harmless}")
+        path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
         self._number += 1
         with open(path, "xb") as file:
             shutil.copyfileobj(stream, file, BLOCK_BYTES)

@@ -74,6 +74,15 @@ def _segment_parts(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return [row for first, last in operator.ranges for row in rows[first:last]]
 
 
+def _archive(operator: Any, inputs: Sequence[Table]) -> list[Row]:
+    """What was written into an archive for a test, which stands beside it."""
+    if not operator.positions:
+        return [()] * (operator.stop - operator.start)
+    types = operator.infer_type(())
+    table = pq.read_table(f"{operator.archive.location}/written.parquet", partitioning=None)
+    return rows_of([table.column(f"c{position}") for position in operator.positions], types)[operator.start : operator.stop]
+
+
 def _range(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     return [(operator.start + operator.step * place,) for place in range(operator.rows)]
 
@@ -95,6 +104,7 @@ SOURCES: dict[str, Callable[[Any, Sequence[Table]], list[Row]]] = {
     "memory_source": _memory,
     "segment_source": _segments,
     "segment_parts": _segment_parts,
+    "archive_source": _archive,
     "range_source": _range,
     "constant_source": _constant,
     "spark_source": _spark,

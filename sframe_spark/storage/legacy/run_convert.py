@@ -1,0 +1,213 @@
+"""``python -m sframe_spark convert``: archives of Turi Create, one or a whole tree of them, become saved frames."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import InvalidArgumentError, SFrameError, StorageError
+from sframe_spark.locations import normalised
+from sframe_spark.session.progress import ProgressBar, canvas_here, is_wanted
+from sframe_spark.storage.datasets.load import load_manifest
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.legacy.archive import STRICT, Archive, is_archive, open_archive
+from sframe_spark.storage.legacy.convert import convert_archive, is_beside
+from sframe_spark.storage.legacy.indexes import ARCHIVE_FILE
+from sframe_spark.storage.legacy.verify import require_same_rows
+from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
+from sframe_spark.values.byte_text import in_words
+
+ALL_CONVERTED, NOT_ALL = 0, 1
+CONVERTED, REFUSED, LEFT_OUT = "converted", "refused", "left out"
+
+
+@attrs.frozen
+class ConvertOptions:
+    """How archives are converted.
+
+    Parameters
+    ----------
+    references, encoding_errors
+        As of :func:`~sframe_spark.storage.legacy.archive.open_archive`.
+    verify
+        Whether what was written is read again and compared with the archive, value by value.
+    skip_existing
+        Whether archives are left out whose place holds a saved frame already.
+    """
+
+    references: tuple[str, ...] = ()
+    encoding_errors: str = STRICT
+    verify: bool = False
+    skip_existing: bool = False
+
+
+@attrs.frozen
+class ConvertedArchive:
+    """What became of one archive.
+
+    Parameters
+    ----------
+    archive, target
+        Where it is, and where its frame went.
+    outcome
+        ``converted``, ``refused`` or ``left out``.
+    reason
+        Why it was not converted.
+    rows, columns, size
+        What the frame has; ``size`` in bytes.
+    seconds
+        How long that took.
+    """
+
+    archive: str
+    target: str
+    outcome: str
+    reason: str = ""
+    rows: int | None = None
+    columns: int | None = None
+    size: int | None = None
+    seconds: float | None = None
+
+    def line(self, archive: str, target: str) -> str:
+        """Tell it in a line, by the names that its user has for both."""
+        if self.outcome != CONVERTED:
+            return f"{archive}: {self.outcome}: {' '.join(self.reason.split())}"
+        assert self.size is not None
+        what = f"{self.rows:,} rows, {self.columns:,} columns, {in_words(self.size)}, {self.seconds:.1f} s"
+        return f"{archive}: converted to {target}: {what}"
+
+
+@attrs.define
+class RowCount:
+    """Counts rows for a progress bar, as several threads write them.
+
+    Parameters
+    ----------
+    total
+        How many there are.
+    """
+
+    total: int
+    done: int = 0
+
+    def counts(self) -> tuple[int, int]:
+        """Return the rows that were written, and all."""
+        return self.done, self.total
+
+
+def run_convert(old: str, new: str, options: ConvertOptions, report: str | None, show: Callable[[str], None]) -> int:
+    """Convert an archive, or each below a directory to its place below another; return 0 if all were converted, otherwise 1.
+
+    Parameters
+    ----------
+    old, new
+        The archive and the frame, or the directories.
+    options
+        How.
+    report
+        A file in which what became of each is told as JSON; None for none.
+    show
+        Takes a line for each archive.
+    """
+    try:
+        places = normalised(old), normalised(new)
+        pairs = pairs_of(*places)
+    except SFrameError as error:
+        show(" ".join(str(error).split()))
+        return NOT_ALL
+    found: list[ConvertedArchive] = []
+    for archive, target in pairs:
+        found.append(converted(archive, target, options))
+        show(found[-1].line(_as_given(archive, old, places[0]), _as_given(target, new, places[1])))
+    counts = {outcome: sum(one.outcome == outcome for one in found) for outcome in (CONVERTED, REFUSED, LEFT_OUT)}
+    if len(found) != 1:
+        show(", ".join(f"{count} {outcome}" for outcome, count in counts.items()))
+    if report is not None:
+        _write_report(report, found)
+    return NOT_ALL if counts[REFUSED] or not found else ALL_CONVERTED
+
+
+def _as_given(path: str, given: str, place: str) -> str:
+    """A path below a place, by the user's own name of that."""
+    return given if path == place else join(given, os.path.relpath(path, place))
+
+
+def pairs_of(old: str, new: str) -> list[tuple[str, str]]:
+    """Return each archive at a place or below it, with where its frame is to go, by name; links are not followed.
+
+    Raises
+    ------
+    StorageError
+        If there is none, or one place is within the other.
+    """
+    if not is_beside(new, old):
+        raise StorageError(f"{new} and {old} are within each other: choose a place beside it")
+    if is_archive(old):
+        return [(old, new)]
+    if not os.path.isdir(old):
+        raise StorageError(f"there is no directory {old}: check the path")
+    pairs = [(archive, join(new, os.path.relpath(archive, old))) for archive in sorted(_archives_below(old))]
+    if not pairs:
+        raise StorageError(f"{old} is no archive of Turi Create, and there is none below it: each has a file {ARCHIVE_FILE}")
+    return pairs
+
+
+def _archives_below(directory: str) -> Iterator[str]:
+    waiting = [directory]
+    while waiting:
+        place = waiting.pop()
+        with telling("list", place), os.scandir(place) as scan:
+            entries = list(scan)
+        if any(entry.name == ARCHIVE_FILE for entry in entries):
+            yield place
+        else:
+            waiting += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+
+
+def converted(location: str, target: str, options: ConvertOptions) -> ConvertedArchive:
+    """Convert one archive, and tell what became of it."""
+    began = time.monotonic()
+    if options.skip_existing and os.path.lexists(join(target, MANIFEST_FILE)):
+        return ConvertedArchive(location, target, LEFT_OUT, f"{target} is there already")
+    try:
+        archive = open_archive(location, options.references, options.encoding_errors)
+        manifest = _with_progress(archive, target)
+        if options.verify:
+            require_same_rows(archive, load_manifest(target, verify=True))
+    except InvalidArgumentError:
+        raise
+    except SFrameError as error:
+        return ConvertedArchive(location, target, REFUSED, str(error))
+    size = sum(entry.size or 0 for entry in manifest.segments)
+    return ConvertedArchive(location, target, CONVERTED, "", archive.rows, len(manifest.types), size, time.monotonic() - began)
+
+
+def _with_progress(archive: Archive, target: str) -> Manifest:
+    rows, lock = RowCount(archive.rows), threading.Lock()
+    bar = ProgressBar(rows if is_wanted(sys.stderr) else None, os.path.basename(archive.location), canvas_here(), "rows")
+
+    def on_rows(count: int) -> None:
+        with lock:
+            rows.done += count
+            bar.update()
+
+    try:
+        return convert_archive(archive, target, on_rows=on_rows)
+    finally:
+        bar.close()
+
+
+def _write_report(path: str, found: Sequence[ConvertedArchive]) -> None:
+    """Tell what became of each archive as JSON."""
+    told: list[dict[str, Any]] = [attrs.asdict(one) for one in found]
+    with telling("write", path), open(normalised(path), "w", encoding="utf-8", errors="backslashreplace") as stream:
+        json.dump(told, stream, indent=1, ensure_ascii=False)
+        stream.write("\n")
