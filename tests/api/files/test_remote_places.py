@@ -12,6 +12,7 @@ import socket
 from collections.abc import Callable
 from typing import Any
 
+import fsspec
 import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
@@ -66,14 +67,35 @@ DOORS: dict[str, Callable[[str], Any]] = {
 }
 
 
+# Ways in that look for an archive of Turi Create, which is fetched from where it is, before they refuse what else is there.
+READING = ("load", "frame", "array")
+
+
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("door", DOORS)
+@pytest.mark.parametrize("door", [door for door in DOORS if door not in READING])
 def test_every_door_refuses(door: str, place: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("something was asked of a network"))
     with pytest.raises(StorageError, match="cannot be read or written yet"):
         DOORS[door](place)
     assert os.listdir(tmp_path) == []
+
+
+@pytest.mark.parametrize("place", ["https://h/frame", "memory://bucket/frame", "memory://bucket/nothing"])
+@pytest.mark.parametrize("door", READING)
+def test_every_door_refuses_what_is_no_archive(door: str, place: str, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows().save(str(tmp_path / "saved"))
+    memory = fsspec.filesystem("memory")
+    memory.put(str(tmp_path / "saved"), "/bucket/frame", recursive=True)
+    (tmp_path / "empty").mkdir()
+    monkeypatch.chdir(tmp_path / "empty")
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: pytest.fail("something was asked of a network"))
+    try:
+        with pytest.raises(StorageError, match="cannot be read or written yet"):
+            DOORS[door](place)
+    finally:
+        memory.rm("/bucket", recursive=True)
+    assert os.listdir(tmp_path / "empty") == []
 
 
 def test_the_environment_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
