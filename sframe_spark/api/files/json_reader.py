@@ -238,20 +238,20 @@ class _Reader:
             self.has_objects = True
         for name in dict.fromkeys(chain.from_iterable(objects)):
             if name not in self.columns:
-                line = next(line for value, line in zip(found.values, found.lines, strict=True) if value is not None and name in value)
-                self.columns[self._name(name, found.path, line)] = _Column()
+                self.columns[self._name(name, found)] = _Column()
             self.columns[name].learn([value.get(name) for value in objects])
 
-    def _name(self, name: str, path: str, line: int) -> str:
+    def _name(self, name: str, found: JsonValues) -> str:
         if not is_unicode(name):
-            raise JsonError(f"{visible(path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
+            line = next(line for value, line in zip(found.values, found.lines, strict=True) if value is not None and name in value)
+            raise JsonError(f"{visible(found.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
         return name
 
     def _encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
         """A column of some values."""
         cells = [None if value is None else value.get(name) for value in found.values] if self.has_objects else found.values
         try:
-            return _array(cells, kind)
+            return _array(cells, kind, found.is_plain)
         except UnicodeEncodeError:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: a text is not Unicode, it has half of a character") from None
         except OverflowError:
@@ -265,14 +265,18 @@ def _place(found: JsonValues) -> str:
     return f"{visible(found.path)}, lines {found.lines[0]} to {found.lines[-1]}"
 
 
-def _array(cells: Sequence[Any], kind: ColumnType) -> pa.Array:
+def _array(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> pa.Array:
+    if are_plain and kind in (INT, FLOAT) and set(map(type, cells)) <= {kind.python_class, NoneType}:
+        return pa.array(cells, kind.physical)
     if kind == INT:
         return pa.array([None if cell is None else int(cell) for cell in cells], kind.physical)
     if kind == FLOAT:
         return pa.array([None if cell is None else float(cell) for cell in cells], kind.physical)
     if kind == STR:
         return pa.array([cell if cell is None or isinstance(cell, str) else json_text(cell) for cell in cells], kind.physical)
-    return encode_plain(list(cells) if _are_plain(cells) else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+    return encode_plain(
+        list(cells) if are_plain or _are_plain(cells) else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind
+    )
 
 
 def _are_plain(cells: Sequence[Any]) -> bool:

@@ -6,8 +6,9 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+from typing import Any, overload
 
 import attrs
 
@@ -23,6 +24,7 @@ LONGEST_VALUE = 256 << 20
 # A word, or an escape in a text, may be cut where what was read ends.
 LONGEST_WORD = 64
 _SPACE = re.compile(r"[ \t\r\n]*")
+_BEFORE_ELEMENT = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
 
 
 @attrs.frozen
@@ -39,12 +41,15 @@ class JsonValues:
         The line on which each starts.
     size
         About how many characters they take in the file.
+    is_plain
+        Whether it is known that no value is true or false, nor a whole number of more than 64 bits, at any level.
     """
 
     path: str
     values: list[Any]
-    lines: list[int]
+    lines: Sequence[int]
     size: int
+    is_plain: bool = False
 
 
 def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[JsonValues]:
@@ -87,6 +92,46 @@ def _float(text: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_float=_float)
+
+
+# What may be a number that needs a look: of many digits, or with an exponent that may make it larger than any float.
+_UNUSUAL_NUMBER = re.compile(r"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{18})")
+# What stands between two objects in nearly all files, around the comma.
+_BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
+_BLOCK_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)
+
+
+def _are_plain(text: str) -> bool:
+    """Whether a text of usual numbers has no words that are numbers in columns; texts may have them too."""
+    return "true" not in text and "false" not in text
+
+
+class _Lines(Sequence[int]):
+    """Lines of the elements of a block, which are counted when somebody asks."""
+
+    def __init__(self, text: str, first: int) -> None:
+        self._text, self._first = text, first
+
+    @cached_property
+    def _found(self) -> list[int]:
+        lines, line, counted, position = [], self._first, 0, 0
+        while position < len(self._text):
+            match = _BEFORE_ELEMENT.match(self._text, position)
+            assert match is not None
+            line, counted = line + self._text.count("\n", counted, match.end()), match.end()
+            lines.append(line)
+            position = _BLOCK_DECODER.raw_decode(self._text, counted)[1]
+        return lines
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[int]: ...
+    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
+        return self._found[place]
+
+    def __len__(self) -> int:
+        return len(self._found)
 
 
 class _Text:
@@ -136,13 +181,13 @@ class _Text:
         while not self._is_last:
             self._fill()
             end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
-            values, lines = [], []
-            for number, line in enumerate(self._text[:end].split("\n"), self._line):
+            values, lines, block = [], [], self._text[:end]
+            for number, line in enumerate(block.split("\n"), self._line):
                 if line := line.strip(" \t\r"):
                     values.append(self._parsed(line, number))
                     lines.append(number)
             if values:
-                yield JsonValues(self._path, values, lines, end)
+                yield JsonValues(self._path, values, lines, end, _are_plain(block) and not _UNUSUAL_NUMBER.search(block))
             self._drop(end)
 
     def _parsed(self, line: str, number: int) -> Any:
@@ -168,6 +213,11 @@ class _Text:
         position += 1
         is_first = True
         while True:
+            block = self._block(position, is_first)
+            if block is not None:
+                yield block
+                position, is_first = 0, False
+                continue
             values, lines, size = [], [], 0
             while size < BLOCK_BYTES:
                 begin = self._after_comma(position, is_first)
@@ -185,6 +235,30 @@ class _Text:
                 yield JsonValues(self._path, values, lines, size)
             if size < BLOCK_BYTES:
                 return
+
+    def _block(self, position: int, is_first: bool) -> JsonValues | None:
+        """Many elements at once, which are dropped from what was read; None where each is looked at: odd ones, wrong ones and the last."""
+        while not self._is_last and len(self._text) - position < BLOCK_BYTES:
+            self._fill()
+        cuts = (self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
+        end = max(cuts)
+        # Where nothing was found, the end of what stands before would be taken for a place.
+        if end < position + BLOCK_BYTES // 2:
+            return None
+        begin = self._after_comma(position, is_first)
+        if begin is None or begin >= end:
+            return None
+        text = self._text[begin:end].rstrip(" \t\r\n")
+        if _UNUSUAL_NUMBER.search(text):
+            return None
+        try:
+            # No other cut leaves what is an array: quotes and brackets are closed.
+            values = _BLOCK_DECODER.decode(f"[{text}]")
+        except (ValueError, RecursionError):
+            return None
+        found = JsonValues(self._path, values, _Lines(text, self._line_at(begin)), len(text), _are_plain(text))
+        self._drop(end)
+        return found
 
     def _next(self, position: int) -> int | None:
         """Where something stands that is no white space; None at the end."""

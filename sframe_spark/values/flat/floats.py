@@ -8,8 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
+LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
+# Below it each whole number is a float.
+EXACT_WHOLE = 2.0**53
 # Whole numbers below have no more digits than are shown; all below the other are ints.
 SHOWN_WHOLE, LARGEST_WHOLE = 1e6, 2.0**63
+_NOT_FINITE, _IN_JSON = pa.array(["nan", "inf", "-inf"]), pa.array(["NaN", "Infinity", "-Infinity"])
 Writer = Callable[[list[float]], list[str]]
 
 
@@ -36,8 +41,52 @@ def compared_floats(values: pa.Array) -> pa.Array:
 
 
 def exact_floats(values: pa.Array) -> pa.Array:
-    """Floats with all their digits, as Python writes them; missing ones stay."""
-    return _distinct(values, write_exact)
+    """Floats as Python's ``repr`` writes them, with all their digits; missing ones stay.
+
+    Examples
+    --------
+    >>> exact_floats(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
+    ['0.1', '2.0', '1e+16', 'nan', None]
+    """
+    size = pc.abs(values)
+    alike = pc.and_(pc.greater_equal(size, LEAST_LIKE_PYTHON), pc.less(size, MOST_LIKE_PYTHON))
+    text = values.cast(pa.string())
+    other = pc.invert(pc.and_(alike, pc.match_substring(text, "."))).fill_null(False)
+    if not other.true_count:
+        return text
+    return pc.replace_with_mask(text, other, _distinct(values.filter(other), write_exact))
+
+
+def short_floats(values: pa.Array) -> pa.Array:
+    """The same without the fraction of whole ones.
+
+    Examples
+    --------
+    >>> short_floats(pa.array([2.0, 0.5, -0.0])).to_pylist()
+    ['2', '0.5', '-0']
+    """
+    return pc.replace_substring_regex(exact_floats(values), r"\.0$", "")
+
+
+def json_floats(values: pa.Array) -> pa.Array:
+    """The same as numbers of JSON, or as the words for which it has none, as Python writes them."""
+    return _in_json(exact_floats(values))
+
+
+def json_floats_of_arrays(values: pa.Array) -> pa.Array:
+    """The same, whole ones as ints.
+
+    Examples
+    --------
+    >>> json_floats_of_arrays(pa.array([2.0, 0.5, float("inf")])).to_pylist()
+    ['2', '0.5', 'Infinity']
+    """
+    return _in_json(_texts(values, EXACT_WHOLE, write_exact, keeps_sign=False))
+
+
+def _in_json(texts: pa.Array) -> pa.Array:
+    places = pc.index_in(texts, _NOT_FINITE)
+    return texts if places.null_count == len(places) else pc.coalesce(_IN_JSON.take(places), texts)
 
 
 def write_shown(numbers: list[float]) -> list[str]:

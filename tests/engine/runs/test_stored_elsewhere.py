@@ -1,4 +1,4 @@
-"""What is stored already is not written again: rows one after the other, and their numbers. None of these tests starts Spark, which writes many rows."""
+"""What is stored already is not written again: rows one after the other, and their numbers. No test starts Spark, which writes many."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sframe_spark.api.files.csv.format import nested_text
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values import parse
 from sframe_spark.values.cast import cast_array
@@ -19,6 +20,7 @@ from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.flat import read, spans, stored, written
 from sframe_spark.values.flat.floats import compared_floats, exact_floats, shown_floats
+from sframe_spark.values.outgoing.json_text import compact_json_text
 from sframe_spark.values.text import canonical_value, decode_value, display_text, encode_value, float_text
 
 INTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-5, 5))
@@ -93,9 +95,27 @@ def test_texts_of_arrays_are_those_of_each_array(cells: list[Any]) -> None:
     check_written(encode_plain(cells, ARRAY), ARRAY, cells)
 
 
+def csv_text(value: Any) -> str:
+    """A value in CSV, without quotes around it."""
+    return f"[{' '.join(repr(item).removesuffix('.0') for item in value)}]" if isinstance(value, array.array) else nested_text(value)
+
+
+FORMS = [
+    (written.SHOWN, display_text),
+    (written.COMPARED, canonical_value),
+    (written.IN_CSV, csv_text),
+    (written.IN_JSON, compact_json_text),
+]
+
+
 def check_written(values: pa.Array, column_type: ColumnType, cells: list[Any]) -> None:
     """By both forms."""
-    for form, alone in ((written.SHOWN, display_text), (written.COMPARED, canonical_value)):
+    for form, alone in (
+        (written.SHOWN, display_text),
+        (written.COMPARED, canonical_value),
+        (written.IN_CSV, csv_text),
+        (written.IN_JSON, compact_json_text),
+    ):
         found = written.written(values, column_type, form)
         assert found is None or found.to_pylist() == [None if cell is None else alone(cell) for cell in cells]
 

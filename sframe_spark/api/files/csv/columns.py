@@ -10,14 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.files.csv.format import BYTE_ORDER_MARK, QUOTE_ALL, QUOTE_NONE, CsvFormat
+from sframe_spark.api.files.csv.format import BYTE_ORDER_MARK, ESCAPES, QUOTE_ALL, QUOTE_NONE, CsvFormat
 from sframe_spark.errors import DateTimeRangeError
-from sframe_spark.types import DATETIME, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.flat.floats import exact_floats
+from sframe_spark.values.flat.written import IN_CSV, written
 from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND
 
-# Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
-LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
 
@@ -83,11 +83,14 @@ class ColumnWriter:
         """The fields, if Arrow writes them; None otherwise."""
         found = None
         if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
-            found = values.cast(pa.string()) if self.type.kind == INT_KIND else float_texts(values)
+            found = values.cast(pa.string()) if self.type.kind == INT_KIND else exact_floats(values)
         elif self.type.kind == STR_KIND and self.form.quote_level != QUOTE_ALL:
             found = self._texts(values)
         elif self.type == DATETIME:
             found = self._date_times(values)
+        elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
+            texts = written(values, self.type, IN_CSV)
+            found = None if texts is None else self._quoted(texts)
         return found if found is None or not found.null_count else found.fill_null(self.form.missing_field(self.is_alone))
 
     def _texts(self, values: pa.Array) -> pa.Array:
@@ -98,6 +101,18 @@ class ColumnWriter:
         write = self.form.writer_of(STR_KIND, self.is_alone)
         special = special.fill_null(False)
         return pc.replace_with_mask(values, special, pa.array(list(map(write, values.filter(special).to_pylist())), values.type))
+
+    def _quoted(self, texts: pa.Array) -> pa.Array:
+        """Texts in quotes, as :meth:`CsvFormat.quoted` writes each."""
+        form = self.form
+        if form.quote_level == QUOTE_NONE:
+            return texts
+        escape, quote = form.escape_char, form.quote_char
+        replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPES.items())] if escape else []
+        replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
+        for character, instead in replaced:
+            texts = pc.replace_substring(texts, character, instead)
+        return pc.binary_join_element_wise(quote, texts, quote, "")
 
     def _date_times(self, values: pa.Array) -> pa.Array | None:
         """Date-times without an offset, if the dialect does nothing to digits."""
@@ -112,23 +127,6 @@ class ColumnWriter:
         years, months, days, hours, minutes, seconds, micros = parts
         micros = pc.if_else(pc.equal(micros, "000000"), "", pc.binary_join_element_wise("", micros, "."))
         return pc.binary_join_element_wise(start, years, months, days, "T", hours, minutes, seconds, micros, end, "")
-
-
-def float_texts(values: pa.Array) -> pa.Array:
-    """Floats as Python's ``repr`` writes them.
-
-    Examples
-    --------
-    >>> float_texts(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
-    ['0.1', '2.0', '1e+16', 'nan', None]
-    """
-    size = pc.abs(values)
-    alike = pc.and_(pc.greater_equal(size, LEAST_LIKE_PYTHON), pc.less(size, MOST_LIKE_PYTHON))
-    text = values.cast(pa.string())
-    other = pc.invert(pc.and_(alike, pc.match_substring(text, "."))).fill_null(False)
-    if not other.true_count:
-        return text
-    return pc.replace_with_mask(text, other, pa.array(list(map(repr, values.filter(other).to_pylist())), pa.string()))
 
 
 @functools.lru_cache(maxsize=16)
