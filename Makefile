@@ -13,7 +13,7 @@ test faults: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test faults bench check clean venv release-check
+.PHONY: demo test docs faults bench check clean venv release-check
 
 venv: $(STAMP)
 
@@ -38,6 +38,12 @@ test: $(STAMP) $(CLASSES)
 	$(PYTEST) -n 2 --dist worksteal -m "not spark and not cluster and not campaign" sframe_spark tests
 	$(PYTEST) -n 2 --dist loadfile --no-loadscope-reorder -m "spark and not campaign" tests $(PLUGIN_TESTS)
 
+# The site, in build/docs; a link that leads nowhere is an error.
+docs: $(STAMP)
+	$(RUN) -c "import sphinx, myst_parser, pydata_sphinx_theme" 2>/dev/null || $(RUN) -m pip install --quiet --disable-pip-version-check -e ".[docs]"
+	$(RUN) -m sphinx --fail-on-warning --keep-going --quiet -j auto -c docs/site docs build/docs
+	@echo "the site is in build/docs/index.html"
+
 # Everything that may go wrong, at every step; the table of promises is printed at the end.
 faults: $(STAMP)
 	$(PYTEST) -m "campaign or not campaign" tests/faults
@@ -50,8 +56,8 @@ bench: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.members
 
 check: $(STAMP)
-	$(VENV)/bin/ruff check sframe_spark tests examples benchmarks
-	$(VENV)/bin/ruff format --check sframe_spark tests examples benchmarks
+	$(VENV)/bin/ruff check sframe_spark tests examples benchmarks docs
+	$(VENV)/bin/ruff format --check sframe_spark tests examples benchmarks docs
 	$(VENV)/bin/mypy sframe_spark
 	$(PYTEST) tests/test_imports.py
 
@@ -70,4 +76,4 @@ release-check: $(STAMP)
 	done
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) build dist *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis docs/reference

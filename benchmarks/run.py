@@ -14,6 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchmarks import pandas_on_spark
 from benchmarks.cases import CASES, Case
 from benchmarks.frames import Data, prepare
 from benchmarks.small import latencies
@@ -32,6 +33,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--runs", type=int, default=3, help="warm runs of each case")
     parser.add_argument("--only", default="", help="only cases whose names contain this; no latencies")
     parser.add_argument("--reference", nargs="?", const=REFERENCE, help="interpreter of the reference engine")
+    parser.add_argument("--pandas-on-spark", action="store_true", help="the same by pandas on Spark, once each after a first run")
     parser.add_argument("--json", type=Path, help="also write the numbers to this file")
     return parser.parse_args()
 
@@ -119,7 +121,9 @@ def main() -> None:
     with tempfile.TemporaryDirectory(prefix="sframe-bench-") as directory:
         data = prepare(chosen.rows, Path(directory))
         print(f"{chosen.rows:,} rows; median of {chosen.runs} warm runs, seconds", flush=True)
-        print(f"{'case':<28} {'ours':>8} {'by hand':>8} {'ratio':>6} {'target':>6}      {'reference' * bool(reference)}")
+        others = pandas_on_spark.cases(data) if chosen.pandas_on_spark else {}
+        heads = f"{'pandas on Spark' * bool(others):>15} {'reference' * bool(reference)}"
+        print(f"{'case':<28} {'ours':>8} {'by hand':>8} {'ratio':>6} {'target':>6}      {heads}")
         numbers: dict[str, Any] = {}
         for case in CASES:
             if chosen.only not in case.name:
@@ -127,6 +131,10 @@ def main() -> None:
             ours, by_hand = measure(case, data, chosen.runs)
             numbers[case.name] = {"ours": ours, "by_hand": by_hand, "target": case.target}
             other = f"{reference[case.name]:9.3f}" if case.name in reference else ""
+            if case.name in others:
+                others[case.name]()
+                numbers[case.name]["pandas_on_spark"] = taken = seconds(others[case.name])
+                other = f"{taken:15.3f} {other}"
             ratio = ours / by_hand
             line = f"{case.name:<28} {ours:8.3f} {by_hand:8.3f} {ratio:6.2f} {case.target:6.2f}"
             print(f"{line} {verdict(ratio, case.target):>4} {other}", flush=True)

@@ -9,8 +9,9 @@ Examples
 (True, 2)
 """
 
-from sframe_spark import aggregate, visualization
+from sframe_spark import aggregate, data_structures, util, visualization
 from sframe_spark.api.builders import SArrayBuilder, SFrameBuilder
+from sframe_spark.api.hints import tell_of_absent_modules
 from sframe_spark.api.sarray import SArray, load_sarray
 from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.api.sframe import SFrame, load_sframe
@@ -31,15 +32,20 @@ __all__ = [
     "__version__",
     "aggregate",
     "config",
+    "data_structures",
     "load_sarray",
     "load_sframe",
     "plot",
     "show",
     "sql",
     "uniform_clock",
+    "util",
     "version_info",
     "visualization",
 ]
+
+
+tell_of_absent_modules()
 
 
 def __getattr__(name: str) -> object:

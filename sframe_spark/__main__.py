@@ -17,8 +17,8 @@ from sframe_spark.storage.datasets.verify import run_verify
 from sframe_spark.visible import visible
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command that the arguments name and return the exit status."""
+def command_line() -> argparse.ArgumentParser:
+    """All commands with their arguments."""
     parser = _Parser(prog="python -m sframe_spark", description=sframe_spark.__doc__)
     parser.add_argument("--version", action="version", version=sframe_spark.__version__)
     commands = parser.add_subparsers(dest="command", required=True)
@@ -28,7 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     clean.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
     verify = commands.add_parser("verify", help="read every byte of saved frames and compare all check sums")
     verify.add_argument("paths", nargs="+", type=_path, metavar="PATH", help="a saved frame or column")
-    chosen = parser.parse_args(arguments)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command that the arguments name and return the exit status."""
+    chosen = command_line().parse_args(arguments)
     if chosen.command == "clean":
         return run_clean(chosen.paths, chosen.dry_run, _show_line)
     if chosen.command == "verify":

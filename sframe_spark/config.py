@@ -19,9 +19,9 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextvars import ContextVar
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
-from sframe_spark.errors import InvalidArgumentError, SettingError, StorageError
+from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError
 from sframe_spark.locations import normalised
 
 Value = TypeVar("Value")
@@ -141,6 +141,18 @@ _RUNTIME = {
 }
 
 
+_GPUS = "nothing here is computed on graphics cards: those of models, which are out of scope"
+_LOGS = "use Python's logging: logging.getLogger('sframe_spark'), and spark.sparkContext.setLogLevel('INFO') for Spark's own"
+_HINTS = {
+    "get_environment_config": "every option may be assigned here, and has an environment variable: config.as_dict() has them all",
+    "get_client_log_location": f"there is no file of logs: {_LOGS}",
+    "init_logger": _LOGS,
+    "set_log_level": _LOGS,
+    "get_num_gpus": _GPUS,
+    "set_num_gpus": _GPUS,
+}
+
+
 class Configuration:
     """All options of the library; :data:`config` is the only instance that the library reads.
 
@@ -185,7 +197,7 @@ class Configuration:
     progress = Option(
         "auto",
         one_of("auto", "on", "off"),
-        "Whether a progress bar is shown on stderr; auto: in a terminal or a notebook.",
+        "Whether a progress bar is shown, in a notebook or else on stderr; auto: in a terminal or a notebook.",
         "SFRAME_SPARK_PROGRESS",
     )
     picture_target = Option(
@@ -218,6 +230,11 @@ class Configuration:
         "Row ranges that a result is cut into when nothing else decides; None: the cores of the session.",
         "SFRAME_SPARK_DEFAULT_SEGMENTS",
     )
+    serialization_directory: Option[str | None] = Option(
+        None,
+        optional(path_text),
+        "Where the rows of pickled frames and columns are; None: these are not pickled.",
+    )
     disabled_laws: Option[frozenset[str]] = Option(
         frozenset(),
         set_of_names,
@@ -234,6 +251,13 @@ class Configuration:
         if not name.startswith("_"):
             self._option(name)
         object.__setattr__(self, name, value)
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(self, name: str) -> Any:
+            """Nothing: tells what to use instead of members that the reference has."""
+            hint = _HINTS.get(name)
+            raise NoAttributeError(f"config has no {name!r}" + (f": {hint}" if hint else ""))
 
     def look_up(self, option: Option[Value]) -> Value:
         """Return the value of an option that is in force here."""
@@ -356,5 +380,7 @@ class Configuration:
 
 
 config = Configuration()
+# Programs written for the reference import them from its module of this name.
+get_runtime_config, set_runtime_config = config.get_runtime_config, config.set_runtime_config
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=config.free_lock)

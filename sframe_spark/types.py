@@ -150,6 +150,17 @@ def common_encoding(left: ColumnType, right: ColumnType) -> ColumnType:
     return ZONED_DATETIME if left.kind == DATETIME_KIND else STANDARD_TYPES[left.kind]
 
 
+def of_any_offset(column_type: ColumnType) -> ColumnType:
+    """The type, of date-times that with and without an offset.
+
+    Examples
+    --------
+    >>> of_any_offset(DATETIME).is_zoned, of_any_offset(INT) == INT
+    (True, True)
+    """
+    return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
+
+
 def type_of_class(python_class: Any) -> ColumnType:
     """Standard column type of a Python class (``bool`` counts as ``int``, numpy and typing aliases are resolved).
 

@@ -82,7 +82,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
+    """Let no module have run a query, and leave modules and tests out of later collections of garbage: tests ask for hundreds, in children too."""
+    from sframe_spark.planner.installed import load_operators
+
+    if load_operators.cache_info().currsize:
+        raise pytest.UsageError(
+            "a test module runs a query when it is imported, which loads installed plug-ins, by whose functions other tests would be parametrized: "
+            "let a test or a fixture run it"
+        )
     gc.collect()
     gc.freeze()
 
@@ -113,6 +120,15 @@ def everything_on_spark(spark: Any) -> Iterator[None]:
 
     with config.using(small_rows=0, single_task_rows=0):
         yield
+
+
+@pytest.fixture
+def own_options() -> Iterator[None]:
+    """Options that a test assigns are as before after it."""
+    from sframe_spark.config import config
+
+    yield
+    config.reset()
 
 
 @pytest.fixture

@@ -30,7 +30,7 @@ LAYERS = (
     ("engine",),
     ("explain",),
     ("api",),
-    ("plugin", "testing", "aggregate", "visualization", "__init__", "__main__"),
+    ("plugin", "testing", "aggregate", "data_structures", "util", "visualization", "__init__", "__main__"),
 )
 RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 # Rooms of layers, in the same order; modules that are in none are where nothing is named, or below all rooms of their layer.
@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         (NO_ROOM,),
     ),
     "engine": (("spark",), ("segments",), ("datasets",), ("planning",), ("runs",)),
-    "api": (("interchange", "files"), ("pictures",), ("sarray",), ("sframe",), ("sql", "builders")),
+    "api": (("interchange", "files"), ("pictures",), ("sarray",), ("sframe",), ("sql", "builders", "random_frames")),
 }
 # As many modules as one looks through.
 SCREENFUL = 25

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 from sframe_spark.api.faces import made_array, made_frame
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.appended_rows import AppendedRows, appended
+from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.names import require_distinct, require_unicode
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
@@ -20,14 +22,14 @@ from sframe_spark.errors import (
     SFrameError,
 )
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME_KIND, LIST_KIND, ZONED_DATETIME, ColumnType
+from sframe_spark.types import ARRAY_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
 from sframe_spark.values.infer import column_type_for
-from sframe_spark.values.plain import MISSING, family_of
+from sframe_spark.values.plain import MISSING, NUMBERS, family_of, plain_number
 from sframe_spark.values.text import brief
 
 
-class _Builder:
+class _Builder(NeverPickled):
     """What both builders share: segments, the last rows of each, and that nothing comes after the end."""
 
     def __init__(self, types: Sequence[ColumnType], num_segments: Any, history_size: Any) -> None:
@@ -116,6 +118,8 @@ class SArrayBuilder(_Builder):
 
         Raises
         ------
+        TypeError
+            If no column holds values of its class.
         RuntimeError
             If the value is of another class, there is no such segment, or the builder is closed.
 
@@ -136,7 +140,7 @@ class SArrayBuilder(_Builder):
         Raises
         ------
         TypeError
-            If ``data`` cannot be gone through.
+            If ``data`` cannot be gone through, or no column holds values of a class in it.
         RuntimeError
             If a value is of another class, there is no such segment, or the builder is closed.
 
@@ -153,11 +157,14 @@ class SArrayBuilder(_Builder):
 
     def _fitting(self, value: Any) -> Any:
         kind = self._types[0].kind
-        try:
-            family = family_of(type(value))
-            found = construct_value(value, kind) if family in (kind, MISSING) or LIST_KIND in (family, kind) else None
-        except SFrameError:
-            family, found = type(value).__name__, None
+        family = family_of(type(value))
+        if family in NUMBERS:
+            # An int that has no 64 bits is a float.
+            family = FLOAT_KIND if isinstance(plain_number(value), float) else INT_KIND
+        found = None
+        if family in (kind, MISSING) or {family, kind} <= {LIST_KIND, ARRAY_KIND}:
+            with contextlib.suppress(SFrameError):
+                found = construct_value(value, kind)
         if found is None and family != MISSING:
             raise BuilderError(f"{brief(value)} ({type(value).__name__}) does not go into a column of {kind}: convert it first")
         return found
@@ -349,8 +356,7 @@ def _general_type(dtype: Any) -> ColumnType:
     """The type that holds any value of a class: of date-times with and without an offset, of lists and dicts those that describe themselves."""
     if not isinstance(dtype, type):
         raise SchemaError(f"a column's class is one such as int or str, not {dtype!r:.60}")
-    found = column_type_for(dtype)
-    return ZONED_DATETIME if found.kind == DATETIME_KIND else found
+    return of_any_offset(column_type_for(dtype))
 
 
 def _gone_through(data: Any) -> Iterable[Any]:

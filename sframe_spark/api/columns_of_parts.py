@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.values.text import display_text
 
 
 def require_prefix(prefix: Any) -> None:
@@ -23,14 +24,15 @@ def require_prefix(prefix: Any) -> None:
 
 
 def prefixed(prefix: str | None, key: Any) -> str:
-    """The name of the column of a part.
+    """The name of the column of a part: its text, as a cast gives it.
 
     Examples
     --------
-    >>> prefixed("X", 0), prefixed(None, "year")
-    ('X.0', 'year')
+    >>> prefixed("X", 0), prefixed(None, "year"), prefixed("X", (1, "a"))
+    ('X.0', 'year', 'X.[1,"a"]')
     """
-    return f"{prefix}.{key}" if prefix else str(key)
+    text = str(key) if key is None else display_text(key)
+    return f"{prefix}.{text}" if prefix else text
 
 
 def distinct_keys(limit: Any, wanted: type | None = None) -> list[Any]:

@@ -105,17 +105,24 @@ def table_text(names: Sequence[str], rows: Sequence[Sequence[Any]], cell_width: 
 
 
 def fitting_columns(names: Sequence[str], rows: Sequence[Sequence[Any]], width: int, cell_width: int = CELL_WIDTH) -> list[list[int]]:
-    """Groups of columns that fit into the width (the frame at both ends left aside) one below the other."""
-    sizes = [max(columns_taken(cell_text(value, cell_width)) for value in (names[i], *(row[i] for row in rows))) + 3 for i in range(len(names))]
+    """Groups of columns that stand one below the other: a column whose values fit beside the table so far, whatever its name, goes there.
+
+    Without rows values count as wide as they may be.
+    """
     groups: list[list[int]] = [[]]
     used = 0
-    for position, size in enumerate(sizes):
-        if groups[-1] and used + size > width + 1:
+    for position, name in enumerate(names):
+        values = max((columns_taken(_plain_text(row[position])) for row in rows), default=cell_width)
+        if groups[-1] and used + min(values, cell_width) >= width:
             groups.append([])
             used = 0
         groups[-1].append(position)
-        used += size
+        used += max(columns_taken(cell_text(value, cell_width)) for value in (name, *(row[position] for row in rows))) + (3 if used else 4)
     return groups
+
+
+def _plain_text(value: Any) -> str:
+    return str(list(value)) if isinstance(value, array.array) else str(value)
 
 
 def frame_tables(

@@ -117,13 +117,13 @@ def sliced(node: PlannerNode, key: slice, count: Callable[[], int]) -> PlannerNo
     ValueError
         If the step is zero.
     """
+    start = 0 if key.start is None else whole(key.start, "the start of a slice")
+    stop = None if key.stop is None else whole(key.stop, "the end of a slice")
     step = 1 if key.step is None else whole(key.step, "the step of a slice")
     if step < 0:
         raise NegativeCountError("rows are read forwards only: the step of a slice must be positive")
     if step == 0:
         raise ZeroStepError("the step of a slice cannot be zero")
-    start = 0 if key.start is None else whole(key.start, "the start of a slice")
-    stop = None if key.stop is None else whole(key.stop, "the end of a slice")
     if start < 0 or (stop is not None and stop < 0):
         rows = count()
         start, stop, step = slice(start, stop, step).indices(rows)

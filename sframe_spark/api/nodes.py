@@ -184,9 +184,13 @@ def _loses_its_end(value: Any) -> bool:
 
 def numbers_table(node: PlannerNode) -> np.ndarray:
     """All rows of columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
-    columns = rows_of(node).columns
+    return table_of_numbers(rows_of(node).columns)
+
+
+def table_of_numbers(columns: Sequence[pa.Array]) -> np.ndarray:
+    """Columns of numbers as a two-dimensional array: of ints where all are and none is missing, otherwise of floats, NaN where one is."""
     if not columns or not len(columns[0]):
-        return np.empty((0, len(node.schema)))
+        return np.empty((0, len(columns)))
     whole = all(pa.types.is_int64(column.type) and not column.null_count for column in columns)
     table = np.empty((len(columns[0]), len(columns)), dtype=np.int64 if whole else np.float64, order="F")
     for place, column in enumerate(columns):

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from sframe_spark.api.nodes import row_count
-from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.errors import InvalidArgumentError, SchemaError, SeedError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
@@ -18,19 +18,19 @@ from sframe_spark.types import INT
 from sframe_spark.values.plain import is_number, one_value
 
 
-def chosen_seed(seed: Any, refusal: type[Exception] = SchemaError) -> int:
+def chosen_seed(seed: Any) -> int:
     """A seed as an int; where none is given one of Python's ``random``, so that ``random.seed()`` makes a program repeatable.
 
     Raises
     ------
-    SchemaError
-        If it is no number (or what ``refusal`` says).
+    SeedError
+        If it is no number.
     """
     if seed is None:
         return random.getrandbits(63)
     seed = one_value(seed)
     if not is_number(seed) or seed != seed or abs(seed) == float("inf"):
-        raise refusal(f"seed is a whole number or None, not {seed!r:.60}")
+        raise SeedError(f"seed is a whole number or None, not {seed!r:.60}")
     return int(seed)
 
 

@@ -22,6 +22,7 @@ from sframe_spark.types import (
     STR,
     ZONED_DATETIME,
     ColumnType,
+    of_any_offset,
 )
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.plain import families_of
@@ -89,4 +90,4 @@ def asked_types(column_types: Any) -> list[ColumnType]:
     types = [column_type_for(item) for item in column_types]
     if not types:
         raise UnsupportedOperationError("column_types is empty: one column at least is needed to unpack to")
-    return [ZONED_DATETIME if item.kind == DATETIME_KIND else item for item in types]
+    return list(map(of_any_offset, types))

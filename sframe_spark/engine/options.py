@@ -8,6 +8,7 @@ from contextlib import AbstractContextManager
 import attrs
 
 from sframe_spark.planner.chunk import Chunk
+from sframe_spark.storage.manifests.manifest import SFRAME
 
 
 @attrs.define
@@ -34,6 +35,8 @@ class MaterializeOptions:
         Where to write the segments; None: a temporary place that lives as long as someone refers to it.
     names
         Column names recorded with the segments.
+    kind
+        Whether a frame or a column is recorded with them: ``sframe`` or ``sarray``.
     in_memory
         Keep results of at most this many rows in the driver's memory.
     measure
@@ -45,5 +48,6 @@ class MaterializeOptions:
     naive: bool = False
     directory: str | None = None
     names: tuple[str, ...] | None = None
+    kind: str = SFRAME
     in_memory: int = 100_000
     measure: Callable[[], AbstractContextManager[Work]] | None = None

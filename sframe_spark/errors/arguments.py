@@ -8,6 +8,7 @@ from sframe_spark.errors.base import (
     LengthMismatchError,
     SchemaError,
     SFrameError,
+    StorageError,
     UnsupportedOperationError,
     travelling,
 )
@@ -121,6 +122,14 @@ class SettingError(InvalidArgumentError, UnsupportedOperationError):
     """A setting of the reference means nothing here, or has no such value; a ValueError and, as in the reference, a RuntimeError."""
 
 
+class NotAColumnError(SchemaError, AttributeError):
+    """An SArray is asked for, and something else given; a TypeError and, as in the reference, an AttributeError."""
+
+
+class SeedError(SchemaError, InvalidArgumentError):
+    """A seed is no number; a TypeError and, as in parts of the reference, a ValueError."""
+
+
 class BuilderError(UnsupportedOperationError, InvalidArgumentError):
     """A builder does not take a value, has no such segment or is closed; a ValueError and, as in the reference, a RuntimeError."""
 
@@ -133,9 +142,33 @@ class PictureFormatError(UnsupportedOperationError, NotImplementedError):
     """A chart is not written in that format; a RuntimeError and, as in the reference, a NotImplementedError."""
 
 
+class FrameComparisonError(UnsupportedOperationError, NotImplementedError):
+    """A frame is compared with something as a whole; a RuntimeError and, as in the reference, a NotImplementedError."""
+
+
 class MissingLibraryError(SFrameError, ImportError):
     """A library that is not installed with this one is needed; an ImportError."""
 
 
 class NoPictureError(UnsupportedOperationError, InvalidArgumentError):
     """Values of that type are not drawn so; a RuntimeError and, as in parts of the reference, a ValueError."""
+
+
+class ArgumentClassError(SchemaError, AssertionError):
+    """An argument is of another class; a TypeError and, as in the reference, an AssertionError."""
+
+
+class ColumnCodeError(InvalidArgumentError, UnsupportedOperationError):
+    """No random column goes by that letter; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class EmptyColumnsError(InvalidArgumentError, UnsupportedOperationError):
+    """No column is named; a ValueError and, as in the reference, a RuntimeError."""
+
+
+class NoArchiveError(SchemaError, StorageError):
+    """Nothing is saved under a path; an OSError and, as in the reference, a TypeError."""
+
+
+class AbsentModuleError(SFrameError, ModuleNotFoundError):
+    """Something is imported that this package has not; an ImportError that tells what to use instead."""

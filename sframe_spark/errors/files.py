@@ -22,6 +22,10 @@ class NotOneColumnError(StorageError, RuntimeError):
     """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
 
 
+class NotSavedError(StorageError, RuntimeError):
+    """A file is no saved frame; an OSError and, as in the reference, a RuntimeError."""
+
+
 @travelling
 class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
     """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""

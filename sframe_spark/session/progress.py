@@ -1,16 +1,19 @@
-"""One line on stderr that shows how far a running query is."""
+"""How far a running query is: one line on stderr, or a bar in a notebook."""
 
 from __future__ import annotations
 
 import contextlib
+import html
 import sys
 import time
+import uuid
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.session.notebooks import notebook_shell, show_in_place
 from sframe_spark.session.session import is_remote
 from sframe_spark.visible import visible
 
@@ -20,6 +23,8 @@ if TYPE_CHECKING:
 # A query that is done sooner shows nothing: a bar that flashes is noise.
 DELAY_SECONDS = 1.0
 BAR_WIDTH = 30
+# A notebook keeps every message until the browser has drawn it.
+SECONDS_BETWEEN_MESSAGES = 0.5
 
 
 class TaskSource(Protocol):
@@ -67,43 +72,41 @@ class RemoteTasks:
         return self._counts
 
 
+class Canvas(Protocol):
+    """Where a bar is drawn."""
+
+    def draw(self, line: str, share: float) -> None:
+        """Draw a line and how much of the work is done, from 0 to 1, in place of what was drawn before."""
+
+    def clear(self) -> None:
+        """Take away what was drawn."""
+
+
 @attrs.define
-class ProgressBar:
-    """Draws the line; without a task source it draws nothing.
+class TerminalLine:
+    """One line of a stream.
 
     Parameters
     ----------
-    tasks
-        Where the counts come from; None when no bar is wanted.
-    description
-        What is being done.
     stream
-        Where the line is drawn.
+        Where it is written.
     """
 
-    tasks: TaskSource | None = None
-    description: str = ""
-    stream: TextIO = attrs.field(factory=lambda: sys.stderr)
-    _started: float = attrs.field(factory=time.monotonic, init=False)
+    stream: TextIO
     _line: str = attrs.field(default="", init=False)
 
-    def update(self) -> None:
-        """Draw the line anew if the query has been running for a while."""
-        elapsed = time.monotonic() - self._started
-        if self.tasks is None or elapsed < DELAY_SECONDS:
-            return
-        done, total = self.tasks.counts()
-        if total:
-            self._draw(format_line(done, total, elapsed, self.description))
+    def draw(self, line: str, share: float) -> None:
+        """Write the line with a bar before it."""
+        self._write(f"{bar_of(share)} {line}")
 
-    def close(self) -> None:
-        """Take the line away."""
+    def clear(self) -> None:
+        """Write blanks."""
         if self._line:
-            self._draw("")
+            self._write("")
             self.stream.write("\r")
             self.stream.flush()
 
-    def _draw(self, line: str) -> None:
+    def _write(self, line: str) -> None:
         if line == self._line:
             return
         # Blanks overwrite what a longer line before it has left.
@@ -112,25 +115,109 @@ class ProgressBar:
         self._line = line
 
 
+@attrs.define
+class NotebookBar:
+    """A bar below the cell of a notebook that runs: HTML without scripts.
+
+    Parameters
+    ----------
+    shell
+        That of the kernel.
+    """
+
+    shell: Any
+    _name: str = attrs.field(factory=lambda: uuid.uuid4().hex, init=False)
+    _shown: str = attrs.field(default="", init=False)
+    _drawn_at: float = attrs.field(default=-SECONDS_BETWEEN_MESSAGES, init=False)
+
+    def draw(self, line: str, share: float) -> None:
+        """Show it, unless it was shown a moment ago: each time is a message, and is kept until the browser takes it."""
+        now = time.monotonic()
+        if line == self._shown or now - self._drawn_at < SECONDS_BETWEEN_MESSAGES:
+            return
+        self._show(f'<div><progress value="{share:.4f}" max="1"></progress> {html.escape(line)}</div>', f"{bar_of(share)} {line}")
+        self._shown, self._drawn_at = line, now
+
+    def clear(self) -> None:
+        """Show nothing in its place."""
+        if self._shown:
+            self._show("", "")
+            self._shown = ""
+
+    def _show(self, as_html: str, as_text: str) -> None:
+        # A bar that cannot be shown is no reason for the query to fail.
+        with contextlib.suppress(Exception):
+            show_in_place(self.shell, self._name, {"text/html": as_html, "text/plain": as_text}, bool(self._shown))
+
+
+@attrs.define
+class ProgressBar:
+    """Draws how far a query is; without a task source it draws nothing.
+
+    Parameters
+    ----------
+    tasks
+        Where the counts come from; None when no bar is wanted.
+    description
+        What is being done.
+    canvas
+        Where it is drawn.
+    """
+
+    tasks: TaskSource | None = None
+    description: str = ""
+    canvas: Canvas = attrs.field(factory=lambda: TerminalLine(sys.stderr))
+    _started: float = attrs.field(factory=time.monotonic, init=False)
+
+    def update(self) -> None:
+        """Draw anew if the query has been running for a while."""
+        elapsed = time.monotonic() - self._started
+        if self.tasks is None or elapsed < DELAY_SECONDS:
+            return
+        done, total = self.tasks.counts()
+        if total:
+            self.canvas.draw(format_line(done, total, elapsed, self.description), done / total)
+
+    def close(self) -> None:
+        """Take the bar away."""
+        self.canvas.clear()
+
+
+def bar_of(share: float) -> str:
+    """A bar of characters.
+
+    Examples
+    --------
+    >>> bar_of(0.5)
+    '[###############---------------]'
+    """
+    filled = int(BAR_WIDTH * share)
+    return f"[{'#' * filled}{'-' * (BAR_WIDTH - filled)}]"
+
+
 def format_line(done: int, total: int, elapsed: float, description: str) -> str:
-    """Return the text of the bar.
+    """Return the text beside the bar.
 
     Examples
     --------
     >>> format_line(1, 2, 3.2, "sum")
-    '[###############---------------] 1/2 tasks, 3 s, sum'
+    '1/2 tasks, 3 s, sum'
     """
-    filled = BAR_WIDTH * done // max(total, 1)
-    bar = "#" * filled + "-" * (BAR_WIDTH - filled)
     suffix = f", {visible(description)}" if description else ""
-    return f"[{bar}] {done}/{total} tasks, {elapsed:.0f} s{suffix}"
+    return f"{done}/{total} tasks, {elapsed:.0f} s{suffix}"
 
 
 def is_wanted(stream: TextIO) -> bool:
     """Say whether a bar should be drawn, by ``config.progress`` and by where the output goes."""
     if config.progress != "auto":
         return config.progress == "on"
-    return stream.isatty() or "ipykernel" in sys.modules
+    return stream.isatty() or notebook_shell() is not None
+
+
+def canvas_here() -> Canvas:
+    """Below the cell of a notebook, elsewhere a line on stderr."""
+    shell = notebook_shell()
+    return TerminalLine(sys.stderr) if shell is None else NotebookBar(shell)
 
 
 @contextlib.contextmanager
@@ -140,7 +227,7 @@ def open_progress(session: SparkSession, description: str) -> Iterator[ProgressB
         yield ProgressBar()
         return
     with _task_source(session) as tasks:
-        bar = ProgressBar(tasks, description)
+        bar = ProgressBar(tasks, description, canvas_here())
         try:
             yield bar
         finally:

@@ -11,6 +11,8 @@ from functools import cache
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.errors import DateTimeRangeError
 
@@ -149,3 +151,15 @@ def datetime_text(value: datetime.datetime) -> str:
     """
     text = f"{value.year:04d}{value.month:02d}{value.day:02d}T{value.hour:02d}{value.minute:02d}{value.second:02d}"
     return f"{text}.{value.microsecond:06d}" if value.microsecond else text
+
+
+def all_in_years_of_python(wall: pa.Array) -> bool:
+    """True where Python has a date-time for each value: of the years 1 to 9999.
+
+    Examples
+    --------
+    >>> all_in_years_of_python(pa.array([0, None], pa.timestamp("us"))), all_in_years_of_python(pa.array([2**62], pa.timestamp("us")))
+    (True, False)
+    """
+    limits = pc.min_max(wall.cast(pa.int64())).as_py()
+    return limits["min"] is None or FIRST_MICROSECOND <= limits["min"] <= limits["max"] <= LAST_MICROSECOND

@@ -84,7 +84,7 @@ def encode_value(value: Any) -> str:
 def _tagged(value: Any, levels: int) -> str:
     """The tagged JSON of a value that may have so many levels."""
     if isinstance(value, float):
-        return float.__repr__(value) if math.isfinite(value) else f'{{"$float":"{value!r}"}}'
+        return float.__repr__(value) if math.isfinite(value) else f'{{"$float":"{float.__repr__(value)}"}}'
     if isinstance(value, array.array):
         return f'{{"$array":[{",".join([_tagged(item, 0) for item in value])}]}}'
     if isinstance(value, (list, tuple)):
@@ -203,6 +203,18 @@ def float_text(value: float) -> str:
     ('1.23457e+06', '2')
     """
     return f"{value:g}"
+
+
+def exact_float_text(value: float) -> str:
+    """Write a float as a cast to str does where that is read as the same number, else with all its digits.
+
+    Examples
+    --------
+    >>> exact_float_text(2.0), exact_float_text(1e6), exact_float_text(1 / 3)
+    ('2', '1e+06', '0.3333333333333333')
+    """
+    short = float_text(value)
+    return short if float(short) == value or value != value else repr(value)
 
 
 def display_text(value: Any) -> str:

@@ -45,9 +45,11 @@ def test_many_rows_go_to_disk(budget: int, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 WRONG: list[tuple[type, Any, type[Exception]]] = [
-    *[(int, value, RuntimeError) for value in (2.5, "x", [1], object())],
+    *[(int, value, RuntimeError) for value in (2.5, "x", [1], 2**63)],
+    (int, object(), TypeError),
     *[(float, value, RuntimeError) for value in (1, "1.5")],
-    *[(str, value, RuntimeError) for value in (1, 1.5, None.__class__)],
+    *[(str, value, RuntimeError) for value in (1, 1.5, [1], [])],
+    (str, None.__class__, TypeError),
     (dict, [1], RuntimeError),
     (datetime.datetime, 5, RuntimeError),
 ]

@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 
 from sframe_spark import SArray, SFrame, aggregate, config
+from sframe_spark.errors import SFrameError
 
 FACTS = [json.loads(line) for line in (Path(__file__).parents[1] / "data" / "call_facts.jsonl").read_text().splitlines()]
 GROUPS = 20
@@ -140,6 +141,25 @@ def test_wrong_columns_are_refused_quickly(monkeypatch: pytest.MonkeyPatch) -> N
     for values in (["a", 1], [1, "x"], [{}, 1], [1, [1]], [object()], [1, datetime.datetime(2020, 1, 1)]):
         with pytest.raises(TypeError):
             SArray(values)
+
+
+WRONG_CALLS = [
+    "S.astype(int)", "S.astype(dict)", "SA(['a', 'b']).astype(float)", "L.astype(int)", "T.astype(list)", "S.cumulative_sum()", "S.cumulative_std()",
+    "D.cumulative_max()", "S.rolling_mean(-1, 1)", "I.rolling_mean('a', 1)", "I.rolling_mean(1, -1)", "L.rolling_sum(0, 1)", "S.sum()", "S.mean()",
+    "D.sort()", "S + 1", "S + I", "I['a']", "I[10]", "S.clip(1, 2)", "S.dict_keys()", "I.item_length()", "I.contains('a')", "I.str_to_datetime()",
+    "S.datetime_to_str()", "I.unpack()", "I.apply(5)", "I.fillna('a')", "I.append(S)", "I.filter_by(['a'])", "I.is_topk('a')", "I.head('a')",
+    "I.sample(2)", "I.vector_slice(0)", "SA.where(1, I, I)", "D.filter_by([{}])", "sf['zz']", "sf.sort('zz')", "sf.groupby('zz', {})", "sf.join(1)",
+    "sf.join(sf, on='zz')", "sf.append(SF({'c': [1]}))", "sf.add_column(SA([1]))", "sf.stack('a')", "sf.unpack('a')", "sf.pack_columns(['zz'])",
+    "sf == sf", "sf.drop_duplicates(['d'])", "sf.filter_by([{}], 'd')", "SF({'a': 5})",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("call", WRONG_CALLS)
+def test_a_wrong_call_is_refused_by_itself_and_nothing_runs(call: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    names = names_of_calls()
+    monkeypatch.setattr("sframe_spark.engine.runs.executor.Executor.execute", lambda *arguments: pytest.fail("a plan was run"))
+    with pytest.raises(SFrameError):
+        eval(call, names)
 
 
 def test_a_cast_of_rows_that_are_not_in_memory_waits_for_a_look() -> None:

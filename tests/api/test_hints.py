@@ -3,46 +3,58 @@
 from __future__ import annotations
 
 import copy
+import importlib
+import re
+import sys
 from typing import Any
 
 import pytest
 
 import sframe_spark
-from sframe_spark import SArray, SFrame
-from sframe_spark.api import hints
+from sframe_spark import SArray, SFrame, aggregate, util
+from sframe_spark.api import hints, names_elsewhere
 from sframe_spark.errors import NoAttributeError
 
+# The package has the options under the name of their module.
+config_module = importlib.import_module("sframe_spark.config")
 FRAME, COLUMN = SFrame({"stars": [1, 2]}), SArray([1, 2])
 
 
-@pytest.mark.parametrize("name", sorted(hints._FRAME))
+@pytest.mark.parametrize("name", sorted(names_elsewhere.FRAME))
 def test_names_of_other_frames(name: str) -> None:
     assert not hasattr(FRAME, name), "the frame has it: leave it out of the hints"
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(FRAME, name)
 
 
-@pytest.mark.parametrize("name", sorted(set(hints._ARRAY) - {"where", "diff"}))
+@pytest.mark.parametrize("name", sorted(set(names_elsewhere.ARRAY) - {"where", "diff"}))
 def test_names_of_other_columns(name: str) -> None:
     with pytest.raises(NoAttributeError, match=f"no member '{name}': "):
         getattr(COLUMN, name)
 
 
-@pytest.mark.parametrize("name", sorted(hints._MODULE))
+@pytest.mark.parametrize("name", sorted(names_elsewhere.MODULE))
 def test_names_that_are_out_of_scope(name: str) -> None:
     with pytest.raises(AttributeError, match=f"no '{name}': "):
         getattr(sframe_spark, name)
 
 
 def test_members_that_a_hint_names_exist() -> None:
-    import re
-
-    for owner, table in ((SFrame, hints._FRAME), (SArray, hints._ARRAY)):
+    for owner, table in ((SFrame, names_elsewhere.FRAME), (SArray, names_elsewhere.ARRAY)):
         for name, hint in table.items():
             for member in re.findall(r"use (\w+)\(", hint):
-                assert member in ("len", "list", "SFrame") or hasattr(owner, member), (name, hint)
-            for member in re.findall(r"use sf\['a'\]\.(\w+)\(", hint):
-                assert hasattr(SArray, member), (name, hint)
+                owners = (owner, SFrame) if "of a frame" in hint else (owner,)
+                known = member in ("len", "list", "print", "sql", "SFrame", "SArray")
+                assert known or any(hasattr(kind, member) for kind in owners), (name, hint)
+    for hint in {*names_elsewhere.FRAME.values(), *names_elsewhere.ARRAY.values(), *names_elsewhere.MODULE.values()}:
+        for pattern, owner in (
+            (r"sf\['a'\]\.(\w+)", SArray),
+            (r"\bsf\.(\w+)", SFrame),
+            (r"\bSArray\.(\w+)", SArray),
+            (r"\bSFrame\.(\w+)", SFrame),
+            (r"\baggregate\.([A-Z]\w*)", aggregate),
+        ):
+            assert [member for member in re.findall(pattern, hint) if not hasattr(owner, member)] == [], hint
 
 
 def test_the_version_in_numbers() -> None:
@@ -61,3 +73,55 @@ def test_names_that_libraries_look_for_stay_absent(value: Any) -> None:
     for name in ("_repr_png_", "__array_ufunc__", "__dataframe__", "_ipython_canary_method_should_not_exist_", "nothing"):
         assert not hasattr(value, name)
     assert len(copy.copy(value)) == len(copy.deepcopy(value)) == 2
+
+
+@pytest.mark.parametrize("name", sorted(names_elsewhere.MODULE))
+def test_imports_of_what_is_out_of_scope(name: str) -> None:
+    for statement in (f"from sframe_spark import {name}", f"import sframe_spark.{name}", f"import sframe_spark.{name}.below"):
+        with pytest.raises(ImportError, match=f"^sframe_spark has no '{name}': "):
+            exec(statement, {})
+    assert not hasattr(sframe_spark, name) and f"sframe_spark.{name}" not in sys.modules
+
+
+def test_imports_of_what_nobody_knows_are_python_s_own() -> None:
+    for statement, told in (
+        ("from sframe_spark import nonsense", "cannot import name 'nonsense'"),
+        ("import sframe_spark.nonsense", "No module named 'sframe_spark.nonsense'"),
+        ("import linear_regression", "No module named 'linear_regression'"),
+    ):
+        with pytest.raises(ImportError, match=told):
+            exec(statement, {})
+    assert not hasattr(sframe_spark, "nonsense")
+
+
+def test_absent_modules_are_told_once() -> None:
+    hints.tell_of_absent_modules()
+    assert len([finder for finder in sys.meta_path if isinstance(finder, hints.AbsentModules)]) == 1
+
+
+@pytest.mark.parametrize("name", sorted(names_elsewhere.UTIL))
+def test_what_util_has_not(name: str) -> None:
+    assert not hasattr(util, name)
+    with pytest.raises(AttributeError, match=f"sframe_spark.util has no '{name}': targets for models"):
+        getattr(util, name)
+    with pytest.raises(ImportError, match=f"sframe_spark.util has no '{name}': targets for models"):
+        exec(f"from sframe_spark.util import {name}", {})
+
+
+@pytest.mark.parametrize("name", sorted(config_module._HINTS))
+def test_what_config_has_not(name: str) -> None:
+    assert not hasattr(sframe_spark.config, name)
+    with pytest.raises(AttributeError, match=f"config has no '{name}': "):
+        getattr(sframe_spark.config, name)
+
+
+def test_options_of_the_reference_are_imported_from_its_module() -> None:
+    from sframe_spark.config import get_runtime_config, set_runtime_config
+
+    before = get_runtime_config()
+    set_runtime_config("TURI_SFRAME_READ_BATCH_SIZE", 77)
+    try:
+        assert sframe_spark.config.batch_rows == 77 == get_runtime_config()["TURI_SFRAME_READ_BATCH_SIZE"]
+    finally:
+        sframe_spark.config.reset()
+    assert get_runtime_config() == before

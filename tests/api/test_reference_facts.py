@@ -20,7 +20,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sframe_spark import SArray, SFrame, aggregate
+from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, load_sarray, load_sframe
 from tests.plain_values import plain
 
 DATA = Path(__file__).parents[1] / "data"
@@ -63,6 +63,7 @@ def outcome(program: str, directory: Path) -> dict[str, Any]:
     names = {
         "SF": SFrame, "SA": SArray, "agg": aggregate, "np": np, "pd": pd, "dt": datetime, "array": array.array, "math": math,
         "nan": math.nan, "inf": math.inf, "os": os, "TMP": str(directory), "open": BriefFile,
+        "Sketch": Sketch, "SArrayBuilder": SArrayBuilder, "SFrameBuilder": SFrameBuilder, "load_sarray": load_sarray, "load_sframe": load_sframe,
     }  # fmt: skip
     *statements, expression = program.split("\n")
     try:

@@ -25,7 +25,6 @@ DEVIATIONS = {
     "astype-9ad6dd2805": "text is read with 64 bits; the reference reads some with 32 and gives 2.700000047683716 for 2.7",
     "astype-f38d02cfce": "as above",
     "columns-f21cb78547": "'name in frame' asks for a column; the reference compares rows with the name",
-    "csv-22b46a5d51": "007 in CSV stays text: leading zeros belong to codes, and a number would not show them again",
     "csv-ce289fd65b": "column_type_hints=datetime reads dates in ISO form; the reference reads none and leaves every line out",
     "datetime-933deb1691": "a part that there is not is refused; the reference gives the year for it",
     "datetime-d761f168c9": "a part that there is not is refused; the reference gives the year for it",

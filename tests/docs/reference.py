@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import sframe_spark
 import sframe_spark.operators
 from sframe_spark.operators.laws import STAGES, builtin_laws
 from sframe_spark.planner.law import Law
@@ -17,6 +18,7 @@ from sframe_spark.planner.registry import planner_node_name_to_type, registered_
 from sframe_spark.testing.examples import EXAMPLES
 from sframe_spark.testing.laws import LawCase, read_case_files
 from sframe_spark.types import ColumnType
+from tests.api.members import MEMBERS, ONE_BY_ONE, OTHERS, planned
 from tests.operators.functions.row_by_row import is_row_by_row, kernels
 from tests.operators.functions.test_spark_columns import own_functions
 
@@ -78,7 +80,7 @@ def operators_page() -> str:
     for room, kinds in sorted(rooms.items()):
         parts.append(f"## {room}")
         parts += [part for kind in kinds for part in operator_parts(kind)]
-    return "\n\n".join([*parts, *function_parts()]) + "\n"
+    return "\n\n".join([*parts, *function_parts(), *member_parts()]) + "\n"
 
 
 def function_parts() -> Iterator[str]:
@@ -98,6 +100,26 @@ def function_parts() -> Iterator[str]:
         told = ", ".join(sorted(one_by_one.get(name, ())))
         rows.append(f"| `{name}` | {'yes' if function.expression is not None else ''} | {told} |")
     yield "\n".join(rows)
+
+
+def member_parts() -> Iterator[str]:
+    """The members of columns and frames: what they plan, and where Python looks at values."""
+    yield "## Members"
+    yield wrapped(
+        "What each public member of columns and frames plans, found by calling it on columns of numbers, texts, date-times, arrays, lists of texts "
+        "and dicts of ints: operators, scalar functions and aggregates, which are described above. Where the last column is empty nothing is done "
+        "row by row in Python; a test counts the calls that are made for more rows."
+    )
+    for kind in (sframe_spark.SArray, sframe_spark.SFrame):
+        yield f"### {kind.__name__}"
+        rows = ["| Member | Operators | Functions and aggregates | One by one |", "| --- | --- | --- | --- |"]
+        for name in sorted(name for name in dir(kind) if not name.startswith("_")):
+            if (told := OTHERS[kind.__name__].get(name)) is not None:
+                rows.append(f"| `{name}` | {told} |  |  |")
+                continue
+            operators, functions = ([f"`{part}`" for part in parts] for parts in planned(MEMBERS[kind.__name__, name]))
+            rows.append(f"| `{name}` | {', '.join(operators)} | {', '.join(functions)} | {ONE_BY_ONE.get((kind.__name__, name), '')} |")
+        yield "\n".join(rows)
 
 
 def _told(types: tuple[ColumnType, ...]) -> list[str]:

@@ -10,11 +10,15 @@ from typing import Any
 import pytest
 
 import sframe_spark
-from sframe_spark import aggregate
+from sframe_spark import aggregate, util
+from sframe_spark.data_structures import serialization
 from sframe_spark.session.user import user_session
+from tests.derby import keep_quiet
 
+# What pickles call.
+NO_EXAMPLE = {"restored"}
 # Without Spark nothing can be shown of these.
-ON_SPARK = {"SFrame.from_spark", "SFrame.register_view", "SFrame.to_spark", "sql"}
+ON_SPARK = {"SFrame.from_spark", "SFrame.read_jdbc", "SFrame.register_view", "SFrame.to_spark", "SFrame.write_jdbc", "sql"}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 
@@ -36,8 +40,9 @@ def public() -> Iterator[tuple[str, str]]:
             yield name, docstring_of(thing)
         for member in members_of(thing) if isinstance(thing, type) else ():
             yield f"{name}.{member}", docstring_of(inspect.getattr_static(thing, member))
-    for name in aggregate.__all__:
-        yield f"aggregate.{name}", docstring_of(getattr(aggregate, name))
+    for module in (aggregate, util, serialization):
+        for name in sorted(set(module.__all__) - NO_EXAMPLE):
+            yield f"{module.__name__.rpartition('.')[2]}.{name}", docstring_of(getattr(module, name))
 
 
 PUBLIC = dict(public())
@@ -65,6 +70,7 @@ def test_values_are_shown_in_the_docstring_of_the_package() -> None:
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
 def test_an_example_that_needs_spark_runs_with_it(name: str, spark: Any) -> None:
     test, users = examples_of(name), user_session()
+    keep_quiet(users)
     assert any(example.options.pop(doctest.SKIP, False) for example in test.examples), f"{name} needs no Spark: take it from the list"
     for example in test.examples:
         example.options.pop(doctest.SKIP, None)

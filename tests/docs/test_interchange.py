@@ -1,4 +1,4 @@
-"""The page about interchange says what happens: its tables are made of what columns become, and its examples run."""
+"""The page about interchange says what happens: its tables are made of what columns become."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from tests.docs.interchange import (
     column_out,
     table_of_page,
 )  # fmt: skip
-from tests.docs.test_pages import blocks_of
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -54,9 +53,3 @@ def test_all_doors_are_on_the_page() -> None:
     assert list(table_of_page(OUT_CORNER)) == [*DOORS, *ON_SPARK]
     assert list(table_of_page(IN_CORNER)) == list(DOORS_IN)
     assert set(table_of_page(SPARK_CORNER)) == {*DOORS_OF_SPARK, *CONNECT_IN}
-
-
-@pytest.mark.parametrize(("text", "printed"), blocks_of("interchange.md"))
-def test_an_example_runs(text: str, printed: str, capsys: pytest.CaptureFixture[str]) -> None:
-    exec(compile(text, "interchange.md", "exec"), {})
-    assert printed.strip() in capsys.readouterr().out

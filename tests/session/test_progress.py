@@ -10,7 +10,19 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.session import progress
-from sframe_spark.session.progress import ClassicTasks, ProgressBar, RemoteTasks, format_line, is_wanted, open_progress
+from sframe_spark.session.notebooks import notebook_shell
+from sframe_spark.session.progress import (
+    ClassicTasks,
+    NotebookBar,
+    ProgressBar,
+    RemoteTasks,
+    TerminalLine,
+    bar_of,
+    canvas_here,
+    format_line,
+    is_wanted,
+    open_progress,
+)
 
 
 class Terminal(io.StringIO):
@@ -18,6 +30,29 @@ class Terminal(io.StringIO):
 
     def isatty(self) -> bool:
         return True
+
+
+class Shell:
+    """The part of a notebook's shell that is used: it keeps what it is to publish."""
+
+    kernel = object()
+
+    def __init__(self, fails: bool = False) -> None:
+        self.display_pub, self.messages, self.fails = self, list[tuple[str, str, bool]](), fails
+        self.names = set[str]()
+
+    def publish(self, data: dict[str, str], metadata: dict[str, str], *, transient: dict[str, str], update: bool) -> None:
+        if self.fails:
+            raise OSError("the socket is closed")
+        assert set(data) == {"text/html", "text/plain"} and metadata == {}
+        self.names.add(transient["display_id"])
+        self.messages.append((data["text/html"], data["text/plain"], update))
+
+
+def in_ipython(monkeypatch: pytest.MonkeyPatch, shell: object) -> None:
+    module = types.ModuleType("IPython")
+    module.get_ipython = lambda: shell  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "IPython", module)
 
 
 class Tasks:
@@ -32,7 +67,7 @@ class Tasks:
 
 @pytest.fixture(autouse=True)
 def outside_a_notebook(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "ipykernel", raising=False)
+    monkeypatch.delitem(sys.modules, "IPython", raising=False)
     monkeypatch.delenv("SFRAME_SPARK_PROGRESS", raising=False)
 
 
@@ -40,7 +75,9 @@ def test_shown_in_a_terminal_or_a_notebook_only(monkeypatch: pytest.MonkeyPatch)
     with config.using(progress="auto"):
         assert is_wanted(Terminal())
         assert not is_wanted(io.StringIO())
-        monkeypatch.setitem(sys.modules, "ipykernel", types.ModuleType("ipykernel"))
+        in_ipython(monkeypatch, object())
+        assert not is_wanted(io.StringIO()), "IPython in a terminal, whose stderr goes elsewhere"
+        in_ipython(monkeypatch, Shell())
         assert is_wanted(io.StringIO())
 
 
@@ -63,7 +100,7 @@ def test_nothing_is_drawn_or_asked_when_not_wanted(monkeypatch: pytest.MonkeyPat
 
 def test_short_queries_draw_nothing() -> None:
     stream = io.StringIO()
-    ProgressBar(Tasks(1, 2), "sum", stream).update()
+    ProgressBar(Tasks(1, 2), "sum", TerminalLine(stream)).update()
     assert stream.getvalue() == ""
 
 
@@ -71,7 +108,7 @@ def test_line_is_drawn_then_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
     stream = io.StringIO()
     tasks = Tasks(0, 0)
-    bar = ProgressBar(tasks, "sum", stream)
+    bar = ProgressBar(tasks, "sum", TerminalLine(stream))
     bar.update()
     assert stream.getvalue() == ""
     tasks.now = (1, 2)
@@ -83,7 +120,7 @@ def test_line_is_drawn_then_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_line_of_no_known_tasks() -> None:
-    assert format_line(0, 0, 1.0, "").startswith("[---")
+    assert (format_line(0, 0, 1.0, ""), bar_of(0.0), bar_of(1.0)) == ("0/0 tasks, 1 s", f"[{'-' * 30}]", f"[{'#' * 30}]")
 
 
 class Tracker:
@@ -117,3 +154,63 @@ def test_remote_counts_are_the_sum_of_stages() -> None:
     assert tasks.counts() == (4, 7)
     tasks(None)
     assert tasks.counts() == (0, 0)
+
+
+def test_a_notebook_gets_a_bar_and_others_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert isinstance(canvas_here(), TerminalLine)
+    in_ipython(monkeypatch, object())
+    assert isinstance(canvas_here(), TerminalLine)
+    in_ipython(monkeypatch, None)
+    assert isinstance(canvas_here(), TerminalLine) and notebook_shell() is None
+    shell = Shell()
+    in_ipython(monkeypatch, shell)
+    canvas = canvas_here()
+    assert isinstance(canvas, NotebookBar) and canvas.shell is shell
+    # While IPython is being imported.
+    monkeypatch.setitem(sys.modules, "IPython", types.ModuleType("IPython"))
+    assert notebook_shell() is None
+
+
+def test_a_bar_in_a_notebook_is_drawn_in_one_place_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "SECONDS_BETWEEN_MESSAGES", 0.0)
+    shell, tasks = Shell(), Tasks(1, 4)
+    bar = ProgressBar(tasks, "sum of <b>\x1b[2J", NotebookBar(shell))
+    bar.update()
+    tasks.now = (4, 4)
+    bar.update()
+    bar.close()
+    (first, text, is_update), (second, _, _), last = shell.messages
+    assert first == '<div><progress value="0.2500" max="1"></progress> 1/4 tasks, 0 s, sum of &lt;b&gt;\\x1b[2J</div>'
+    assert text == f"{bar_of(0.25)} 1/4 tasks, 0 s, sum of <b>\\x1b[2J" and not is_update
+    assert 'value="1.0000"' in second and last == ("", "", True)
+    assert len(shell.names) == 1 and [update for _, _, update in shell.messages] == [False, True, True]
+    assert "<script" not in first
+
+
+def test_messages_to_a_notebook_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
+    shell, now = Shell(), 100.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    bar = NotebookBar(shell)
+    for step in range(100):
+        now = 100.0 + step / 10
+        bar.draw(f"{step} tasks", step / 100)
+    assert len(shell.messages) == 20
+    now += 1
+    bar.draw("90 tasks", 0.9)
+    bar.draw("90 tasks", 0.9)
+    assert len(shell.messages) == 21, "what is shown already is not sent again"
+
+
+def test_nothing_is_shown_of_short_queries_in_a_notebook() -> None:
+    shell = Shell()
+    bar = ProgressBar(Tasks(1, 2), "sum", NotebookBar(shell))
+    bar.update()
+    bar.close()
+    assert shell.messages == []
+
+
+def test_a_notebook_that_is_gone_ends_no_query() -> None:
+    bar = NotebookBar(Shell(fails=True))
+    bar.draw("1 task", 0.5)
+    bar.clear()

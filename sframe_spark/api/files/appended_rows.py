@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from typing import Any
 
 import pyarrow as pa
@@ -59,6 +60,20 @@ class AppendedRows:
         kept = [Chunk(tuple(run), len(run[0])) for run in self._runs]
         columns = concatenate(kept, self.types).columns
         return [*self._written, *([memory_source(list(columns), list(self.types))] if kept else [])]
+
+
+def node_from_runs(runs: Iterable[Sequence[pa.Array]], types: Sequence[ColumnType]) -> PlannerNode:
+    """Runs of rows as a source: in memory where they fit its budget, otherwise in temporary files, with one run at a time in memory."""
+    coming = iter(runs)
+    kept: list[Sequence[pa.Array]] = []
+    size = 0
+    for run in coming:
+        kept.append(run)
+        size += sum(column.nbytes for column in run)
+        if size > config.memory_budget:
+            return write_runs(chain(kept, coming), tuple(types))
+    columns = concatenate([Chunk(tuple(run), len(run[0])) for run in kept], tuple(types)).columns
+    return memory_source(list(columns), list(types))
 
 
 def appended(segments: Sequence[AppendedRows]) -> PlannerNode:

@@ -23,7 +23,7 @@ from sframe_spark.storage.files.places import DataFiles, resolve
 from sframe_spark.storage.rows.partitions import partition_columns, repeated
 from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.outgoing.json_text import json_text
+from sframe_spark.values.outgoing.json_text import cell_json_text
 from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT, plain_number
 from sframe_spark.values.text import MOST_LEVELS, too_deep
 from sframe_spark.visible import is_unicode, visible
@@ -273,10 +273,13 @@ def _array(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> pa.Array:
     if kind == FLOAT:
         return pa.array([None if cell is None else float(cell) for cell in cells], kind.physical)
     if kind == STR:
-        return pa.array([cell if cell is None or isinstance(cell, str) else json_text(cell) for cell in cells], kind.physical)
-    return encode_plain(
-        list(cells) if are_plain or _are_plain(cells) else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind
-    )
+        return pa.array([cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells], kind.physical)
+    known = are_plain or _are_plain(cells)
+    return encode_plain(list(cells) if known else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+
+
+def _text(cell: Any) -> str:
+    return cell_json_text(_plain(cell, MOST_LEVELS) if isinstance(cell, (list, dict)) else cell)
 
 
 def _are_plain(cells: Sequence[Any]) -> bool:

@@ -94,8 +94,8 @@ def _float(text: str) -> float:
 _DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_float=_float)
 
 
-# What may be a number that needs a look: of many digits, or with an exponent that may make it larger than any float.
-_UNUSUAL_NUMBER = re.compile(r"[0-9](?:[eE]\+?[0-9]{3}|[0-9]{18})")
+# What may be a number that needs a look: of many digits before a point, or with an exponent that may make it larger than any float.
+_UNUSUAL_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?:^|[^.0-9])[0-9]{19}")
 # What stands between two objects in nearly all files, around the comma.
 _BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
 _BLOCK_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)

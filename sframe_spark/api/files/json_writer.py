@@ -18,15 +18,19 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode
 from sframe_spark.values.flat.floats import json_floats
 from sframe_spark.values.flat.stored import json_of_texts
-from sframe_spark.values.flat.written import IN_JSON, written
+from sframe_spark.values.flat.written import IN_JSON, in_quotes, written
+from sframe_spark.values.moment_texts import moment_texts
 from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.outgoing.json_text import compact_json_text
+from sframe_spark.values.temporal import all_in_years_of_python
 
 RECORDS, LINES = "records", "lines"
+# As `isoformat()` writes date-times without an offset.
+_MOMENT = "%Y-%m-%dT%H:%M:%S%F"
 
 
 def require_orient(orient: Any) -> None:
@@ -116,6 +120,8 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
         return json_floats(values)
     if kind == STR:
         return json_of_texts(values)
+    if kind == DATETIME and all_in_years_of_python(values):
+        return in_quotes(moment_texts(values, pa.nulls(len(values), pa.int32()), _MOMENT))
     found = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND) else None
     if found is not None:
         return found

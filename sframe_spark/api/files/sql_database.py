@@ -9,14 +9,19 @@ from itertools import chain, islice
 from types import ModuleType
 from typing import Any
 
-from sframe_spark.api.files.appended_rows import AppendedRows, appended
+import pyarrow as pa
+
+from sframe_spark.api.files import appended_rows
+from sframe_spark.api.files.appended_rows import node_from_runs
 from sframe_spark.api.names import require_distinct, require_unicode
 from sframe_spark.api.nodes import iterate_tuples
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME_KIND, INT_KIND, STR, ZONED_DATETIME, ColumnType
+from sframe_spark.types import INT_KIND, STR, ColumnType, of_any_offset
 from sframe_spark.values.convert import construct_value
+from sframe_spark.values.encode import encode
 from sframe_spark.values.infer import column_type_for, infer_type
+from sframe_spark.values.named_columns import column_named
 from sframe_spark.values.text import brief
 from sframe_spark.visible import visible
 
@@ -57,12 +62,9 @@ def read_sql(
         rows = _all_rows(cursor)
         first = list(islice(rows, inference_rows))
         types = _types(first, names, hints)
-        kept = AppendedRows(types)
-        for number, row in enumerate(chain(first, rows)):
-            kept.add([_fitting(value, kind, name, number) for value, kind, name in zip(row, types, names, strict=True)])
+        return node_from_runs(_runs(chain(first, rows), names, types), types), names
     finally:
         cursor.close()
-    return appended([kept]), names
 
 
 def _all_rows(cursor: Any) -> Iterator[Sequence[Any]]:
@@ -70,19 +72,30 @@ def _all_rows(cursor: Any) -> Iterator[Sequence[Any]]:
         yield from found
 
 
+def _runs(rows: Iterable[Sequence[Any]], names: Sequence[str], types: Sequence[ColumnType]) -> Iterator[list[pa.Array]]:
+    """Rows as columns, some at a time."""
+    numbered = enumerate(rows)
+    while some := list(islice(numbered, appended_rows.ROWS_PER_RUN)):
+        first, given = some[0][0], [row for _, row in some]
+        for number, row in some:
+            if len(row) != len(types):
+                raise SchemaError(f"row {number} has {len(row)} values for {len(types)} columns: the library that made the connection is wrong")
+        columns = zip(*given, strict=True)
+        yield [
+            encode([_fitting(value, kind, name, number) for number, value in enumerate(column, first)], kind)
+            for column, kind, name in zip(columns, types, names, strict=True)
+        ]
+
+
 def _types(first: Sequence[Sequence[Any]], names: Sequence[str], hints: Any) -> list[ColumnType]:
     """The types asked for, else those of the first values that there are; text where there is none."""
+    hinted = dict(_hinted(hints, names))
     found = []
-    for place in range(len(names)):
+    for place, name in enumerate(names):
         value = next((row[place] for row in first if row[place] is not None), None)
-        found.append(STR if value is None else _general(infer_type([value])))
-    for place, kind in _hinted(hints, names):
-        found[place] = _general(kind)
+        with column_named(name):
+            found.append(of_any_offset(hinted.get(place) or (STR if value is None else infer_type([value]))))
     return found
-
-
-def _general(column_type: ColumnType) -> ColumnType:
-    return ZONED_DATETIME if column_type.kind == DATETIME_KIND else column_type
 
 
 def _hinted(hints: Any, names: Sequence[str]) -> Iterable[tuple[int, ColumnType]]:
@@ -189,7 +202,8 @@ def module_of(conn: Any, module: Any) -> ModuleType:
         If it is no connection, or its module does not tell how marks are written.
     """
     if not hasattr(conn, "cursor") or not hasattr(conn, "commit"):
-        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not a {type(conn).__name__}")
+        other = ": SFrame.read_jdbc() and write_jdbc() take addresses" if isinstance(conn, str) and conn.startswith("jdbc:") else ""
+        raise NoAttributeError(f"conn is a connection of a DB-API library, such as sqlite3.connect(path), not a {type(conn).__name__}{other}")
     parts = type(conn).__module__.split(".")
     candidates = [module] if module is not None else [sys.modules.get(".".join(parts[:count])) for count in range(1, len(parts) + 1)]
     for candidate in candidates:

@@ -9,9 +9,11 @@ from sframe_spark.api.files import persistence
 from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.json_reader import read_json_values
+from sframe_spark.api.nodes import node_from_values
 from sframe_spark.errors import CsvLineError, JsonError, SchemaError, UnsupportedOperationError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.places import resolve
 from sframe_spark.visible import visible
 
 PATTERN = "*?["
@@ -50,12 +52,14 @@ def read_lines(url: Any, dtype: Any = None) -> PlannerNode:
         verbose=False,
     )
     try:
-        return read_csv(request)[0]
+        node = read_csv(request)[0]
     except CsvLineError as error:
         if dtype is None:
             raise
         advice = "leave dtype out to read texts, and use astype(..., undefined_on_failure=True)"
         raise UnsupportedOperationError(f"{visible(str(url))}: a line is no {getattr(dtype, '__name__', dtype)}: {advice}") from error
+    # A file without any line tells no column.
+    return node if node.schema else node_from_values([], str if dtype is None else dtype)
 
 
 def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
@@ -65,7 +69,10 @@ def read_json_column(url: Any, encoding: str = "utf-8") -> PlannerNode:
     ------
     JsonError
         If a file is not JSON of that form, or the values have no common type.
+    SchemaError
+        If ``url`` is no path.
     """
+    resolve(url, str)
     try:
         return read_json_values(url, encoding)
     except SchemaError as error:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import bisect
 import math
+import sys
 
 import attrs
 
@@ -38,7 +39,10 @@ class Bins:
         >>> Bins(2, 0.1, 5).edge(1)
         0.3
         """
-        return float(f"{(self.first + number) * self.step:.12g}") if abs(self.first) < 1e9 else (self.first + number) * self.step
+        edge = (self.first + number) * self.step
+        # Bins around the largest floats would begin and end beyond them.
+        edge = min(max(edge, -sys.float_info.max), sys.float_info.max)
+        return float(f"{edge:.12g}") if abs(self.first) < 1e9 and abs(edge) < sys.float_info.max else edge
 
     def finer(self, parts: int) -> Bins:
         """As many bins in the place of each."""
@@ -74,7 +78,7 @@ def round_bins(least: float, largest: float, whole: bool, most: int) -> Bins:
     wanted = max(wanted, max(abs(least), abs(largest)) * 2.0**-45)
     if least == largest and not whole:
         wanted = abs(least) / 10 or 1.0
-    return _over(least, largest, _round_step(max(wanted, 1.0) if whole else max(wanted, 1e-300)))
+    return _over(least, largest, round_step(max(wanted, 1.0) if whole else max(wanted, 1e-300)))
 
 
 def time_bins(least: float, largest: float, most: int) -> Bins:
@@ -85,16 +89,23 @@ def time_bins(least: float, largest: float, most: int) -> Bins:
     >>> time_bins(0, 86399, 24)
     Bins(first=0, step=3600, count=24)
     """
-    wanted = (largest - least) / most
+    # A moment is shown in its day. No clock of a browser tells less than a millisecond.
+    wanted = (largest - least) / most if largest > least else float(_DAY)
     if wanted <= _TIMES[-1]:
-        step: float = _TIMES[bisect.bisect_left(_TIMES, wanted)] if wanted > 0.5 else _round_step(max(wanted, 1e-6))
+        step: float = _TIMES[bisect.bisect_left(_TIMES, wanted)] if wanted > 0.5 else round_step(max(wanted, 1e-3))
     else:
-        step = _DAY * _round_step(max(wanted / _DAY, 1.0))
+        step = _DAY * round_step(max(wanted / _DAY, 1.0))
     return _over(least, largest, step)
 
 
-def _round_step(wanted: float) -> float:
-    """The least of 1, 2 and 5 times powers of ten that is not less."""
+def round_step(wanted: float) -> float:
+    """The least of 1, 2 and 5 times powers of ten that is not less.
+
+    Examples
+    --------
+    >>> round_step(0.03), round_step(7)
+    (0.05, 10)
+    """
     power = math.floor(math.log10(wanted))
     for times, exponent in ((1, power), (2, power), (5, power), (1, power + 1)):
         # The nearest float of the decimal number, which a product of floats may miss.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -10,22 +11,14 @@ import attrs
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.pictures import charts
-from sframe_spark.api.pictures.counted import (
-    MOST_LABELS,
-    MOST_POINTS,
-    Extent,
-    cells_of,
-    frequencies_of,
-    histogram_of,
-    line_of,
-    pairs_of,
-    points_of,
-    spreads_of,
-)
+from sframe_spark.api.pictures.axes import Scale
+from sframe_spark.api.pictures.counted import MOST_POINTS, cells_of, histogram_of, line_of, points_of
+from sframe_spark.api.pictures.frequent import TopValues, frequencies_of, share_text
+from sframe_spark.api.pictures.groups import pairs_of, spreads_of
 from sframe_spark.api.pictures.plot import Plot
 from sframe_spark.errors import InvalidArgumentError, UnsupportedOperationError
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME_KIND, STR_KIND
+from sframe_spark.types import DATETIME_KIND, INT_KIND, STR_KIND
 from sframe_spark.values.text import brief
 from sframe_spark.visible import visible
 
@@ -34,6 +27,9 @@ if TYPE_CHECKING:
 
 # As the reference engine says that nothing was given.
 LABEL_DEFAULT = "__TURI_DEFAULT_LABEL"
+EPOCH = datetime.datetime(1970, 1, 1)
+NO_PAIR = "no row has two finite values"
+NO_FREQUENT_VALUE = "no value is frequent: each is in fewer than 0.03% of the rows"
 
 
 @attrs.frozen
@@ -77,14 +73,37 @@ def column_plot(node: PlannerNode, title: Any, xlabel: Any, ylabel: Any) -> Plot
 def bar_chart(node: PlannerNode, labels: Labels) -> dict[str, Any]:
     """The chart of one column."""
     if node.schema[0].kind == STR_KIND:
-        return charts.frequencies(frequencies_of(node), labels.title, labels.axes)
+        table, top = frequencies_of(node)
+        if not top.values:
+            return charts.nothing(labels.title, f"about {top.different:,} values", NO_FREQUENT_VALUE)
+        return charts.frequencies(table, labels.title, _others_told(top), labels.axes)
     table, extent = histogram_of(node)
-    return charts.histogram(table, labels.title, _left_out(extent), labels.axes, node.schema[0].kind == DATETIME_KIND)
+    if not table:
+        return charts.nothing(labels.title, extent.told(), "no finite value")
+    constant = [f"one value: {_number(extent.least, node.schema[0].kind)}"] if extent.least == extent.largest else []
+    note = ", ".join([*constant, *filter(None, [extent.told()])])
+    return charts.histogram(table, labels.title, note, _scale(node, labels.x), labels.y)
 
 
-def _left_out(extent: Extent) -> str:
-    parts = ((extent.missing, "missing"), (extent.nan, "NaN"), (extent.infinite, "infinite"))
-    return ", ".join(f"{count:,} {what}" for count, what in parts if count)
+def _others_told(top: TopValues) -> str:
+    if not top.others:
+        return ""
+    left = top.rows - sum(count for _, count in top.values)
+    return f"{top.told()}; the others are in {left:,} rows ({share_text(left, top.rows)})"
+
+
+def _number(value: float, kind: str) -> str:
+    if kind == DATETIME_KIND:
+        return str(EPOCH + datetime.timedelta(seconds=value))
+    return f"{int(value):,}" if kind == INT_KIND else repr(value)
+
+
+def _scale(node: PlannerNode, title: str) -> Scale:
+    kind = node.schema[0].kind
+    if node.schema[0].is_zoned:
+        # An axis has one clock.
+        title = f"{title} (UTC)" if title else "UTC"
+    return Scale(title, {DATETIME_KIND: "time", INT_KIND: "whole"}.get(kind, "number"))
 
 
 def two_columns(x: Any, y: Any) -> tuple[PlannerNode, PlannerNode]:
@@ -166,53 +185,67 @@ def _drawing(x: PlannerNode, y: PlannerNode, rows: int) -> Drawing | None:
     return box_plot if set(kinds) == {"axis", STR_KIND} else None
 
 
-def _times(x: PlannerNode, y: PlannerNode) -> tuple[bool, bool]:
-    return x.schema[0].kind == DATETIME_KIND, y.schema[0].kind == DATETIME_KIND
-
-
 def scatter_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """A point for each of few rows; of many, the cells that they lie in."""
     rows = row_count(x)
     if rows > MOST_POINTS:
         return heat_map(x, y, labels)
     points = points_of(x, y)
-    return charts.scatter(points, labels.title, _rows_left_out(rows - len(points)), labels.axes, _times(x, y))
+    if not points:
+        return charts.nothing(labels.title, "", NO_PAIR)
+    return charts.scatter(points, labels.title, _rows_left_out(rows - len(points)), _scales(x, y, labels))
 
 
 def heat_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """How many rows lie in each cell."""
     table = cells_of(x, y)
-    return charts.cells(table, labels.title, _rows_left_out(row_count(x) - sum(cell["count"] for cell in table)), labels.axes, _times(x, y))
+    if not table:
+        return charts.nothing(labels.title, "", NO_PAIR)
+    left_out = row_count(x) - sum(cell["count"] for cell in table)
+    return charts.cells(table, labels.title, _rows_left_out(left_out), _scales(x, y, labels))
 
 
-def _rows_left_out(rows: int) -> str:
-    return f"{rows:,} row{'s' * (rows != 1)} without two finite values" if rows else ""
+def _scales(x: PlannerNode, y: PlannerNode, labels: Labels) -> tuple[Scale, Scale]:
+    return _scale(x, labels.x), _scale(y, labels.y)
+
+
+def _rows_left_out(rows: int, without: str = "two finite values") -> str:
+    return f"{rows:,} row{'s' * (rows != 1)} without {without}" if rows else ""
 
 
 def text_map(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """How often the most frequent texts come together."""
-    table, cut = pairs_of(x, y)
-    return charts.pairs(table, labels.title, f"the {MOST_LABELS} most frequent values of each" if cut else "", labels.axes)
+    table, tops = pairs_of(x, y)
+    if not table:
+        return charts.nothing(labels.title, "", NO_FREQUENT_VALUE)
+    notes = [f"{name}: {top.told()}" for name, top in zip("xy", tops, strict=True) if top.told()]
+    return charts.pairs(table, labels.title, "; ".join(notes), labels.axes)
 
 
 def box_plot(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """The spread of numbers for each of the most frequent texts."""
     upright = x.schema[0].kind == STR_KIND
     groups, values = (x, y) if upright else (y, x)
-    table = spreads_of(groups, values)
-    note = f"the {MOST_LABELS} most frequent values" if len(table) == MOST_LABELS else ""
-    return charts.boxes(table, labels.title, note, labels.axes, upright, values.schema[0].kind == DATETIME_KIND)
+    label, title = labels.axes if upright else labels.axes[::-1]
+    table, top, left_out = spreads_of(groups, values)
+    if not table:
+        return charts.nothing(labels.title, "", "no finite value" if top.values else NO_FREQUENT_VALUE)
+    note = "; ".join(filter(None, [top.told(), _rows_left_out(left_out, "a finite value")]))
+    return charts.boxes(table, labels.title, note, label, _scale(values, title), upright)
 
 
 def time_line(x: PlannerNode, y: PlannerNode, labels: Labels) -> dict[str, Any]:
     """Values in the order of time; of many rows the mean, least and largest of each bin."""
     rows = row_count(x)
     if rows <= MOST_POINTS:
-        points = points_of(x, y)
-        return charts.line(sorted(points, key=lambda point: point["x"]), labels.title, _rows_left_out(rows - len(points)), labels.axes)
-    table, seconds = line_of(x, y)
-    note = f"mean, least and largest value of every {_duration(seconds)}"
-    return charts.line(table, labels.title, note, labels.axes)
+        table, told = sorted(points_of(x, y), key=lambda point: point["x"]), ""
+    else:
+        table, seconds = line_of(x, y)
+        told = f"mean, least and largest value of every {_duration(seconds)}"
+    if not table:
+        return charts.nothing(labels.title, "", NO_PAIR)
+    left_out = _rows_left_out(rows - sum(row.get("count", 1) for row in table))
+    return charts.line(table, labels.title, "; ".join(filter(None, [told, left_out])), _scales(x, y, labels))
 
 
 def _duration(seconds: float) -> str:
@@ -221,12 +254,12 @@ def _duration(seconds: float) -> str:
     Examples
     --------
     >>> _duration(7200), _duration(86400), _duration(0.5)
-    ('2 hours', '1 day', '0.5 seconds')
+    ('2 hours', 'day', '0.5 seconds')
     """
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
         if seconds >= size:
-            return f"{seconds / size:g} {unit}{'s' * (seconds != size)}"
-    return f"{seconds:g} seconds"
+            return unit if seconds == size else f"{seconds / size:g} {unit}s"
+    return "second" if seconds == 1 else f"{seconds:g} seconds"
 
 
 def _or_default(label: Any, default: str) -> str | None:

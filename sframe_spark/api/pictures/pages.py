@@ -8,16 +8,25 @@ from typing import Any
 
 from sframe_spark.visible import visible
 
-# Nothing is fetched, whatever the data says; Vega makes functions of the expressions of charts.
-_POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
+# Nothing is fetched, and nothing sent but to the page's own address, whatever the data says.
+_POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data: blob:; base-uri 'none'; form-action 'self'"
+# Vega makes functions of the expressions of charts.
+_SCRIPTS, _DRAWING_SCRIPTS = "; script-src 'unsafe-inline'", "; script-src 'unsafe-inline' 'unsafe-eval'"
 _STYLE = """
-:root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --faint: rgba(128, 128, 128, .25); --bar: #4c78a8; }
-@media (prefers-color-scheme: dark) { :root { --ink: #d7dce1; --paper: #15181c; --bar: #7aa6d8; } }
-body { margin: 2rem; background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
+:root { color-scheme: light dark; --ink: #1f2328; --paper: #ffffff; --quiet: #5c646d; --bar: #4c78a8; }
+@media (prefers-color-scheme: dark) { :root { --ink: #d7dce1; --paper: #15181c; --quiet: #a2a9b0; --bar: #7aa6d8; } }
+body { margin: clamp(.75rem, 2.5vw, 2rem); background: var(--paper); color: var(--ink); font: 14px/1.45 system-ui, sans-serif; }
 """
+# A chart is as wide as the window, up to where its parts would be far from each other.
+_CHART_STYLE = """
+main { max-width: 960px; } h1 { font-size: 18px; margin: 0; overflow-wrap: anywhere; } h1 + p { margin: 2px 0 0; } p { opacity: .8; margin: 0; }
+.place { overflow-x: auto; margin-top: 16px; } #chart.vega-embed { display: block; }
+"""
+# Pixels of a letter, letters of the longest label, pixels of numbers at an axis, of a label beside others, and of what is drawn.
+_CHARACTER, _LONGEST_LABEL, _NUMBERS, _LABEL, _PLOT = 6, 40, 60, 44, 220
 
 
-def page(title: str, body: str, style: str = "", script: str = "") -> str:
+def page(title: str, body: str, style: str = "", script: str = "", draws: bool = False, head: str = "") -> str:
     """A whole page.
 
     Parameters
@@ -28,12 +37,23 @@ def page(title: str, body: str, style: str = "", script: str = "") -> str:
         HTML.
     style, script
         What stands in ``<style>`` and ``<script>``.
+    draws
+        Whether the script draws a chart.
+    head
+        HTML of the head.
     """
+    policy = _POLICY + ((_DRAWING_SCRIPTS if draws else _SCRIPTS) if script else "")
     return (
         f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}"><title>{html.escape(visible(title))}</title>'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">{head}<title>{html.escape(visible(title))}</title>'
         f"<style>{_STYLE}{style}</style></head>\n<body>{body}{f'<script>{script}</script>' if script else ''}</body></html>\n"
     )
+
+
+def leading_to(address: str) -> str:
+    """A page that leads to another."""
+    shown = html.escape(address)
+    return page("SFrame", f'<p><a href="{shown}" rel="noreferrer">rows</a></p>', head=f'<meta http-equiv="refresh" content="0; url={shown}">')
 
 
 def script_text(value: Any) -> str:
@@ -49,7 +69,7 @@ def script_text(value: Any) -> str:
 
 
 def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
-    """The page of one chart that tells of its parts under the mouse.
+    """The page of one chart that tells of its parts under the mouse; its title is the page's, which breaks where the window ends.
 
     Parameters
     ----------
@@ -60,7 +80,25 @@ def chart_page(title: str, specification: dict[str, Any], library: str) -> str:
     library
         The script that draws it: Vega, Vega-Lite and Vega-Embed.
     """
-    options = {"renderer": "svg", "actions": {"export": True, "source": False, "compiled": False, "editor": False}}
+    # The library would warn where its version is not that of the schema.
+    shown = {name: part for name, part in specification.items() if name not in ("$schema", "title")}
+    if "width" in shown:
+        shown |= {"width": "container", "autosize": {"type": "fit-x", "contains": "padding"}}
     library = library.replace("</script", "<\\/script")
-    start = f'vegaEmbed(document.getElementById("chart"), {script_text(specification)}, {script_text(options)});'
-    return page(title, '<div id="chart"></div>', script=f"{library}\n{start}")
+    options = {"mode": "vega-lite", "renderer": "svg", "actions": False}
+    start = f'vegaEmbed(document.getElementById("chart"), {script_text(shown)}, {script_text(options)});'
+    body = f'<main>{_heading(specification.get("title", {}))}<div class="place"><div id="chart"></div></div></main>'
+    return page(title, body, f"{_CHART_STYLE}#chart {{ min-width: {_least_width(specification)}px; }}", f"{library}\n{start}", draws=True)
+
+
+def _heading(title: dict[str, str]) -> str:
+    parts = (("h1", title.get("text")), ("p", title.get("subtitle")))
+    return "".join(f"<{tag}>{html.escape(text)}</{tag}>" for tag, text in parts if text)
+
+
+def _least_width(specification: dict[str, Any]) -> int:
+    """How narrow a chart may be, in pixels: labels keep their place in narrow windows, which scroll."""
+    shared = specification.get("encoding", {})
+    across, up = ([str(label) for label in shared.get(name, {}).get("scale", {}).get("domain", [])] for name in "xy")
+    beside = min(max(map(len, up)), _LONGEST_LABEL) * _CHARACTER if up else _NUMBERS
+    return round(beside + (len(across) * _LABEL if across else _PLOT))

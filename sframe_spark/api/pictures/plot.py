@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import hashlib
+import html
 import json
 import os
 import re
 from collections.abc import Callable
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 from sframe_spark.api.pictures.pages import chart_page
 from sframe_spark.api.pictures.targets import show_page, write_page
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError
+from sframe_spark.locations import normalised
+from sframe_spark.storage.exports.text_files import staged_text, write_text_part
 
 # Names of parts of a picture, where Vega gives and uses them.
 _IDENTIFIER = re.compile(r'((?:\bid="|url\(#)(?=clip|gradient))')
@@ -65,7 +67,7 @@ class Plot:
         Examples
         --------
         >>> from sframe_spark import SArray
-        >>> SArray([1, 2]).plot().get_vega()["mark"]["type"]
+        >>> SArray([1, 2]).plot().get_vega()["layer"][0]["mark"]["type"]
         'bar'
         """
         specification = json.loads(json.dumps(self._specification))
@@ -95,7 +97,7 @@ class Plot:
     def save(self, filepath: str | os.PathLike[str]) -> None:
         """Write the chart to a file: ``.json`` (Vega-Lite), ``.svg``, ``.png`` or ``.html``.
 
-        A page of HTML tells what is under the mouse and needs no network. A file that is there is replaced.
+        A page of HTML tells what is under the mouse and needs no network. A file that is there is replaced when all is written.
 
         Parameters
         ----------
@@ -110,21 +112,25 @@ class Plot:
             If the extension is another one.
         ImportError
             If vl-convert is not there, but for ``.json``.
+        OSError
+            If the file cannot be written.
         """
         if not isinstance(filepath, (str, os.PathLike)):
             raise InvalidArgumentError(f"a chart is saved to a path, not to {type(filepath).__name__}: plot.save('chart.svg')")
-        path = Path(os.path.expanduser(os.fsdecode(filepath)))
+        path = normalised(filepath)
         writers: dict[str, Callable[[], bytes]] = {
             ".json": lambda: json.dumps(self._specification).encode(),
             ".svg": lambda: self._svg("#444444").encode(),
             ".png": self._png,
-            ".html": lambda: self._page().encode(),
+            ".html": lambda: self._page().encode("utf-8", "replace"),
         }
-        if path.suffix.lower() not in writers:
-            raise PictureFormatError(f"a chart is saved as .json, .svg, .png or .html, and {path.name!r} ends in none of these")
-        # All is made before the file is touched.
-        content = writers[path.suffix.lower()]()
-        path.write_bytes(content)
+        ending = os.path.splitext(path)[1].lower()
+        if ending not in writers:
+            raise PictureFormatError(f"a chart is saved as .json, .svg, .png or .html, and {os.path.basename(path)!r} ends in none of these")
+        # All is made before the file is touched, and stands there whole or not at all.
+        content = writers[ending]()
+        with staged_text(path) as (directory, parts):
+            parts.append(write_text_part(directory, path, [content]))
 
     def show(self) -> None:
         """Show the chart: in a notebook below the cell, elsewhere in a browser; see ``visualization.set_target``.
@@ -160,7 +166,10 @@ class Plot:
 
     def _html(self) -> str:
         """What stands below a cell of a notebook: no script, and no page around it."""
-        return f'<div class="sframe-spark-chart">{self._svg("currentColor")}</div>'
+        # As wide as the cell at most, and with words for who does not see it.
+        told = html.escape(str(self._specification.get("description", "chart")))
+        picture = self._svg("currentColor").replace("<svg ", f'<svg role="img" aria-label="{told}" style="max-width: 100%; height: auto" ', 1)
+        return f'<div class="sf-chart">{picture}</div>'
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__}: show() shows it, save('chart.html') writes it>"

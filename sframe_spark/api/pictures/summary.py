@@ -1,4 +1,4 @@
-"""What a frame holds, column by column, in as many passes over each column as pictures of it need."""
+"""What a frame holds, column by column: one pass over each column, and a few more over those with many different values, all at once."""
 
 from __future__ import annotations
 
@@ -11,20 +11,22 @@ import numpy as np
 
 from sframe_spark.api.nodes import reduce_values, row_count
 from sframe_spark.api.pictures.bins import Bins
-from sframe_spark.api.pictures.counted import MOST_LABELS, Extent, as_numbers, bars, bins_for, extent_of, frequency_table, value_counts
+from sframe_spark.api.pictures.counted import as_numbers, bars, bins_for
+from sframe_spark.api.pictures.extents import Extent, extent_of
+from sframe_spark.api.pictures.frequent import frequency_table, most_frequent
+from sframe_spark.api.pictures.quantiles import QUARTILES, Asked, Quantile, find_quantiles, guarded, place_of
 from sframe_spark.operators.aggregates.histograms import bin_numbers
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.types import DATETIME_KIND, STR_KIND, ColumnType
 
-QUARTILES = (0.25, 0.5, 0.75)
 # Columns whose values are counted in one pass: each may keep some megabytes of different values.
 COLUMNS_AT_ONCE = 8
+# Of bins each keeps some hundred kilobytes.
+BINS_AT_ONCE = 48
 # Between the edges of a bar, for quartiles.
-PARTS_OF_A_BAR = 100
-# A quartile is told to this share of itself, or as well as so many passes tell it.
-EXACTNESS, MOST_PASSES = 1e-4, 4
+PARTS_OF_A_BAR = 200
 
 
 @attrs.frozen
@@ -39,10 +41,12 @@ class ColumnFacts:
         Numbers of rows, and of those without a value.
     distinct, is_exact
         How many values differ, and whether that is counted or estimated; None where it is not asked: of lists and dicts.
-    numbers
-        Of numbers and date-times.
+    extent, quartiles
+        Of numbers and date-times, these in seconds since 1970; no quartiles where no number is finite.
     bars, labels
         Of a histogram, or of the most frequent texts.
+    in_utc
+        Whether date-times have offsets, and are told without.
     """
 
     kind: str
@@ -50,113 +54,120 @@ class ColumnFacts:
     missing: int
     distinct: int | None = None
     is_exact: bool = True
-    numbers: NumberFacts | None = None
+    extent: Extent | None = None
+    quartiles: tuple[float, ...] = ()
     bars: list[dict[str, Any]] = attrs.Factory(list)
     labels: list[dict[str, Any]] = attrs.Factory(list)
-
-
-@attrs.frozen
-class NumberFacts:
-    """What is told of numbers; date-times are seconds since 1970."""
-
-    extent: Extent
-    mean: float
-    deviation: float
-    quartiles: tuple[float, ...]
+    in_utc: bool = False
 
 
 def facts_of(node: PlannerNode) -> list[ColumnFacts]:
     """What is told of each column of a materialised frame."""
     rows = row_count(node)
-    found: list[ColumnFacts] = []
-    for start in range(0, len(node.schema), COLUMNS_AT_ONCE):
-        places = range(start, min(start + COLUMNS_AT_ONCE, len(node.schema)))
-        found += _facts_at_once([project(node, [place]) for place in places], rows)
-    return found
+    columns = [project(node, [place]) for place in range(len(node.schema))]
+    sources = [as_numbers(column) if has_pictures(column.schema[0]) else column for column in columns]
+    found: list[_Found] = []
+    for start in range(0, len(columns), COLUMNS_AT_ONCE):
+        places = slice(start, start + COLUMNS_AT_ONCE)
+        found += _summed_up(columns[places], sources[places])
+    labels = _labels(sources, found)
+    bars_and_quartiles = _of_numbers(sources, found)
+    facts = []
+    for place, (column, one) in enumerate(zip(columns, found, strict=True)):
+        kind = column.schema[0].kind
+        if one.summary is None:
+            facts.append(ColumnFacts(kind, rows, one.missing))
+            continue
+        table, quartiles = bars_and_quartiles.get(place, ([], ()))
+        is_exact = one.summary["counted"] is not None
+        shown = labels.get(place, [])
+        zoned = column.schema[0].is_zoned
+        facts.append(ColumnFacts(kind, rows, one.missing, one.summary["distinct"], is_exact, one.extent, quartiles, table, shown, zoned))
+    return facts
 
 
 def has_pictures(column_type: ColumnType) -> bool:
     """Whether values are counted, and not only the missing ones."""
-    return column_type.is_numeric or column_type.kind == STR_KIND or column_type == DATETIME
+    return column_type.is_numeric or column_type.kind in (STR_KIND, DATETIME_KIND)
 
 
-def _facts_at_once(columns: Sequence[PlannerNode], rows: int) -> list[ColumnFacts]:
+@attrs.frozen
+class _Found:
+    """What the first pass finds in a column: what ``summary`` tells, and the extent of numbers."""
+
+    column_type: ColumnType
+    missing: int
+    summary: dict[str, Any] | None
+    extent: Extent | None
+
+
+def _summed_up(columns: Sequence[PlannerNode], sources: Sequence[PlannerNode]) -> list[_Found]:
     types = [column.schema[0] for column in columns]
-    sources = [as_numbers(column) if has_pictures(column_type) else column for column, column_type in zip(columns, types, strict=True)]
     asked = [Aggregation("summary" if has_pictures(column_type) else "count_missing", (place,)) for place, column_type in enumerate(types)]
     of_numbers = [place for place, source in enumerate(sources) if source.schema[0].is_numeric]
-    found = reduce_values(zip_columns(*sources), [*asked, *(Aggregation("finite_range", (place,)) for place in of_numbers)])
-    extents = {place: extent_of(part) for place, part in zip(of_numbers, found[len(columns) :], strict=True)}
-    facts = []
-    for place, (source, column_type, part) in enumerate(zip(sources, types, found[: len(columns)], strict=True)):
-        if not has_pictures(column_type):
-            facts.append(ColumnFacts(column_type.kind, rows, int(part)))
-            continue
-        base = ColumnFacts(column_type.kind, rows, part["missing"], part["distinct"], part["counted"] is not None)
-        if place in extents:
-            numbers, table = _number_facts(source, column_type, extents[place], part)
-            facts.append(attrs.evolve(base, numbers=numbers, bars=table))
+    parts = reduce_values(zip_columns(*sources), [*asked, *(Aggregation("finite_range", (place,)) for place in of_numbers)])
+    extents = {place: extent_of(part) for place, part in zip(of_numbers, parts[len(columns) :], strict=True)}
+    found = []
+    for place, (column_type, part) in enumerate(zip(types, parts, strict=False)):
+        if has_pictures(column_type):
+            found.append(_Found(column_type, part["missing"], part, extents.get(place)))
         else:
-            facts.append(attrs.evolve(base, labels=_labels(source, part, rows)))
-    return facts
+            found.append(_Found(column_type, int(part), None, None))
+    return found
 
 
-def _labels(column: PlannerNode, summary: dict[str, Any], rows: int) -> list[dict[str, Any]]:
-    if summary["counted"] is None:
-        return frequency_table(*value_counts(column), rows)
-    values = sorted(summary["counted"].items(), key=lambda pair: (-pair[1], pair[0]))
-    if summary["missing"]:
-        values = sorted([(None, summary["missing"]), *values], key=lambda pair: -pair[1])
-    return frequency_table(values[:MOST_LABELS], len(values), rows)
+def _labels(sources: Sequence[PlannerNode], found: Sequence[_Found]) -> dict[int, list[dict[str, Any]]]:
+    """The most frequent values of each column of texts."""
+    summaries = {place: one.summary for place, one in enumerate(found) if one.summary is not None and one.extent is None}
+    labels: dict[int, list[dict[str, Any]]] = {}
+    for places in _groups(list(summaries)):
+        tops = most_frequent(zip_columns(*(sources[place] for place in places)), [summaries[place] for place in places])
+        labels.update({place: frequency_table(top) for place, top in zip(places, tops, strict=True)})
+    return labels
 
 
-def _number_facts(numbers: PlannerNode, column_type: ColumnType, extent: Extent, summary: dict[str, Any]) -> tuple[NumberFacts, list[dict[str, Any]]]:
-    """Facts and the bars of a histogram: from the different values where they are few, else from another pass or more."""
-    if not extent.numbers:
-        return NumberFacts(extent, math.nan, math.nan, ()), []
-    bins = bins_for(extent, column_type)
-    if summary["counted"] is None:
-        fine = bins.finer(PARTS_OF_A_BAR)
-        counts = _counts(numbers, fine)
-        quartiles = tuple(_quantile(numbers, fine, counts, _place(extent.numbers, share), column_type) for share in QUARTILES)
-        shown = counts.reshape(-1, PARTS_OF_A_BAR).sum(axis=1)
-    else:
-        values, weights = _finite(summary["counted"])
-        cumulative = np.cumsum(weights)
-        quartiles = tuple(float(values[np.searchsorted(cumulative, _place(extent.numbers, share), side="right")]) for share in QUARTILES)
-        shown = np.bincount(bin_numbers(values, *bins.parameters), weights, bins.count)
-    deviation = math.sqrt(summary["squares"] / summary["numbers"])
-    return NumberFacts(extent, summary["mean"], deviation, quartiles), bars(bins, [int(count) for count in shown])
+def _of_numbers(sources: Sequence[PlannerNode], found: Sequence[_Found]) -> dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]]:
+    """The bars of a histogram and the quartiles of each column of numbers: from the different values where they are few, else from further passes."""
+    shown: dict[int, tuple[list[dict[str, Any]], tuple[float, ...]]] = {}
+    searched: list[Quantile] = []
+    bins_of: dict[int, Bins] = {}
+    for place, one in enumerate(found):
+        extent = one.extent
+        if extent is None or one.summary is None or not extent.numbers:
+            continue
+        bins = bins_for(extent, one.column_type)
+        if one.summary["counted"] is not None:
+            shown[place] = _of_few(one.summary["counted"], bins, extent)
+            continue
+        bins_of[place] = bins
+        fine, span = guarded(bins.finer(PARTS_OF_A_BAR)), extent.largest - extent.least
+        searched += [Quantile(place, place_of(extent.numbers, share), fine, span, one.column_type.kind) for share in QUARTILES]
+    first = find_quantiles(searched, lambda asked: _counts(sources, asked))
+    for (place, _), counts in first.items():
+        quartiles = tuple(quantile.number for quantile in searched if quantile.owner == place)
+        # A number at an edge may be counted on either side of it.
+        inside = np.concatenate([[counts[0] + counts[1]], counts[2:-2], [counts[-2] + counts[-1]]])
+        shown[place] = bars(bins_of[place], inside.reshape(-1, PARTS_OF_A_BAR).sum(axis=1).tolist()), quartiles
+    return shown
 
 
-def _finite(counted: dict[float, int]) -> tuple[np.ndarray, np.ndarray]:
-    """Different finite values in order, and how often each occurs."""
+def _of_few(counted: dict[float, int], bins: Bins, extent: Extent) -> tuple[list[dict[str, Any]], tuple[float, ...]]:
     pairs = sorted((float(value), count) for value, count in counted.items() if math.isfinite(value))
-    return np.array([value for value, _ in pairs]), np.array([count for _, count in pairs])
+    values, weights = np.array([value for value, _ in pairs]), np.array([count for _, count in pairs])
+    cumulative = np.cumsum(weights)
+    quartiles = tuple(float(values[np.searchsorted(cumulative, place_of(extent.numbers, share), side="right")]) for share in QUARTILES)
+    return bars(bins, np.bincount(bin_numbers(values, *bins.parameters), weights, bins.count).tolist()), quartiles
 
 
-def _place(numbers: int, share: float) -> int:
-    """How many numbers come before a quantile."""
-    return min(int(numbers * share), numbers - 1)
+def _counts(sources: Sequence[PlannerNode], asked: Sequence[Asked]) -> list[np.ndarray]:
+    counts: list[np.ndarray] = []
+    for part in _groups(asked):
+        places = list(dict.fromkeys(place for place, _ in part))
+        columns = zip_columns(*(sources[place] for place in places))
+        aggregations = [Aggregation("histogram", (places.index(place),), bins.parameters) for place, bins in part]
+        counts += [np.asarray(found).astype(np.int64) for found in reduce_values(columns, aggregations)]
+    return counts
 
 
-def _counts(numbers: PlannerNode, bins: Bins) -> np.ndarray:
-    return np.array(reduce_values(numbers, [Aggregation("histogram", (0,), bins.parameters)])[0]).astype(np.int64)
-
-
-def _quantile(numbers: PlannerNode, bins: Bins, counts: np.ndarray, place: int, column_type: ColumnType) -> float:
-    """The number with so many before it: its bin is divided until it is narrow."""
-    before = 0
-    for passes in range(MOST_PASSES + 1):
-        cumulative = before + np.cumsum(counts)
-        chosen = int(np.searchsorted(cumulative, place, side="right"))
-        least = bins.edge(chosen)
-        narrow = bins.step <= abs(least) * EXACTNESS or (column_type.kind == INT_KIND and bins.step <= 1)
-        if narrow or passes == MOST_PASSES:
-            break
-        before = int(cumulative[chosen] - counts[chosen])
-        finer = Bins(bins.first + chosen, bins.step, 1).finer(1000)
-        # What lies outside is counted in one more bin at each end.
-        bins = Bins(finer.first, finer.step, finer.count)
-        counts = _counts(numbers, Bins(finer.first - 1, finer.step, finer.count + 2))[1:-1]
-    return math.ceil(least - 1e-9) if column_type.kind == INT_KIND else least
+def _groups(items: Sequence[Any]) -> list[Sequence[Any]]:
+    return [items[start : start + BINS_AT_ONCE] for start in range(0, len(items), BINS_AT_ONCE)]

@@ -9,15 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from sframe_spark.api.pictures.pages import leading_to
 from sframe_spark.config import config
+from sframe_spark.session.notebooks import notebook_shell
 from sframe_spark.visible import visible
-
-
-def in_notebook() -> bool:
-    """Whether the process is the kernel of a notebook."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    return shell is not None and hasattr(shell, "kernel")
 
 
 def show_page(shown: Any, page: Callable[[], str], title: str) -> None:
@@ -25,17 +20,28 @@ def show_page(shown: Any, page: Callable[[], str], title: str) -> None:
     target = config.picture_target
     if target == "none":
         return
-    if target == "auto" and in_notebook():
+    if target == "auto" and notebook_shell() is not None:
         sys.modules["IPython"].display.display(shown)
         return
     open_address(write_page(page()).as_uri(), title)
 
 
-def open_address(address: str, title: str) -> None:
-    """Open a page in the browser, or say where it is."""
+def open_address(address: str, title: str, is_secret: bool = False) -> None:
+    """Open a page in the browser, or say where it is.
+
+    Parameters
+    ----------
+    address
+        Of the page.
+    title
+        For who has no browser here.
+    is_secret
+        Whether others must not see the address. All users of a machine see the command that opens a browser: it names a file that leads on.
+    """
     import webbrowser
 
-    if not webbrowser.open(address):
+    opened = write_page(leading_to(address)).as_uri() if is_secret else address
+    if not webbrowser.open(opened):
         sys.stderr.write(f"There is no browser here; {visible(title)} is at {address}\n")
 
 
@@ -43,5 +49,5 @@ def write_page(page: str) -> Path:
     """Write a page to a file that nobody else can read; it stays, as a browser may read it when the process has ended."""
     handle, path = tempfile.mkstemp(prefix="sframe_spark-", suffix=".html")
     with os.fdopen(handle, "wb") as file:
-        file.write(page.encode())
+        file.write(page.encode("utf-8", "replace"))
     return Path(path)

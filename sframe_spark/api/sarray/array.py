@@ -12,6 +12,7 @@ from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files.paths import nothing_to_verify
+from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
 from sframe_spark.api.hints import no_array_member
@@ -75,6 +76,7 @@ class SArray(
     ValuesInFiles,
     ComputedValues,
     ReadOneByOne,
+    Pickled,
 ):
     """An ordered column of values of one type, computed when it is looked at.
 
@@ -326,8 +328,8 @@ class SArray(
         ['***', '']
         """
         fn = function_as_now(fn, "apply")
-        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, skip_na)
-        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=skip_na), first))
+        result, first = infer_result_type(fn, lambda: first_values(self._node, SAMPLE_VALUES), dtype, bool(skip_na))
+        return SArray(_node=with_first_results(apply_lambda(self._node, fn, result, skip_missing=bool(skip_na)), first))
 
     def __str__(self) -> str:
         return display.column_text(self._node)

@@ -19,7 +19,7 @@ from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
 from sframe_spark.operators.rowwise.python_function import Truth
 from sframe_spark.operators.rowwise.row_number import row_number
-from sframe_spark.types import INT
+from sframe_spark.types import DICT_KIND, INT
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -60,7 +60,7 @@ class ByValue(Missing):
         >>> list(SArray(["tea", "coffee", None]).filter(lambda word: len(word) > 3))
         ['coffee']
         """
-        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=skip_na)
+        mask = apply_lambda(self._node, function_as_now(fn, "filter", Truth), INT, skip_missing=bool(skip_na))
         return made_array(filter_by_mask(self._node, mask))
 
     def filter_by(self, values: Any, exclude: bool = False) -> SArray:
@@ -69,7 +69,7 @@ class ByValue(Missing):
         Raises
         ------
         TypeError
-            If the values are of another type than the rows.
+            If the values are of another type than the rows, or dicts.
 
         Examples
         --------
@@ -78,6 +78,7 @@ class ByValue(Missing):
         >>> list(fruits.filter_by(["kiwi", "pear"])), list(fruits.filter_by("kiwi", exclude=True))
         (['kiwi', 'kiwi'], ['fig', 'plum'])
         """
+        self._require_no_dicts()
         wanted = values if isinstance(values, Faces.array) else Faces.array(list(values) if is_collection(values) else [values])
         if wanted.dtype is not self.dtype:
             raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
@@ -161,6 +162,9 @@ class ByValue(Missing):
 
     def _counted(self, aggregations: list[Aggregation]) -> PlannerNode:
         """The distinct values with aggregates of their rows."""
-        if self._node.schema[0].kind == "dict":
-            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")
+        self._require_no_dicts()
         return group_by(self._node, [0], aggregations)
+
+    def _require_no_dicts(self) -> None:
+        if self._node.schema[0].kind == DICT_KIND:
+            raise SchemaError("dict values cannot be compared for uniqueness: turn them into text or lists first")

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import Faces, made_array
 from sframe_spark.api.nodes import equal_length, literal_of, node_from_values, recoded, single_value
-from sframe_spark.errors import LengthMismatchError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import LengthMismatchError, NotAColumnError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.sources.made import constant_source
-from sframe_spark.types import common_encoding
-from sframe_spark.values.plain import one_value
+from sframe_spark.types import DATETIME_KIND, common_encoding
+from sframe_spark.values.plain import NUMBERS, family_of, one_value
+from sframe_spark.values.text import brief
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -36,7 +37,7 @@ class Choices:
         Raises
         ------
         TypeError
-            If the two have different types and no ``dtype`` is given.
+            If the condition is no SArray, the two have different types and no ``dtype`` is given, or a date-time stands for a number.
 
         Examples
         --------
@@ -45,6 +46,8 @@ class Choices:
         >>> list(SArray.where(stars > 3, "good", "bad")), list(SArray.where(stars > 3, stars, None))
         (['good', 'bad', 'good'], [5, None, 4])
         """
+        if not isinstance(condition, Faces.array):
+            raise NotAColumnError(f"the condition is an SArray, not {brief(condition)} ({type(condition).__name__})")
         for value in (condition, istrue, isfalse):
             if isinstance(value, Faces.array) and not equal_length(condition._node, value._node):
                 raise LengthMismatchError("condition, istrue and isfalse must have the same number of rows")
@@ -74,4 +77,7 @@ class Choices:
         if isinstance(value, Faces.array):
             return value._node
         converted = node_from_values([value], list if dtype is None and isinstance(value, list) else dtype)
+        families = {converted.schema[0].kind, family_of(type(value))}
+        if DATETIME_KIND in families and families & NUMBERS:
+            raise SchemaError(f"{brief(value)} is no {converted.schema[0].kind}: convert it first")
         return constant_source(single_value(converted, 0), converted.schema[0], rows)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.runs.content import content_identifier
 from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.explain.explanation import Explanation
 from sframe_spark.planner.infer import infer_planner_node_length
@@ -53,6 +54,18 @@ class ComputedValues:
 
     def __has_size__(self) -> bool:
         return infer_planner_node_length(self._node) is not None
+
+    def __get_content_identifier__(self) -> int:
+        """A number for the values: the same for the same rows of the same files, and for the same values in memory; they are computed first.
+
+        Examples
+        --------
+        >>> from sframe_spark import SArray
+        >>> stars = SArray([5, 3])
+        >>> stars.__get_content_identifier__() == stars[:].__get_content_identifier__()
+        True
+        """
+        return content_identifier(self._node)
 
     def explain(self, stage: str | None = None, trace: bool = False, why: bool = False, verify: bool = False, analyze: bool = False) -> Explanation:
         """The plan as text and picture; see :meth:`SFrame.explain`.

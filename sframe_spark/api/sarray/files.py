@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from sframe_spark.api.faces import made_array
 from sframe_spark.api.files import persistence
-from sframe_spark.api.files.text_column import read_json_column
+from sframe_spark.api.files.paths import path_text
+from sframe_spark.api.files.text_column import column_from_path, read_json_column
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -26,7 +27,8 @@ class ValuesInFiles:
         filename
             The directory, or the file.
         format
-            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.csv`` or ``.csv.gz``, else a directory.
+            ``binary``, or ``text`` or ``csv``. When not given: text where the name ends in ``.txt``, ``.csv`` or ``.csv.gz``, else
+            a directory.
 
         Raises
         ------
@@ -70,7 +72,7 @@ class ValuesInFiles:
 
 
 def load_sarray(filename: str, *, verify: bool = False) -> SArray:
-    """The column saved under a path.
+    """The column saved under a path, or a text from each line of the text files there.
 
     Parameters
     ----------
@@ -93,4 +95,4 @@ def load_sarray(filename: str, *, verify: bool = False) -> SArray:
     ...     len(load_sarray(os.path.join(directory, "column")))
     2
     """
-    return made_array(persistence.load_column(filename, verify))
+    return made_array(column_from_path(path_text(filename), None, verify))

@@ -179,6 +179,8 @@ class Items:
         >>> list(vectors.vector_slice(0)), list(vectors.vector_slice(0, 2))
         ([1.0, 4.0], [array('d', [1.0, 2.0]), None])
         """
+        if self._node.schema[0].kind not in (LIST_KIND, ARRAY_KIND):
+            raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no items in an order: lists and arrays have")
         first = _place("start", start)
         last = first + 1 if end is None else _place("end", end)
         if last <= first:

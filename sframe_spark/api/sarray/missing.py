@@ -14,8 +14,10 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import NotValuesError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
+from sframe_spark.operators.sources.source import MemorySource, memory_source
 from sframe_spark.types import INT, STR
 from sframe_spark.values.broken_texts import require_unicode_values
+from sframe_spark.values.cast import cast_array
 from sframe_spark.values.infer import column_type_for
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
@@ -152,8 +154,13 @@ class Missing:
         [1, None]
         """
         result = self._function("cast", column_type_for(dtype), bool(undefined_on_failure))
-        if not undefined_on_failure and self._node.schema[0].kind == STR.kind and is_at_hand(result._node):
-            materialize(result._node)
+        if undefined_on_failure or self._node.schema[0].kind != STR.kind or not is_at_hand(result._node):
+            return result
+        if isinstance(self._node.operator, MemorySource):
+            # Nothing to plan: many little casts, of which some fail, are quick.
+            column, target = self._node.operator.read_all().columns[0], result._node.schema[0]
+            return made_array(memory_source([cast_array(column, self._node.schema[0], target)], [target]))
+        materialize(result._node)
         return result
 
     def is_in(self, other: Any) -> SArray:

@@ -11,11 +11,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.files.serialization import NeverPickled
 from sframe_spark.api.nodes import column_values, node_from_values, reduce_values
 from sframe_spark.api.sarray.ranks import Ranks
 from sframe_spark.api.sarray.sketch_items import NESTED, SketchesOfItems, keys_to_sum_up
 from sframe_spark.api.sarray.sketch_text import sketch_text
-from sframe_spark.errors import SchemaError, UnsupportedOperationError
+from sframe_spark.errors import SchemaError, SFrameError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import filter_by_mask
@@ -23,7 +24,9 @@ from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.types import DATETIME_KIND, INT, STR, STR_KIND
+from sframe_spark.values.convert import construct_value
 from sframe_spark.values.plain import is_number, one_value
+from sframe_spark.values.text import display_text
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -35,7 +38,7 @@ LEAST_SHARE = 0.0001
 _WITH_OFFSET = "%Y-%m-%dT%H:%M:%S%F%ZP"
 
 
-class Sketch(SketchesOfItems):
+class Sketch(SketchesOfItems, NeverPickled):
     """What a column holds: its size, missing values, moments, quantiles, different and frequent values.
 
     Everything is exact but :meth:`num_unique` of more than 65,536 different values, whose standard error is 0.8%. One pass over the rows tells most
@@ -270,7 +273,7 @@ class Sketch(SketchesOfItems):
         return math.sqrt(self.var())
 
     def quantile(self, quantile_val: float) -> float:
-        """The number below which that share of all numbers lies.
+        """The number below which that share of all numbers lies; NaN where there is none.
 
         Parameters
         ----------
@@ -280,7 +283,7 @@ class Sketch(SketchesOfItems):
         Raises
         ------
         RuntimeError
-            If the values are no numbers, or there is none.
+            If the values are no numbers, or there are no rows.
         TypeError
             If the share is no number.
 
@@ -295,8 +298,10 @@ class Sketch(SketchesOfItems):
         found = self._of_numbers("quantiles")
         if not is_number(share) or share != share:
             raise SchemaError(f"a quantile is a share between 0 and 1, not {share!r:.60}")
+        if not self.size():
+            raise UnsupportedOperationError("there are no rows, so there are no quantiles")
         if not found["numbers"]:
-            raise UnsupportedOperationError("there is no number, so there are no quantiles")
+            return math.nan
         place = self._place_of(float(share))
         if found["counted"] is None:
             return float(self._ranks.number_at(place))
@@ -340,13 +345,23 @@ class Sketch(SketchesOfItems):
         if self._source.schema[0].is_zoned:
             wanted: Any = made_array(node_from_values([element])).datetime_to_str(_WITH_OFFSET)[0]
         elif column_type.kind == STR_KIND:
-            wanted = str(element)
+            wanted = self._text_of(element)
         elif column_type.kind == DATETIME_KIND or is_number(element):
             wanted = element
         else:
             raise UnsupportedOperationError(f"{element!r:.60} is no value of a column of {column_type.kind}")
         is_it = apply_function("is_in", self._node, parameters=((wanted,),))
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
+
+    def _text_of(self, element: Any) -> str:
+        """A value as the text that it is counted as: that of the column's class, if it becomes one."""
+        kind = self._source.schema[0].kind
+        if isinstance(element, str) or kind not in NESTED:
+            return str(element)
+        try:
+            return display_text(construct_value(element, kind))
+        except SFrameError:
+            return str(element)
 
     def frequent_items(self) -> dict[Any, int]:
         """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_array
 from sframe_spark.api.unpacked_types import merged_type, types_of_keys
-from sframe_spark.errors import ColumnNotFoundError, SchemaError, UnsupportedOperationError
+from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, SchemaError, UnsupportedOperationError
 from sframe_spark.operators.functions.packing import value_parameter
 from sframe_spark.operators.functions.slots import item_type
 from sframe_spark.operators.relational.explode import explode
@@ -174,8 +174,12 @@ def keys_to_sum_up(keys: Any, column_type: ColumnType) -> tuple[Any, ...]:
         If the values have no keys, or a key is none of them.
     """
     chosen = (keys,) if isinstance(keys, (str, int)) else tuple(keys or ())
-    if chosen and column_type.kind not in NESTED:
+    if chosen and column_type.kind not in (DICT_KIND, ARRAY_KIND):
         raise SchemaError(f"sub_sketch_keys are keys of dicts or places in arrays, and the values are of {column_type.kind}")
-    if column_type.kind in (LIST_KIND, ARRAY_KIND) and not all(isinstance(key, int) and key >= 0 for key in chosen):
+    if len({type(key) for key in chosen}) > 1:
+        raise InvalidArgumentError(f"sub_sketch_keys are of one class, not {chosen!r:.60}")
+    if column_type.kind == DICT_KIND and not all(isinstance(key, str) for key in chosen):
+        raise SchemaError(f"sub_sketch_keys of dicts are texts, not {chosen!r:.60}")
+    if column_type.kind == ARRAY_KIND and not all(isinstance(key, int) and key >= 0 for key in chosen):
         raise SchemaError(f"sub_sketch_keys are places in arrays, counted from 0, not {chosen!r:.60}")
     return chosen

@@ -10,10 +10,12 @@ from sframe_spark.api.nodes import literal_of, recoded
 from sframe_spark.engine.planning.placement import is_at_hand
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.running.cumulative import cumulative
 from sframe_spark.operators.running.rolling import rolling
+from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.shift import shift_rows
 from sframe_spark.types import ARRAY_KIND, FLOAT, INT, ColumnType, common_encoding, type_of_class
 from sframe_spark.values.infer import encoding_for
@@ -34,6 +36,8 @@ class Windows:
     _node: PlannerNode
 
     def _cumulative(self, kind: str) -> SArray:
+        if self._node.schema[0].is_zoned and kind in ("min", "max"):
+            return made_array(running(self._node, [], [Aggregation(kind, (0,))]))
         node = cumulative(self._node, kind)
         if self._node.schema[0].kind == ARRAY_KIND and is_at_hand(node):
             # Arrays of different lengths are refused by the call, as in the reference.

@@ -31,12 +31,20 @@ from sframe_spark.values.taken import taken
 
 Frame = tuple[PlannerNode, list[str]]
 
+_DELIMITERS = {"csv": ",", "tsv": "\t"}
+_ENDINGS = {".csv": "csv", ".csv.gz": "csv", ".txt": "csv", ".tsv": "tsv"}
+_PATH = (str, os.PathLike)
+# What data must be of each format; of the others it may be anything.
+_CLASSES: dict[str, Any] = {"dict": Mapping, "sarray": SArray, "sframe_obj": Columns, "sframe": _PATH, "csv": _PATH, "tsv": _PATH}
+_FORMATS = ("auto", "array", "dataframe", "empty", *_CLASSES)
+
 
 def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     """Node and column names of whatever a frame can be made of; only saved frames can be verified."""
     if verify and not isinstance(data, (str, os.PathLike)):
         raise nothing_to_verify(data)
-    if data is None:
+    _require_format(data, format)
+    if data is None or format == "empty":
         return memory_source([], [], 0), []
     if isinstance(data, Columns):
         return data._node, list(data._names)
@@ -62,27 +70,45 @@ def frame_from(data: Any, format: str = "auto", verify: bool = False) -> Frame:
     raise InvalidArgumentError(f"an SFrame is not made of a {type(data).__name__}: {advice}")
 
 
+def _require_format(data: Any, format: Any) -> None:
+    """Refuse a format that there is not, and data of another one.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If there is no such format.
+    SchemaError
+        If it is no text, or the data is something else.
+    """
+    if not isinstance(format, str):
+        raise SchemaError(f"format is a text, not {format!r:.60}")
+    if format not in _FORMATS:
+        raise InvalidArgumentError(f"there is no format {format!r:.60}: 'auto' finds what data is; the others are {', '.join(_FORMATS[1:])}")
+    is_other = not isinstance(data, _CLASSES.get(format, object))
+    if is_other or (format == "array" and isinstance(data, Mapping)) or (format == "dataframe" and not hasattr(data, "columns")):
+        raise SchemaError(f"format={format!r} does not go with a {type(data).__name__}: leave it out")
+
+
 def frame_from_path(path: str, format: str, verify: bool = False) -> Frame:
     """A saved frame, or a CSV or Parquet file."""
-    is_csv = format == "csv" or (format == "auto" and path.endswith((".csv", ".csv.gz", ".tsv", ".txt")))
+    named = next((kind for ending, kind in _ENDINGS.items() if path.endswith(ending)), "") if format == "auto" else format
     is_parquet = format == "auto" and path.endswith(".parquet")
-    if verify and (is_csv or is_parquet):
+    if verify and (named in _DELIMITERS or is_parquet):
         raise nothing_to_verify(path)
-    if is_csv:
-        return read_csv(CsvRequest(path, "\t" if path.endswith(".tsv") else ","))
+    if named in _DELIMITERS:
+        return read_csv(CsvRequest(path, _DELIMITERS[named]))
     if is_parquet:
         return frame_from_parquet(path)
     return load_frame(path, verify)
 
 
 def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
-    """Columns by name; single values make columns of one row."""
+    """Columns by name; a text is a column of its characters, as in the reference."""
     nodes: list[PlannerNode] = []
     names = names_in_order(columns)
     for name in names:
         values = columns[name]
-        single = not hasattr(values, "__iter__")
-        given = [values] if single else list(values) if isinstance(values, str) else values
+        given = list(values) if isinstance(values, str) else values
         with column_named(name):
             nodes.append(values._node if isinstance(values, SArray) else node_from_values(given))
     if not nodes:

@@ -91,8 +91,8 @@ class CsvAccess(Columns):
         from sframe_spark.api.files.csv.writer import CsvFormat, write_csv
 
         form = CsvFormat(
-            delimiter, line_terminator, header, quote_level, double_quote, escape_char, quote_char, na_rep, file_header, file_footer, line_prefix,
-            bool(_no_prefix_on_first_value),
+            delimiter, line_terminator, bool(header), quote_level, bool(double_quote), escape_char, quote_char, na_rep, file_header, file_footer,
+            line_prefix, bool(_no_prefix_on_first_value),
         )  # fmt: skip
         write_csv(self._node, self._names, filename, with_aliases(form, kwargs, WRITE_ALIASES, "writing CSV"))
 

@@ -10,13 +10,14 @@ from sframe_spark.api.files import persistence
 from sframe_spark.api.files.file_writers import write_directory
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.csv_access import CsvAccess
+from sframe_spark.api.sframe.databases import Databases
 from sframe_spark.storage.exports.part_files import ORC, PARQUET
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
 
 
-class Files(CsvAccess):
+class Files(Databases, CsvAccess):
     """Rows from and to files."""
 
     def save(self, filename: str, format: str | None = None) -> None:
@@ -50,98 +51,36 @@ class Files(CsvAccess):
         """
         persistence.save_frame(self._node, self._names, filename, format)
 
-    @staticmethod
-    def from_sql(
-        conn: Any,
-        sql_statement: str,
-        params: Any = None,
-        type_inference_rows: int = 100,
-        dbapi_module: Any = None,
-        column_type_hints: Any = None,
-        cursor_arraysize: int = 128,
-    ) -> SFrame:
-        """The rows of a query of a database, in its order.
+    def _save_reference(self, filename: str) -> None:
+        """Save as a directory that ``load_sframe`` opens again and that refers to columns of saved frames; the other columns are written.
+
+        Rows that saved frames have are not copied: loading the directory reads them where they are, and is an error once they are gone or others.
+        Rows in memory, in files of other programs and in temporary files are written, as ``save`` does.
 
         Parameters
         ----------
-        conn
-            A connection of any library that follows Python's DB-API, such as ``sqlite3``.
-        sql_statement
-            The query.
-        params
-            Values for its marks.
-        type_inference_rows
-            The first value of a column in so many rows tells its type; a column without one is of text.
-        dbapi_module
-            The library that made the connection, where its class does not tell.
-        column_type_hints
-            A class for all columns, a list of classes, or a dict from name to class.
-        cursor_arraysize
-            How many rows the database is asked for at a time.
+        filename
+            The directory.
 
         Raises
         ------
-        AttributeError
-            If ``conn`` is no connection.
-        TypeError
-            If a value is of another class than its column.
-        ValueError
-            If the statement gives no rows.
-        RuntimeError
-            If two columns have one name.
+        OSError
+            If it cannot be written.
 
         Examples
         --------
-        >>> import contextlib, sqlite3
-        >>> from sframe_spark import SFrame
-        >>> with contextlib.closing(sqlite3.connect(":memory:")) as conn:
-        ...     _ = conn.execute("create table t(id integer, name text)")
-        ...     SFrame({"id": [1, 2], "name": ["ann", None]}).to_sql(conn, "t")
-        ...     list(SFrame.from_sql(conn, "select * from t where id > ?", params=[1]))
-        [{'id': 2, 'name': None}]
+        >>> import os, tempfile
+        >>> from sframe_spark import SFrame, load_sframe
+        >>> with tempfile.TemporaryDirectory() as directory:
+        ...     frame, extended = os.path.join(directory, "frame"), os.path.join(directory, "extended")
+        ...     SFrame({"stars": [5, 3]}).save(frame)
+        ...     rated = load_sframe(frame)
+        ...     rated["half"] = rated["stars"] / 2
+        ...     rated._save_reference(extended)
+        ...     load_sframe(extended)[0]
+        {'stars': 5, 'half': 2.5}
         """
-        from sframe_spark.api.files.sql_database import read_sql
-
-        return made_frame(*read_sql(conn, sql_statement, params, type_inference_rows, dbapi_module, column_type_hints, cursor_arraysize))
-
-    def to_sql(
-        self, conn: Any, table_name: str, dbapi_module: Any = None, use_python_type_specifiers: bool = False, use_exact_column_names: bool = True
-    ) -> None:
-        """Insert all rows into a table of a database, all or none.
-
-        Parameters
-        ----------
-        conn
-            A connection of any library that follows Python's DB-API.
-        table_name
-            The table, which is there; names are quoted, whatever is in them.
-        dbapi_module
-            The library that made the connection, where its class does not tell.
-        use_python_type_specifiers
-            Whether numbers are marked with ``%d`` and ``%f`` where the library marks with ``%s``.
-        use_exact_column_names
-            Whether the table's columns are named as the frame's; otherwise they are taken in their order.
-
-        Raises
-        ------
-        AttributeError
-            If ``conn`` is no connection.
-        TypeError
-            If a column holds lists, arrays or dicts.
-
-        Examples
-        --------
-        >>> import contextlib, sqlite3
-        >>> from sframe_spark import SFrame
-        >>> with contextlib.closing(sqlite3.connect(":memory:")) as conn:
-        ...     _ = conn.execute("create table t(id integer)")
-        ...     SFrame({"id": range(3)}).to_sql(conn, "t")
-        ...     conn.execute("select sum(id) from t").fetchone()
-        (3,)
-        """
-        from sframe_spark.api.files.sql_database import write_sql
-
-        write_sql(self._node, self._names, conn, table_name, dbapi_module, use_python_type_specifiers, use_exact_column_names)
+        persistence.save_reference(self._node, self._names, filename)
 
     def export_json(self, filename: str, orient: Literal["records", "lines"] = "records") -> None:
         """Write all rows as JSON, whole or not at all: one array of objects, or with ``orient="lines"`` an object on each line.

@@ -11,6 +11,7 @@ from sframe_spark.api import display, notebook
 from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
+from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import no_frame_member
 from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
@@ -31,7 +32,7 @@ from sframe_spark.api.sframe.row_functions import RowFunctions
 from sframe_spark.api.sframe.running import RunningColumns
 from sframe_spark.api.sframe.sampling import RandomRows
 from sframe_spark.api.sframe.searches import Ordered
-from sframe_spark.errors import NegativeCountError, SchemaError
+from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.libraries import is_of_spark
@@ -55,6 +56,7 @@ class SFrame(
     ColumnChanges,
     ComputedRows,
     ReadOneByOne,
+    Pickled,
 ):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
@@ -66,7 +68,7 @@ class SFrame(
         values are copied. An Arrow table shares its memory, as Arrow data never changes: one that Arrow has made of a numpy array without a copy must
         not be changed through that array.
     format
-        ``"auto"`` decides by what ``data`` is.
+        ``"auto"`` decides by what ``data`` is; ``"csv"``, ``"tsv"`` and ``"sframe"`` say what there is at a path.
     verify
         Whether to read every byte of the saved SFrame at the path ``data`` and compare all its check sums before anything else.
 
@@ -105,6 +107,18 @@ class SFrame(
         def __getattr__(self, name: str) -> Any:
             """Nothing: tells what to use instead of members that other libraries have."""
             raise AttributeError(name) if name.startswith("_") else no_frame_member(name, self._names)
+
+    def __eq__(self, other: object) -> Any:
+        """Nothing: frames are not compared as a whole.
+
+        Raises
+        ------
+        NotImplementedError
+            Always: two frames that look alike are not the same object, and rows have many ways to be alike.
+        """
+        raise FrameComparisonError("frames are not compared as a whole: compare their columns, (a['x'] == b['x']).all()")
+
+    __hash__ = object.__hash__
 
     def __len__(self) -> int:
         """Number of rows."""

@@ -14,7 +14,7 @@ from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_pandas import pandas_frame
-from sframe_spark.api.nodes import numbers_table, row_tuples, rows_in_numpy, whole_cells
+from sframe_spark.api.nodes import numbers_table, python_columns, rows_in_numpy, rows_of, table_of_numbers, whole_cells
 from sframe_spark.api.sframe import construction
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.engine.runs.collecting import require_room_in_numpy
@@ -130,7 +130,10 @@ class Interchange(Columns):
         """
         if not self._names:
             return np.empty(0)
-        rows, width = row_tuples(self._node, names=self._names), len(self._names)
+        chunk, width = rows_of(self._node, as_objects=True), len(self._names)
+        if all(kind.is_numeric for kind in self._node.schema) and not any(column.null_count for column in chunk.columns):
+            return table_of_numbers(chunk.columns)
+        rows = list(zip(*python_columns(chunk, self._node.schema, 0, self._names), strict=True))
         if rows and any(column_type.kind in NESTED for column_type in self._node.schema):
             return whole_cells(rows, width)
         if any(column_type.kind == STR_KIND for column_type in self._node.schema):

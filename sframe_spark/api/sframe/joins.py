@@ -87,7 +87,10 @@ class Joins(Columns):
         right_keys = [right._position(name) for _, name in pairs]
         node = join(left_node, right_node, left_keys, right_keys, how)
         gone = {name for _, name in pairs}
-        names = joined_names(self._names, [name for name in right._names if name not in gone], alter_name)
+        # As in the reference a key of another name may be given one more, though it is not there any more.
+        unused = {name for left_name, name in pairs if name != left_name}
+        altered = {key: new for key, new in alter_name.items() if key not in unused} if isinstance(alter_name, Mapping) else alter_name
+        names = joined_names(self._names, [name for name in right._names if name not in gone], altered)
         return made_frame(node, names)
 
     def _join_keys(self, right: Columns, on: Any) -> list[tuple[str, str]]:

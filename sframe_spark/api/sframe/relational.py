@@ -33,7 +33,7 @@ from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.types import common_encoding
+from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
@@ -166,6 +166,8 @@ class Relational(Columns):
         ------
         KeyError
             If a column does not exist (the error is a TypeError too).
+        TypeError
+            If a column holds dicts.
 
         Examples
         --------
@@ -178,6 +180,7 @@ class Relational(Columns):
         for name in chosen:
             if name not in self._names:
                 raise NoSubsetError(name, self._names)
+            self._require_groups(name)
         keys = [self._position(name) for name in chosen]
         rest = [i for i in range(len(self._names)) if i not in keys]
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
@@ -214,12 +217,13 @@ class Relational(Columns):
             if not isinstance(name, str):
                 raise SchemaError(f"a key column is given by its name, got {name!r}")
             self._require(name)
-            if self._node.schema[self._names.index(name)].kind == "dict":
-                raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by")
+            self._require_groups(name)
         requests = expand_requests([operations, *args])
         aggregations = [self._aggregation(request) for _, request in requests]
         chosen = chosen_names([operations, *args])
         names = output_names(keys, [(name if name in chosen else self._default_name(name, request), request) for name, request in requests], chosen)
+        if not keys and not aggregations:
+            return self._empty()
         grouped = group_by(self._node, [self._names.index(name) for name in keys], aggregations)
         return made_frame(grouped, names)
 
@@ -229,6 +233,11 @@ class Relational(Columns):
             request.name in ("sum", "mean") and bool(request.columns) and self._node.schema[self._names.index(request.columns[0])].kind == "array"
         )
         return f"Vector {name}" if is_vector else name
+
+    def _require_groups(self, name: str) -> None:
+        """Refuse a column whose values make no groups."""
+        if self._node.schema[self._names.index(name)].kind == DICT_KIND:
+            raise SchemaError(f"column {name!r} holds dicts, which cannot be grouped by or looked up: turn them into text or lists first")
 
     def _require(self, name: Any) -> None:
         if name not in self._names:
@@ -294,7 +303,7 @@ class Relational(Columns):
         KeyError
             If the column does not exist.
         TypeError
-            If the values are of another type than the column.
+            If the values are of another type than the column, or it holds dicts.
 
         Examples
         --------
@@ -308,6 +317,7 @@ class Relational(Columns):
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         self._require(column_name)
+        self._require_groups(column_name)
         values = one_value(values)
         wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)

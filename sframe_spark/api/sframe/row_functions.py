@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import array
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ from sframe_spark.operators.rowwise.elementwise import apply_lambda
 from sframe_spark.operators.rowwise.python_function import describe_function
 from sframe_spark.operators.user_calls import remember_first
 from sframe_spark.operators.user_functions.user_errors import user_error
+from sframe_spark.types import ARRAY_KIND, ENCODED_LIST, ColumnType, of_any_offset
 from sframe_spark.values.infer import column_type_for, infer_type
 
 if TYPE_CHECKING:
@@ -74,7 +76,7 @@ class RowFunctions(Columns):
         column_names
             Names of the new columns.
         fn
-            Function from a row to a list of rows, each a list of values.
+            Function from a row to a list of rows, each a list of values, or, of one column whose class is given, a number or text.
         column_types
             Classes of the new columns; inferred from the first rows when ``"auto"``.
 
@@ -103,7 +105,7 @@ class RowFunctions(Columns):
             raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")
         if len(set(names)) < len(names):
             raise TakenNameError(f"a name is given to more than one column: {', '.join(map(str, names))}")
-        given = None if infers else [column_type_for(item) for item in column_types]
+        given = None if infers else [of_any_offset(column_type_for(item)) for item in column_types]
         types, first = (given, []) if given is not None else self._flat_map_types(fn, len(names))
         if len(types) != len(names) or not names:
             raise ColumnsOfRowsError(f"flat_map needs one type per column: {len(names)} name(s), {len(types)} type(s)")
@@ -132,4 +134,11 @@ class RowFunctions(Columns):
             raise ColumnsOfRowsError(f"each row must be a list of {width} value(s), got {samples[0]!r}")
         if any(value is None for value in samples[0]):
             raise SchemaError("the first row holds None, which has no type, so give flat_map() column_types")
-        return [general(infer_type([item[i] for item in samples])) for i in range(width)], first if fixed else []
+        return [_type_of([item[place] for item in samples]) for place in range(width)], first if fixed else []
+
+
+def _type_of(values: Sequence[Any]) -> ColumnType:
+    """The type of a column of values that a function gave; lists of numbers are lists, as in the reference, though columns of them are of arrays."""
+    found = infer_type(values)
+    are_lists = found.kind == ARRAY_KIND and not any(isinstance(value, array.array) for value in values)
+    return ENCODED_LIST if are_lists else general(found)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sframe_spark.api.faces import made_frame
-from sframe_spark.api.samples import chosen_seed, shuffled, split
+from sframe_spark.api.samples import chosen_seed, require_fraction, shuffled, split
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.errors import InvalidArgumentError
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
@@ -70,8 +69,9 @@ class RandomRows(Columns):
         >>> len(train) + len(test)
         1000
         """
-        number = chosen_seed(seed, InvalidArgumentError)
+        number = chosen_seed(seed)
         if not self._names:
+            require_fraction(fraction)
             return self._unchanged(), self._unchanged()
         first, second = split(self._node, fraction, number, exact)
         return made_frame(first, self._names), made_frame(second, self._names)

@@ -41,6 +41,8 @@ class NewDataset:
         Column types.
     names
         Column names recorded with the data.
+    kind
+        ``sframe`` or ``sarray``.
     handle
         Keeps a temporary directory alive; None when the user named the directory.
     order
@@ -50,12 +52,13 @@ class NewDataset:
     directory: str
     types: Schema
     names: tuple[str, ...] | None
+    kind: str
     handle: Any
     order: RecordedOrder = NO_RECORDED_ORDER
 
     def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
         """Make the dataset readable."""
-        return publish(self.directory, self.types, entries, names=self.names, durable=self.handle is None, order=self.order)
+        return publish(self.directory, self.types, entries, self.names, self.kind, self.handle is None, self.order)
 
 
 @contextmanager
@@ -65,7 +68,7 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
     directory = options.directory if handle is None else handle.directory
     assert directory is not None
     try:
-        yield NewDataset(directory, types, options.names, handle, order)
+        yield NewDataset(directory, types, options.names, options.kind, handle, order)
     except BaseException:
         if handle is not None:
             handle.discard()

@@ -22,3 +22,20 @@ def origins_of(node: PlannerNode) -> list[Sequence[Origin]]:
         return [[] for _ in node.schema]
     found = node.operator.column_origins([child.facts for child in node.inputs])
     return [found[position] if position < len(found) else [] for position in range(node.facts.width)]
+
+
+def shown_column(node: PlannerNode, column: int) -> tuple[PlannerNode, int]:
+    """The lowest node that has a column of a node, row by row, and its position there.
+
+    Examples
+    --------
+    >>> from sframe_spark.operators.rowwise.columns import project, zip_columns
+    >>> from sframe_spark.operators.sources.made import range_source
+    >>> first, second = range_source(0, 3), range_source(5, 3)
+    >>> shown_column(project(zip_columns(first, second), [1]), 0) == (second, 0)
+    True
+    """
+    while node.operator.row_wise and not node.operator.chooses_rows and (origins := origins_of(node)[column]):
+        slot, column = origins[0]
+        node = node.inputs[slot]
+    return node, column

@@ -117,9 +117,9 @@ class SectionPlanner:
             children = [self._fit_for_query(child, item) for child, item in children]
             # How few rows there are was not known before they were computed.
             few = node.operator.in_memory()
-            if few is not None and can_be_sorted_in_memory(children[0][0]):
-                in_memory = few.make_planner_node(children[0][0])
-                return in_memory, place(in_memory, [children[0][1]]) or placement
+            if few is not None and all(is_few_at_hand(child) for child, _ in children):
+                node = few.make_planner_node(*(child for child, _ in children))
+                placement = placed_over(node, [item for _, item in children])
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
@@ -211,8 +211,8 @@ def takes_few_of_join(taken: RowsTaken, below: PlannerNode, stop: int) -> bool:
     return join_below(below) is not None and rows <= config.small_rows and rows_fit(below, max(0, rows))
 
 
-def can_be_sorted_in_memory(node: PlannerNode) -> bool:
-    """True for a source of few rows."""
+def is_few_at_hand(node: PlannerNode) -> bool:
+    """True for a source of so few rows that they are sorted or joined in memory."""
     most = node.length.at_most
     return node.operator.is_source and is_small(node) and most is not None and most <= sort.MOST_TIES
 

@@ -1,7 +1,7 @@
 """Aggregate functions: importing this package fills the table."""
 
-from sframe_spark.operators.aggregates import base, collected, extremes, histograms, items, numeric, ranks, runs, summaries
+from sframe_spark.operators.aggregates import base, collected, extremes, histograms, items, labelled, numeric, ranks, runs, summaries
 
-__all__ = ["collected", "extremes", "histograms", "items", "numeric", "ranks", "runs", "summaries"]
+__all__ = ["collected", "extremes", "histograms", "items", "labelled", "numeric", "ranks", "runs", "summaries"]
 
 base.AGGREGATES.close()

@@ -1,4 +1,4 @@
-"""How many numbers lie in each bin, of one column and of pairs; what lies between the first bin and the last is asked for before."""
+"""How many numbers lie in each bin, of one column and of pairs, of all rows and of those with a label; where bins are needed is asked for before."""
 
 from __future__ import annotations
 
@@ -12,13 +12,14 @@ import pyarrow as pa
 
 from sframe_spark.operators.aggregates.decompositions import Decomposition
 from sframe_spark.operators.aggregates.support import define_aggregate, require
+from sframe_spark.operators.kernels.moments import Moments
 from sframe_spark.types import ARRAY, FLOAT_KIND, INT_KIND, ColumnType
 
 _KINDS = (INT_KIND, FLOAT_KIND)
 Types = Sequence[ColumnType]
 Parameters = tuple[Any, ...]
-# How many numbers there are, how many are missing, NaN, infinite; the least and the largest finite one.
-RangePart = tuple[int, int, int, int, float, float]
+# How many numbers are missing, NaN, infinite; the least and the largest finite one, and the moments of the finite ones.
+RangePart = tuple[int, int, int, float, float, Moments]
 
 
 def _infer(types: Types, parameters: Parameters) -> ColumnType:
@@ -28,23 +29,24 @@ def _infer(types: Types, parameters: Parameters) -> ColumnType:
 
 
 def _range_part(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> RangePart:
-    numbers = _with_nan(arrays[0])
+    numbers = with_nan(arrays[0])
     finite = numbers[np.isfinite(numbers)]
     missing, infinite = arrays[0].null_count, int(np.isinf(numbers).sum())
     least, largest = (float(finite.min()), float(finite.max())) if len(finite) else (math.inf, -math.inf)
-    return len(finite), missing, rows - missing - len(finite) - infinite, infinite, least, largest
+    return missing, rows - missing - len(finite) - infinite, infinite, least, largest, Moments.of(finite)
 
 
 def _merged_ranges(first: RangePart, second: RangePart, types: Types) -> RangePart:
-    numbers, missing, nan, infinite = (one + other for one, other in zip(first[:4], second[:4], strict=True))
-    return numbers, missing, nan, infinite, min(first[4], second[4]), max(first[5], second[5])
+    missing, nan, infinite = (one + other for one, other in zip(first[:3], second[:3], strict=True))
+    return missing, nan, infinite, min(first[3], second[3]), max(first[4], second[4]), first[5].merged(second[5])
 
 
 def _range_as_array(part: RangePart, types: Types, parameters: Parameters) -> array.array:
-    return array.array("d", part)
+    moments = part[5]
+    return array.array("d", [moments.count, *part[:5], moments.mean, moments.squares])
 
 
-def _with_nan(column: pa.Array) -> np.ndarray:
+def with_nan(column: pa.Array) -> np.ndarray:
     """Numbers as floats, missing ones as NaN."""
     return column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
 
@@ -66,7 +68,7 @@ def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np
 
 def _counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:
     """Parameters are ``first, step, bins`` of each column; a row counts where all of its numbers are finite."""
-    columns = [_with_nan(column) for column in arrays]
+    columns = [with_nan(column) for column in arrays]
     is_finite = np.logical_and.reduce([np.isfinite(column) for column in columns])
     places, size = np.zeros(int(is_finite.sum()), dtype=np.int64), 1
     for position, column in enumerate(columns):
@@ -76,13 +78,15 @@ def _counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Par
     return np.bincount(places, minlength=size)
 
 
-def _added(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
+def added_counts(first: np.ndarray, second: np.ndarray, types: Types) -> np.ndarray:
+    """Counts of the rows of both."""
     return first + second
 
 
-def _counts_as_array(part: np.ndarray, types: Types, parameters: Parameters) -> array.array:
-    return array.array("d", part.astype(np.float64))
+def as_floats(part: np.ndarray, types: Types, parameters: Parameters) -> array.array:
+    """A table of numbers, row by row."""
+    return array.array("d", part.astype(np.float64).ravel())
 
 
 define_aggregate("finite_range", _infer, parts=Decomposition(_range_part, _merged_ranges, _range_as_array), order_sensitive=False)
-define_aggregate("histogram", _infer, parts=Decomposition(_counts, _added, _counts_as_array), order_sensitive=False, arguments=(1, 2))
+define_aggregate("histogram", _infer, parts=Decomposition(_counts, added_counts, as_floats), order_sensitive=False, arguments=(1, 2))

@@ -1,4 +1,4 @@
-"""A summary of a column in one pass: moments, an estimate of how many values differ, and how often each occurs while they are few."""
+"""A summary of a column in one pass: moments, an estimate of how many values differ, how often each occurs while they are few, and frequent ones."""
 
 from __future__ import annotations
 
@@ -21,6 +21,8 @@ from sframe_spark.values.decode import decode
 
 # Values of which each is counted, and their bytes.
 MOST_VALUES, MOST_BYTES = 1 << 16, 8 << 20
+# Of more values the frequent ones are kept: each that is in more than one of so many rows is among them.
+FREQUENT_SHARE = 1 << 12
 # Registers of the estimate: its standard error is 1.04 / sqrt(2 ** 14), 0.8%.
 REGISTER_BITS = 14
 _KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
@@ -41,7 +43,9 @@ class ColumnSummary:
     registers
         Of the estimate of how many values differ, NaN apart: for each, the most leading zeros of a hash, and one.
     values, counts
-        Different values, NaN apart, and how often each occurs; None where they are too many.
+        Different values, NaN apart, and how often each occurs at least.
+    error
+        How much more often a value may occur than is counted, where it is not among them at all too: zero while they are few.
     """
 
     rows: int
@@ -50,8 +54,9 @@ class ColumnSummary:
     least: float
     largest: float
     registers: np.ndarray
-    values: pa.Array | None
-    counts: pa.Array | None
+    values: pa.Array
+    counts: pa.Array
+    error: int
 
 
 def _part(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> ColumnSummary:
@@ -59,11 +64,9 @@ def _part(arrays: Sequence[pa.Array], rows: int, types: Sequence[ColumnType], pa
     if types[0].kind == FLOAT_KIND:
         values = one_float(values.filter(pc.invert(pc.is_nan(values))))
     counted = pc.value_counts(values)
-    found, counts = counted.field("values"), counted.field("counts")
-    few = found.nbytes <= MOST_BYTES and len(found) <= MOST_VALUES
-    return ColumnSummary(
-        rows, arrays[0].null_count, *_numbers(values, types[0]), _registers(found, types[0]), *((found, counts) if few else (None, None))
-    )
+    found = counted.field("values")
+    kept = _few_or_frequent(found, counted.field("counts"), 0)
+    return ColumnSummary(rows, arrays[0].null_count, *_numbers(values, types[0]), _registers(found, types[0]), *kept)
 
 
 def _numbers(values: pa.Array, column_type: ColumnType) -> tuple[Moments, float, float]:
@@ -84,21 +87,40 @@ def _registers(values: pa.Array, column_type: ColumnType) -> np.ndarray:
 
 
 def _merged(first: ColumnSummary, second: ColumnSummary, types: Sequence[ColumnType]) -> ColumnSummary:
-    values, counts = _merged_counts(first, second)
     registers = np.maximum(first.registers, second.registers)
     moments = first.moments.merged(second.moments)
     least, largest = min(first.least, second.least), max(first.largest, second.largest)
-    return ColumnSummary(first.rows + second.rows, first.missing + second.missing, moments, least, largest, registers, values, counts)
+    rows, missing = first.rows + second.rows, first.missing + second.missing
+    return ColumnSummary(rows, missing, moments, least, largest, registers, *_merged_counts(first, second))
 
 
-def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Array | None, pa.Array | None]:
-    if first.values is None or second.values is None or first.counts is None or second.counts is None:
-        return None, None
-    # Arrow's own grouping takes ten times as long where floats have few digits, whose hashes are alike.
+def _merged_counts(first: ColumnSummary, second: ColumnSummary) -> tuple[pa.Array, pa.Array, int]:
+    # In the order in which values come first. Arrow's own grouping takes ten times as long where floats have few digits, whose hashes are alike.
     encoded = pa.concat_arrays([first.values, second.values]).dictionary_encode()
     both = np.concatenate([first.counts.to_numpy(), second.counts.to_numpy()])
-    values, counts = encoded.dictionary, pa.array(np.bincount(encoded.indices.to_numpy(), weights=both).astype(np.int64))
-    return (values, counts) if values.nbytes <= MOST_BYTES and len(values) <= MOST_VALUES else (None, None)
+    counts = np.bincount(encoded.indices.to_numpy(), weights=both, minlength=len(encoded.dictionary)).astype(np.int64)
+    return _few_or_frequent(encoded.dictionary, pa.array(counts), first.error + second.error)
+
+
+def _few_or_frequent(values: pa.Array, counts: pa.Array, error: int) -> tuple[pa.Array, pa.Array, int]:
+    """All values while they are few; of more, as many as make sure that none in more than one of ``FREQUENT_SHARE`` rows is lost.
+
+    What is taken off one count is taken off more than ``FREQUENT_SHARE`` others too: in the end it is less than that share of the rows.
+
+    Source: Agarwal, Cormode, Huang, Phillips, Wei, Yi, "Mergeable summaries" (2012).
+    """
+    if not error and len(values) <= MOST_VALUES and values.nbytes <= MOST_BYTES:
+        return values, counts, 0
+    numbers = counts.to_numpy(zero_copy_only=False)
+    taken_off = 0
+    if len(numbers) > FREQUENT_SHARE:
+        taken_off = int(np.partition(numbers, len(numbers) - FREQUENT_SHARE - 1)[len(numbers) - FREQUENT_SHARE - 1])
+    values, numbers = values.filter(pa.array(numbers > taken_off)), numbers[numbers > taken_off] - taken_off
+    while values.nbytes > MOST_BYTES:
+        # Long texts: fewer are kept, and the error tells it.
+        less = int(np.median(numbers))
+        values, numbers, taken_off = values.filter(pa.array(numbers > less)), numbers[numbers > less] - less, taken_off + less
+    return values, pa.array(numbers), error + taken_off
 
 
 def estimated(registers: np.ndarray) -> int:
@@ -116,6 +138,7 @@ def estimated(registers: np.ndarray) -> int:
 
 
 def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple[Any, ...]) -> dict[str, Any]:
+    counted = dict(zip(decode(part.values, types[0]), part.counts.to_pylist(), strict=True))
     return {
         "rows": part.rows,
         "missing": part.missing,
@@ -124,10 +147,10 @@ def _as_dict(part: ColumnSummary, types: Sequence[ColumnType], parameters: tuple
         "max": part.largest,
         "mean": part.moments.mean,
         "squares": part.moments.squares,
-        "distinct": estimated(part.registers) if part.values is None or part.counts is None else len(part.values),
-        "counted": None
-        if part.values is None or part.counts is None
-        else dict(zip(decode(part.values, types[0]), part.counts.to_pylist(), strict=True)),
+        "distinct": estimated(part.registers) if part.error else len(part.values),
+        "counted": None if part.error else counted,
+        "frequent": counted if part.error else None,
+        "error": part.error,
     }
 
 

@@ -212,10 +212,29 @@ def _compute_trim_values(arguments: Sequence[Argument], types: Sequence[ColumnTy
         return values
     items = values.items
     kept = pa.array(np.ones(len(items), dtype=bool))
+    if items.type == pa.int64():
+        lower, upper = _whole_bounds(lower, upper)
     for bound, compare in ((lower, pc.greater_equal), (upper, pc.less_equal)):
         if bound is not None:
             kept = pc.and_(kept, compare(items, pa.scalar(bound)).fill_null(True))
     return _trimmed(values, kept, types[0])
+
+
+def _whole_bounds(lower: float | None, upper: float | None) -> tuple[int | None, int | None]:
+    """The least and the largest int of 64 bits within some bounds; the first is larger where there is none.
+
+    Examples
+    --------
+    >>> _whole_bounds(0.5, float("inf")), _whole_bounds(None, float("nan")), _whole_bounds(1e300, None)
+    ((1, None), (1, 0), (1, 0))
+    """
+    if any(bound is not None and bound != bound for bound in (lower, upper)):
+        return 1, 0
+    least = SMALLEST_INT if lower in (None, -math.inf) else LARGEST_INT + 1 if lower == math.inf else math.ceil(lower)
+    largest = LARGEST_INT if upper in (None, math.inf) else SMALLEST_INT - 1 if upper == -math.inf else math.floor(upper)
+    if least > LARGEST_INT or largest < SMALLEST_INT:
+        return 1, 0
+    return (least if least > SMALLEST_INT else None), (largest if largest < LARGEST_INT else None)
 
 
 def _within(value: float, lower: float | None, upper: float | None) -> bool:
@@ -259,6 +278,8 @@ def _build_trim_values(columns: Sequence[Column], types: Sequence[ColumnType], p
     if types[0].physical.item_type == pa.string():
         return columns[0]
     lower, upper = parameters
+    if types[0].physical.item_type == pa.int64():
+        lower, upper = _whole_bounds(lower, upper)
 
     def keeps(key: Column, value: Column) -> Column:
         # Spark takes NaN for larger than any number; here it is within no bounds.

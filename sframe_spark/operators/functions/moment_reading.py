@@ -95,10 +95,13 @@ class TimeFormat:
         parts = [part for part in directives(ISO if form == "ISO" else form) if part not in _READ_AS_NOTHING]
         groups: list[str] = []
         pieces: list[tuple[str, str]] = []
+        # A number of one or two digits is as long as it may be: what follows it is no digit.
+        first = "."
         for part, after in zip_longest(parts, parts[1:], fillvalue=""):
             if part[0] != "%" or part in ("%%", "%n", "%t"):
-                size = 1 if part[0] == "%" else len(part)
-                pieces.append((f".{{0,{size - 1}}}$|.{{{size}}}", ""))
+                more = 0 if part[0] == "%" else len(part) - 1
+                pieces.append((f"$|{first}(?:.{{0,{more - 1}}}$|.{{{more}}})" if more else f"$|{first}", ""))
+                first = "."
                 continue
             name = part[1:]
             if name not in _READS:
@@ -110,6 +113,7 @@ class TimeFormat:
             ends = r"(?:\D|$)" if not after and name in _NUMBERS else ""
             pieces.append(("$|" + r"\s*" * skips, f"(?P<g{len(groups)}>{reads}){ends}"))
             groups.append(name)
+            first = r"\D" if "{1,2}" in reads and not after[:1].isdigit() else "."
         if len(parts) > MOST_PARTS:
             raise TimeFormatError(f"the format has {len(parts)} parts, and {MOST_PARTS} are the most: {form[:60]!r}...")
         if not groups:
@@ -192,6 +196,8 @@ class _Fields:
         from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1)
         sound &= (counted != 0) & (counted <= 366)
         days = np.where(counted > 0, from_year, first + (day - 1)).astype("datetime64[us]")
+        # As in the reference an hour beyond midnight is a full one.
+        sound &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
         time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
         moments = days + np.broadcast_to(np.asarray(time, dtype=np.int64), (rows,)).astype("timedelta64[us]")
         return moments, sound & (moments >= _FIRST) & (moments < _AFTER_LAST)

@@ -138,7 +138,8 @@ def _compute_slot(arguments: Sequence[Argument], types: Sequence[ColumnType], pa
     item = pc.list_element(array_of(arguments[0], rows), place)
     if types[0].kind == ARRAY_KIND:
         item = pc.if_else(pc.is_nan(item), pa.scalar(None, pa.float64()), item)
-    if not are_texts and item.type == wanted.physical and not isinstance(absent, tuple):
+    # A text is stored as values that describe themselves are, and is none of them.
+    if not are_texts and not wanted.is_encoded and item.type == wanted.physical and not isinstance(absent, tuple):
         return item if absent is None else _without(item, absent)
     if are_texts and absent is None:
         found = typed_items(item.fill_null("null")) if is_flat(item) else None

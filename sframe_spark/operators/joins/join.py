@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import attrs
@@ -16,7 +16,7 @@ from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import column_positions, one_of
-from sframe_spark.planner.registry import register
+from sframe_spark.planner.registry import planner_node_name_to_type, register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
 from sframe_spark.planner.traits import Origin, QueryWork
@@ -57,6 +57,11 @@ class Join(Operator):
     def query_work(self) -> QueryWork | None:
         """Both sides by their keys."""
         return QueryWork(2, 2)
+
+    def in_memory(self) -> Operator:
+        """The join whose pairs are numbered."""
+        of_few: Callable[..., Operator] = planner_node_name_to_type("hash_join")
+        return of_few(self.left_keys, self.right_keys, self.how)
 
     @property
     def forgets_one_partition(self) -> bool:

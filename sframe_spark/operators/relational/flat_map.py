@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import array
+import datetime
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -162,17 +164,21 @@ class FlatMap(Operator):
                 result = self.function.function(row)
         except Exception as error:
             raise user_error(self.function.describe(), row, error) from None
-        if not isinstance(result, list):
+        if result is None:
+            return []
+        if not isinstance(result, (list, tuple)):
             message = f"{self.function.describe()} returned {type(result).__name__}: it must return a list of rows"
             raise error_like(TypeError, message, row=row)
-        for item in result:
-            if not isinstance(item, (list, tuple)) or len(item) != len(self.types):
-                raise error_like(
-                    TypeError,
-                    f"{self.function.describe()} returned {item!r} as a row: each row must be a list of {len(self.types)} value(s)",
-                    row=row,
-                )
-        return taken_rows(result)
+        return taken_rows([self._row_of(item, row) for item in result])
+
+    def _row_of(self, item: Any, row: dict[str, Any]) -> Any:
+        """What is a row of what the function returned: a list, or the value of the only column."""
+        if isinstance(item, (list, tuple, array.array)) and len(item) == len(self.types):
+            return item
+        if len(self.types) == 1 and isinstance(item, (int, float, str, datetime.datetime)):
+            return [item]
+        message = f"{self.function.describe()} returned {item!r} as a row: each row must be a list of {len(self.types)} value(s)"
+        raise error_like(TypeError, message, row=row)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """``mapInArrow`` with the row's key and the place within its results as the key."""

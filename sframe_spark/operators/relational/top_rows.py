@@ -36,6 +36,11 @@ class TopRows(Reordering, DecomposableOperator):
         """Spark keeps the first rows of each partition."""
         return NO_WORK
 
+    @property
+    def has_whole_kernel(self) -> bool:
+        """True: all rows are one run."""
+        return True
+
     def infer_length(self, inputs: Sequence[Facts]) -> Length:
         """At most ``rows``."""
         known = inputs[0].length.rows
@@ -64,6 +69,10 @@ class TopRows(Reordering, DecomposableOperator):
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """Each task sends its own first rows, if these are few."""
         return self.rows <= MOST_ROWS_SENT
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """The first rows of the only run."""
+        return self.part_of(inputs[0], facts)
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> Chunk:
         """The first rows of a run."""

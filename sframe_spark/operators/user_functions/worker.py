@@ -6,6 +6,7 @@ import os
 import pickle
 import sys
 from collections.abc import Sequence
+from contextvars import ContextVar
 from typing import Any
 
 from sframe_spark.errors import CarriedError, UserFunctionError
@@ -13,6 +14,7 @@ from sframe_spark.operators.user_functions.error_transport import ErrorTransport
 
 # Its description, the pickled function, where its modules are, and how an error gets back.
 PackedFunction = tuple[str, bytes, tuple[str, ...], ErrorTransport]
+_IS_PACKING: ContextVar[bool] = ContextVar("sframe_spark_is_packing", default=False)
 
 
 def search_path() -> tuple[str, ...]:
@@ -26,7 +28,17 @@ def pack_function(function: Any, description: str) -> PackedFunction:
     """What :func:`load_function` takes."""
     from pyspark import cloudpickle
 
-    return description, cloudpickle.dumps(function), search_path(), error_transport()
+    token = _IS_PACKING.set(True)
+    try:
+        content = cloudpickle.dumps(function)
+    finally:
+        _IS_PACKING.reset(token)
+    return description, content, search_path(), error_transport()
+
+
+def is_packing() -> bool:
+    """Say whether something is pickled for tasks of this process."""
+    return _IS_PACKING.get()
 
 
 def load_function(description: str, content: bytes, directories: Sequence[str], transport: ErrorTransport) -> Any:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from collections.abc import Mapping
 
 import attrs
 
-from sframe_spark.errors import StorageError
+from sframe_spark.errors import NotSavedError, StorageError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.datasets.commit import check_files
 from sframe_spark.storage.datasets.content import damage_in
@@ -22,7 +23,7 @@ from sframe_spark.storage.manifests.text import is_sealed
 from sframe_spark.storage.parquet.footers import footer_of
 
 
-def load_manifest(directory: str | os.PathLike[str], verify: bool = False) -> Manifest:
+def load_manifest(directory: str | os.PathLike[str], verify: bool = False, digest: str | None = None) -> Manifest:
     """Return the manifest of a saved dataset whose files are all there and as long as they should be; read no rows unless asked to verify them.
 
     Parameters
@@ -31,6 +32,8 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False) -> Ma
         Its path.
     verify
         Whether to read every file to its end and compare all check sums.
+    digest
+        SHA-256 of the manifest file that is wanted, in hexadecimal digits; None: any.
 
     Raises
     ------
@@ -39,7 +42,7 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False) -> Ma
         should be verified and was saved without check sums.
     """
     location = normalised(directory)
-    manifest = read_manifest(location, verify)
+    manifest = read_manifest(location, verify, digest)
     states = states_below(location)
     check_files(manifest, {file: state.size for file, state in states.items()})
     manifest = with_seen(manifest, states)
@@ -51,13 +54,31 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False) -> Ma
     return manifest
 
 
-def read_manifest(location: str, verify: bool = False) -> Manifest:
+def read_manifest(location: str, verify: bool = False, digest: str | None = None) -> Manifest:
     """Return what the manifest in a directory says, whether or not the files are there; if it is to verify, it must carry a check sum."""
     text = _manifest_text(location)
+    if digest is not None and digest_of(text) != digest:
+        raise StorageError(f"{location} holds other rows now")
     manifest = Manifest.from_json(text, location)
     if verify and not is_sealed(text):
         raise StorageError(f"{location} cannot be verified: it was saved without check sums, by an older version; load the frame and save it again")
     return manifest
+
+
+def digest_of(text: str) -> str:
+    """SHA-256 of the text of a manifest, in hexadecimal digits."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_of_rows(manifest: Manifest) -> str | None:
+    """SHA-256 of the manifest file in the directory of a dataset, in hexadecimal digits; None where the file is not one of the same rows."""
+    try:
+        text = _manifest_text(manifest.directory)
+        saved = Manifest.from_json(text, manifest.directory)
+    except StorageError:
+        return None
+    same = (saved.types, saved.segments, saved.has_key) == (manifest.types, manifest.segments, manifest.has_key)
+    return digest_of(text) if same and is_sealed(text) else None
 
 
 def with_saved_checksums(manifest: Manifest) -> Manifest:
@@ -85,7 +106,7 @@ def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
 def _manifest_text(location: str) -> str:
     with telling("open", location):
         if os.path.isfile(location):
-            raise StorageError(f"{location} is a file; a saved frame is a directory")
+            raise NotSavedError(f"{location} is a file; a saved frame is a directory")
         if os.path.islink(location) and not os.path.exists(location):
             raise StorageError(f"{location} is a link to {os.readlink(location)}, where nothing is; check the path")
         if os.path.exists(location) and not os.path.isdir(location):

@@ -8,6 +8,7 @@ from sframe_spark.errors import SFrameError
 from sframe_spark.locations import normalised
 from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.load import read_manifest
+from sframe_spark.storage.datasets.referred import load_referred
 from sframe_spark.storage.files.listing import sizes_below
 
 WHOLE, DAMAGED = 0, 1
@@ -30,6 +31,7 @@ def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
 def _verify(path: str, show: Callable[[str], None]) -> int:
     try:
         manifest = read_manifest(normalised(path), verify=True)
+        others = load_referred(manifest, verify=True) if manifest.elsewhere is not None else []
         problems: list[SFrameError] = [*damage_in(manifest)]
     except SFrameError as error:
         problems = [error]
@@ -39,5 +41,7 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
         return DAMAGED
     sizes = sizes_below(manifest.directory)
     size = sum(sizes[entry.file] for entry in manifest.segments)
-    show(f"{manifest.directory}: ok, {manifest.rows:,} rows, {len(manifest.segments):,} files, {size:,} bytes")
+    rows = manifest.rows if manifest.elsewhere is None else manifest.elsewhere.rows
+    also = "".join(f", and rows in {other.directory}" for other in others)
+    show(f"{manifest.directory}: ok, {rows:,} rows, {len(manifest.segments):,} files, {size:,} bytes{also}")
     return WHOLE

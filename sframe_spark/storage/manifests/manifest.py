@@ -16,12 +16,13 @@ import attrs
 from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.storage.files.file_state import Seen
 from sframe_spark.storage.manifests.checks import check
+from sframe_spark.storage.manifests.elsewhere import Elsewhere
 from sframe_spark.storage.manifests.physical import file_column, type_from_json, type_to_json
-from sframe_spark.storage.manifests.text import damaged, sealed, unsealed
+from sframe_spark.storage.manifests.text import VERSION_WITH_ELSEWHERE, damaged, sealed, unsealed
 from sframe_spark.types import ColumnType
 
 MANIFEST_FILE = "_manifest.json"
-SFRAME = "sframe"
+SFRAME, SARRAY = "sframe", "sarray"
 
 Scalar = int | float | str | None
 
@@ -236,6 +237,8 @@ class Manifest:
         What the columns are called inside the files; None for c0, c1 and so on.
     order
         What is known of the row order.
+    elsewhere
+        The whole frame, of which this has only the columns that are in no other dataset; None for all others. No plan's text says it.
 
     Examples
     --------
@@ -253,6 +256,7 @@ class Manifest:
     has_key: bool = True
     column_names_in_files: tuple[str, ...] | None = None
     order: RecordedOrder = NO_RECORDED_ORDER
+    elsewhere: Elsewhere | None = attrs.field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
         check(self)
@@ -337,7 +341,9 @@ class Manifest:
             "order": self.order.to_json(),
             "segments": [entry.to_json() for entry in self.segments],
         }
-        return sealed(content)
+        if self.elsewhere is None:
+            return sealed(content)
+        return sealed({**content, "elsewhere": self.elsewhere.to_json()}, VERSION_WITH_ELSEWHERE)
 
     @classmethod
     def from_json(cls, text: str, directory: str) -> Manifest:
@@ -353,7 +359,10 @@ class Manifest:
                 has_key=content["has_key"],
                 column_names_in_files=_optional_tuple(content["column_names_in_files"]),
                 order=RecordedOrder.from_json(content.get("order", {})),
+                elsewhere=None if content.get("elsewhere") is None else Elsewhere.from_json(content["elsewhere"]),
             )
+            if manifest.elsewhere is not None:
+                manifest.elsewhere.check_own(len(manifest.types), manifest.rows)
         except UnknownColumnTypeError as error:
             raise damaged(directory, str(error)) from None
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:

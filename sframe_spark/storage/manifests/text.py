@@ -11,6 +11,8 @@ from sframe_spark.errors import StorageError
 
 FORMAT_NAME = "sframe_spark"
 FORMAT_VERSION = 2
+# Version 3 names columns in other datasets, which readers of version 2 would leave out.
+VERSION_WITH_ELSEWHERE = 3
 # Version 1 had neither a check sum of its own nor any of the structure of files.
 FIRST_WITH_CHECKSUM = 2
 
@@ -18,7 +20,7 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _SEALED = re.compile(r'\{"format": "sframe_spark", "version": [0-9]{1,9}, "checksum": "(crc32:[0-9a-f]{8})", "content":\n(.*)\}\n', re.DOTALL)
 
 
-def sealed(content: dict[str, Any]) -> str:
+def sealed(content: dict[str, Any], version: int = FORMAT_VERSION) -> str:
     """Return the text of a manifest with some content.
 
     Examples
@@ -30,7 +32,7 @@ def sealed(content: dict[str, Any]) -> str:
     {'rows': 0}
     """
     text = _ENCODER.encode(content)
-    return f'{{"format": "{FORMAT_NAME}", "version": {FORMAT_VERSION}, "checksum": "{_checksum(text)}", "content":\n{text}}}\n'
+    return f'{{"format": "{FORMAT_NAME}", "version": {version}, "checksum": "{_checksum(text)}", "content":\n{text}}}\n'
 
 
 def unsealed(text: str, directory: str) -> dict[str, Any]:
@@ -45,10 +47,10 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     if not isinstance(whole, dict) or whole.get("format") != FORMAT_NAME:
         raise StorageError(f"the manifest of {directory} was not written by {FORMAT_NAME}: this is not a saved frame, or its manifest is damaged")
     version = whole.get("version")
-    if type(version) is not int or version > FORMAT_VERSION:
+    if type(version) is not int or version > VERSION_WITH_ELSEWHERE:
         raise StorageError(
             f"{directory} was saved in format version {version!r:.20}, but this version of {FORMAT_NAME} reads up to "
-            f"{FORMAT_VERSION}; install a newer one (pip install --upgrade {FORMAT_NAME})"
+            f"{VERSION_WITH_ELSEWHERE}; install a newer one (pip install --upgrade {FORMAT_NAME})"
         )
     if version < FIRST_WITH_CHECKSUM:
         return whole
@@ -58,6 +60,9 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     content: dict[str, Any] = whole["content"]
     if not isinstance(content, dict):
         raise damaged(directory, "it has no content")
+    if (version >= VERSION_WITH_ELSEWHERE) != ("elsewhere" in content):
+        # The check sum is that of the content alone.
+        raise damaged(directory, "its version is not that of its content")
     return content
 
 

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, STR, ColumnType
-from sframe_spark.values.flat.floats import compared_floats, exact_floats, json_floats, json_floats_of_arrays, short_floats, shown_floats
+from sframe_spark.values.flat.floats import brief_floats, compared_floats, json_floats, shown_floats, signed_floats
 from sframe_spark.values.flat.stored import flat_items, items_of, json_of_texts
 
 
@@ -52,10 +52,8 @@ def in_quotes(texts: pa.Array) -> pa.Array:
 
 SHOWN = TextForm(shown_floats, in_quotes, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ", ", "}"))
 COMPARED = TextForm(compared_floats, json_of_texts, "null", ("<", ",", ">"), ("[", ",", "]"), ("{", ",", "}"), is_sorted=True)
-IN_CSV = TextForm(exact_floats, json_of_texts, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ",", "}"), floats_of_arrays=short_floats)
-IN_JSON = TextForm(
-    json_floats, json_of_texts, "null", ("[", ",", "]"), ("[", ",", "]"), ("{", ",", "}"), quotes_keys=True, floats_of_arrays=json_floats_of_arrays
-)
+IN_CSV = TextForm(signed_floats, json_of_texts, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ",", "}"), floats_of_arrays=brief_floats)
+IN_JSON = TextForm(json_floats, json_of_texts, "null", ("[", ",", "]"), ("[", ",", "]"), ("{", ",", "}"), quotes_keys=True)
 
 
 def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Array | None:

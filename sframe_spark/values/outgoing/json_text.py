@@ -5,10 +5,11 @@ from __future__ import annotations
 import array
 import datetime
 import json
+import math
 from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.values.text import brief
+from sframe_spark.values.text import brief, exact_float_text
 from sframe_spark.visible import visible
 
 
@@ -32,22 +33,44 @@ def json_text(value: Any) -> str:
 
 
 def compact_json_text(value: Any) -> str:
-    """The same without spaces, and with whole numbers in arrays as ints, as the reference writes rows.
+    """The same without spaces, and with numbers as briefly as they can be read again, as the reference writes rows.
 
     Examples
     --------
     >>> compact_json_text({"a": [1, None], "b": array.array("d", [2, 0.5])})
     '{"a":[1,null],"b":[2,0.5]}'
     """
-    return _COMPACT_ENCODER.encode(with_text_keys(_with_ints_in_arrays(value)))
+    return _brief_text(with_text_keys(value), ",")
 
 
-def _with_ints_in_arrays(value: Any) -> Any:
-    if isinstance(value, array.array):
-        return [int(item) if item.is_integer() and abs(item) < 2**53 else item for item in value]
+def cell_json_text(value: Any) -> str:
+    """A value that was read from JSON as the text that it is beside texts: numbers as briefly as they can be read again, true as 1.
+
+    Parameters
+    ----------
+    value
+        What Python's reader gave, which is no text.
+
+    Examples
+    --------
+    >>> cell_json_text({"a": [1.0, True, None], "b": "x"}), cell_json_text(0.123456789)
+    ('{"a":[1,1,null], "b":"x"}', '0.123456789')
+    """
+    return _brief_text(value, ", ")
+
+
+def _brief_text(value: Any, between: str) -> str:
+    """A value with brief numbers, and what stands between two members of an object."""
+    if isinstance(value, int):
+        return str(int(value))
+    if isinstance(value, float):
+        return exact_float_text(value) if math.isfinite(value) else _ENCODER.encode(value)
+    if isinstance(value, list):
+        return f"[{','.join([_brief_text(item, between) for item in value])}]"
     if isinstance(value, dict):
-        return {key: _with_ints_in_arrays(item) for key, item in value.items()}
-    return [_with_ints_in_arrays(item) for item in value] if isinstance(value, list) else value
+        members = [f"{_ENCODER.encode(key)}:{_brief_text(item, between)}" for key, item in value.items()]
+        return f"{{{between.join(members)}}}"
+    return _ENCODER.encode(value)
 
 
 def with_text_keys(value: Any) -> Any:
@@ -81,4 +104,3 @@ def _text_of_key(key: Any) -> str:
 
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False)
-_COMPACT_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))

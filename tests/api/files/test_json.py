@@ -94,7 +94,7 @@ READ = [
     ('[{"a":[1,2]},{"a":[1.5,"x"]}]', {"a": [[1, 2], [1.5, "x"]]}, [list]),
     ('[{"a":true},{"a":7}]', {"a": [1, 7]}, [int]),
     ('[{"a":1},{"a":"x"}]', {"a": ["1", "x"]}, [str]),
-    ('[{"a":[1]},{"a":{"b":2}}]', {"a": ["[1]", '{"b": 2}']}, [str]),
+    ('[{"a":[1]},{"a":{"b":2}}]', {"a": ["[1]", '{"b":2}']}, [str]),
     ('[{"a":{"b":1}}]', {"a": [{"b": 1}]}, [dict]),
     ('[{"a":12345678901234567890},{"a":1}]', {"a": ["12345678901234567890", "1"]}, [str]),
     ('[{"a":[1.5,2]},{"a":[]}]', {"a": [[1.5, 2], []]}, [list]),
@@ -369,3 +369,13 @@ def test_bytes_that_are_no_text_in_an_encoding(tmp_path: Path) -> None:
     (tmp_path / "x.json").write_bytes("[]".encode("utf-16"))
     with pytest.raises(StorageError, match=r"it is text in UTF-16; read it with .*encoding='utf-16'\), or with read_json"):
         SFrame.read_json(tmp_path / "x.json")
+
+
+def test_date_times_are_written_as_python_writes_them(tmp_path: Path) -> None:
+    values = [
+        *(datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999), datetime.datetime(1969, 12, 31, 23, 59, 59, 1)),
+        *(None, datetime.datetime(2024, 2, 29, 12), datetime.datetime(1400, 6, 5, 4, 3, 2, 100000), datetime.datetime(800, 1, 2)),
+    ]
+    SFrame({"t": values, "n": range(len(values))}).export_json(str(tmp_path / "rows.json"))
+    written = json.loads((tmp_path / "rows.json").read_text())
+    assert [row.get("t") for row in written] == [None if value is None else value.isoformat() for value in values]

@@ -46,7 +46,7 @@ def test_a_number_at_an_edge_is_in_the_bin_that_begins_there(first: int, place: 
 
 @pytest.mark.parametrize(
     ("seconds", "step"),
-    [(0.01, 0.0005), (60, 5), (3600, 300), (86400, 7200), (86400 * 20, 86400), (86400 * 365, 86400 * 20), (86400 * 36500, 86400 * 2000)],
+    [(0.01, 0.001), (0, 86400), (60, 5), (3600, 300), (86400, 7200), (86400 * 20, 86400), (86400 * 365, 86400 * 20), (86400 * 36500, 86400 * 2000)],
 )
 def test_times_are_divided_as_clocks_and_calendars_do(seconds: float, step: float) -> None:
     assert time_bins(0, seconds, 20).step == pytest.approx(step)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import builtins
 import datetime
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, visualization
+from sframe_spark.api.pictures import choosing
 from sframe_spark.api.pictures.plot import Plot
 from sframe_spark.config import config
 
@@ -27,15 +29,16 @@ COLUMNS = {
 }
 
 
-def mark(chart: Plot) -> str:
+def marks(chart: Plot) -> list[str]:
+    """What is drawn, layer by layer."""
     specification = chart.get_vega()
-    shown = specification.get("mark") or specification["layer"][-1]["mark"]
-    return shown if isinstance(shown, str) else shown["type"]
+    found = [layer["mark"] for layer in specification.get("layer", [specification])]
+    return [shown if isinstance(shown, str) else shown["type"] for shown in found]
 
 
 @pytest.mark.parametrize(("name", "expected"), [("int", "bar"), ("float", "bar"), ("text", "bar"), ("time", "bar")])
 def test_a_column_has_bars(name: str, expected: str) -> None:
-    assert mark(COLUMNS[name].plot()) == expected
+    assert marks(COLUMNS[name].plot())[0] == expected
 
 
 @pytest.mark.parametrize(
@@ -51,13 +54,13 @@ def test_a_column_has_bars(name: str, expected: str) -> None:
     ],
 )
 def test_two_columns_have_the_chart_of_their_types(x: str, y: str, expected: str) -> None:
-    assert mark(visualization.plot(COLUMNS[x], COLUMNS[y])) == expected
+    assert expected in marks(visualization.plot(COLUMNS[x], COLUMNS[y]))
 
 
 def test_more_than_5000_points_are_cells() -> None:
-    assert mark(visualization.plot(SArray(range(5000)), SArray(range(5000)))) == "circle"
-    assert mark(visualization.plot(SArray(range(5001)), SArray(range(5001)))) == "rect"
-    assert mark(visualization.scatter(SArray(range(5001)), SArray(range(5001)))) == "rect"
+    assert marks(visualization.plot(SArray(range(5000)), SArray(range(5000)))) == ["circle"]
+    assert marks(visualization.plot(SArray(range(5001)), SArray(range(5001)))) == ["rect"]
+    assert marks(visualization.scatter(SArray(range(5001)), SArray(range(5001)))) == ["rect"]
 
 
 # What the reference engine raises, recorded from it; lists are drawn by neither, date-times by us alone.
@@ -101,7 +104,7 @@ def test_wrong_calls_raise_what_the_reference_raises(place: int) -> None:
 def test_titles_and_labels() -> None:
     def told(chart: Plot) -> tuple[Any, ...]:
         specification = chart.get_vega()
-        encoding = specification["encoding"]
+        encoding = specification.get("encoding") or specification["layer"][0]["encoding"]
         return specification.get("title", {}).get("text"), encoding["x"]["title"], encoding["y"]["title"]
 
     assert told(COLUMNS["int"].plot()) == ("Distribution of values [int]", "Values", "Count")
@@ -112,11 +115,73 @@ def test_titles_and_labels() -> None:
     assert told(COLUMNS["int"].plot(title="\x1b[2J"))[0] == "\\x1b[2J"
 
 
-def test_what_is_left_out_is_told() -> None:
-    chart = SArray([1.0, None, float("nan"), float("inf"), float("inf")]).plot()
-    assert chart.get_vega()["title"]["subtitle"] == "1 missing, 1 NaN, 2 infinite"
-    chart = visualization.plot(COLUMNS["int"], COLUMNS["float"])
-    assert chart.get_vega()["title"]["subtitle"] == "2 rows without two finite values"
+def note(chart: Plot) -> str:
+    """What stands below the title."""
+    found: str = chart.get_vega()["title"].get("subtitle", "")
+    return found
+
+
+def test_what_is_left_out_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert note(SArray([1.0, 2.0, None, float("nan"), float("inf"), float("inf")]).plot()) == "1 missing, 1 NaN, 2 infinite"
+    assert note(SArray([2.5, None]).plot()) == "one value: 2.5, 1 missing"
+    assert note(visualization.plot(COLUMNS["int"], COLUMNS["float"])) == "2 rows without two finite values"
+    assert note(visualization.plot(COLUMNS["text"], COLUMNS["float"])) == "1 row without a finite value"
+    many = SArray([f"value {row % 20:02d}" for row in range(100)])
+    assert note(many.plot()) == "the 12 most frequent of 20 values; the others are in 40 rows (40%)"
+    assert note(visualization.plot(many, many)) == "x: the 12 most frequent of 20 values; y: the 12 most frequent of 20 values"
+    assert note(visualization.plot(many, SArray(range(100)))) == "the 12 most frequent of 20 values"
+    monkeypatch.setattr(choosing, "MOST_POINTS", 3)
+    times = SArray([datetime.datetime(2024, 1, 1, hour) for hour in range(12)] + [None])
+    assert note(visualization.plot(times, SArray(range(13)))) == "mean, least and largest value of every 5 minutes; 1 row without two finite values"
+
+
+NOTHING = {"float": SArray([None, float("nan")], float), "text": SArray(["a", None]), "time": SArray([None, None], datetime.datetime)}
+
+
+@pytest.mark.parametrize(
+    ("chart", "told"),
+    [
+        (lambda: NOTHING["float"].plot(), "no finite value"),
+        (lambda: NOTHING["time"].plot(), "no finite value"),
+        (lambda: visualization.plot(NOTHING["float"], NOTHING["float"]), "no row has two finite values"),
+        (lambda: visualization.heatmap(NOTHING["float"], NOTHING["time"]), "no row has two finite values"),
+        (lambda: visualization.plot(NOTHING["time"], NOTHING["float"]), "no row has two finite values"),
+        (lambda: visualization.plot(NOTHING["text"], NOTHING["float"]), "no finite value"),
+    ],
+)
+def test_charts_of_nothing_say_so(chart: Any, told: str, tmp_path: Path) -> None:
+    assert chart().get_data()["values"] == []
+    assert chart().get_vega()["layer"][0]["mark"]["text"] == told
+    chart().save(tmp_path / "chart.svg")
+    assert told in (tmp_path / "chart.svg").read_text()
+
+
+def axis(chart: Plot, name: str = "x") -> dict[str, Any]:
+    """The axis of the first layer."""
+    specification = chart.get_vega()
+    found: dict[str, Any] = (specification.get("layer") or [specification])[0]["encoding"][name]["axis"]
+    return found
+
+
+def test_axes_write_numbers_as_people_do() -> None:
+    """Whole numbers whole, counts never in parts, tiny and enormous ones with an exponent, times with what they leave out."""
+    assert axis(SArray([1, 2]).plot())["format"] == ",d"
+    assert "format" not in axis(SArray([1.5, 2.5]).plot())
+    assert axis(SArray([1e-9, 2e-9]).plot())["format"] == axis(SArray([1e20, 2e20]).plot())["format"] == ".12~e"
+    assert axis(SArray([1, 1, 2]).plot(), "y")["values"] == [0, 1, 2]
+    for days, told in ((0.00001, "%H:%M:%S.%L"), (1, "%Y-%m-%d"), (100, "'%Y'")):
+        times = SArray([datetime.datetime(2024, 2, 1), datetime.datetime(2024, 2, 1) + datetime.timedelta(days=days)])
+        assert told in axis(times.plot())["labelExpr"]
+
+
+def test_bins_of_single_numbers_stand_on_them_and_a_bin_alone_leaves_room() -> None:
+    def drawn(column: SArray) -> tuple[str, list[str]]:
+        chart = column.plot()
+        return chart.get_vega()["layer"][0]["transform"][0]["calculate"], marks(chart)
+
+    assert drawn(SArray(range(10))) == ("datum.left - 0.5", ["bar", "rule"])
+    assert drawn(SArray(range(100))) == ("datum.left - 0", ["bar", "rule"])
+    assert drawn(SArray([7, 7])) == ("datum.left - 0.5", ["bar", "rule", "point"])
 
 
 def test_nothing_is_counted_before_it_is_asked_for() -> None:
@@ -153,7 +218,10 @@ def test_a_frame_is_saved_in_four_forms(tmp_path: Path) -> None:
     for name in ("page.json", "page.svg", "page.png", "page.html"):
         page.save(tmp_path / name)
     assert len(json.loads((tmp_path / "page.json").read_text())["vconcat"]) == 4
-    assert "&times; 6 columns" in (tmp_path / "page.html").read_text()
+    assert "4 rows \u00d7 6 columns" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    lists = SFrame({"list": COLUMNS["list"]}).summary_page()
+    lists.save(tmp_path / "page.svg")
+    assert "no column has a chart" in (tmp_path / "page.svg").read_text()
 
 
 def test_a_file_is_left_alone_where_drawing_fails(tmp_path: Path) -> None:
@@ -161,6 +229,21 @@ def test_a_file_is_left_alone_where_drawing_fails(tmp_path: Path) -> None:
     with pytest.raises(RuntimeError):
         COLUMNS["int"].apply(lambda value: 1 / 0, int).plot().save(tmp_path / "chart.json")
     assert (tmp_path / "chart.json").read_text() == "before"
+
+
+def test_places_that_are_none_are_refused(tmp_path: Path) -> None:
+    """In our words, and nothing is left; a path is one wherever it comes from."""
+    chart = COLUMNS["text"].plot()
+    (tmp_path / "directory.svg").mkdir()
+    for place in (tmp_path / "no" / "chart.svg", tmp_path / "directory.svg", "s3://bucket/chart.svg", "a\0.svg", "/dev/stdout.svg/x.svg"):
+        with pytest.raises((OSError, RuntimeError)) as caught:
+            chart.save(place)
+        assert isinstance(caught.value, sframe_spark.errors.SFrameError)
+    (tmp_path / "link.json").symlink_to(tmp_path / "chart.json")
+    chart.save(os.fsencode(tmp_path / "link.json").decode())
+    chart.save(f"file://{tmp_path}/uri.json")
+    assert (tmp_path / "link.json").is_symlink() and (tmp_path / "chart.json").read_text() == (tmp_path / "uri.json").read_text()
+    assert {path.name for path in tmp_path.iterdir()} == {"directory.svg", "link.json", "chart.json", "uri.json"}
 
 
 def test_without_the_library_it_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -242,3 +325,43 @@ def test_the_summary_tells_what_is_known_of_order() -> None:
     frame = SFrame({"time": range(10), "same": SArray.from_const(1, 10)}).sort("time")
     page = frame.summary_page()._html()
     assert ">ascending<" in page and ">unique<" in page and ">constant<" in page
+
+
+EAST = datetime.timezone(datetime.timedelta(hours=5, minutes=30))
+EXTREMES: dict[str, SArray] = {
+    "largest floats": SArray([1.7e308, -1.7e308, 5e-324, 1e308]),
+    "longest ints": SArray([2**63 - 1, -(2**63), None, 0]),
+    "first and last times": SArray([datetime.datetime(1, 1, 1), datetime.datetime(9999, 12, 31, 23, 59, 59, 999999), None, None]),
+    "times elsewhere": SArray([datetime.datetime(2024, 1, 1, hour, tzinfo=EAST) for hour in range(4)]),
+    "texts": SArray(["\u202eabc", "a\0b", "x" * 1000, "\U0001f600"]),
+    "close times": SArray([datetime.datetime(2024, 1, 1, microsecond=part) for part in range(4)]),
+}
+
+
+@pytest.mark.parametrize("name", EXTREMES)
+def test_extremes_are_drawn(name: str, tmp_path: Path) -> None:
+    column = EXTREMES[name]
+    charts = [column.plot(), *(visualization.plot(column, other) for other in EXTREMES.values()), SFrame({"a": column}).summary_page()]
+    for chart in charts:
+        chart.save(tmp_path / "chart.svg")
+        chart.save(tmp_path / "chart.json")
+        json.loads((tmp_path / "chart.json").read_text(), parse_constant=lambda name: pytest.fail(name))
+
+
+def test_numbers_that_are_too_far_apart_have_no_axis_but_are_told() -> None:
+    column = EXTREMES["largest floats"]
+    charts = [
+        column.plot(),
+        visualization.heatmap(column, column),
+        *(visualization.plot(EXTREMES[name], column) for name in ("texts", "longest ints", "close times")),
+    ]
+    for chart in charts:
+        assert "too far apart" in str(chart.get_vega()["layer"]) and chart.get_data()["values"]
+
+
+def test_times_with_offsets_are_told_in_utc() -> None:
+    column = EXTREMES["times elsewhere"]
+    assert column.plot(xlabel="when").get_vega()["layer"][0]["encoding"]["x"]["title"] == "when (UTC)"
+    page = SFrame({"a": column}).summary_page()
+    assert ">in UTC<" in page._html() and page.get_data()["values"][0]["num_unique"] == 4
+    assert page.get_data()["values"][0]["min"] == datetime.datetime(2024, 1, 1, tzinfo=EAST).timestamp()

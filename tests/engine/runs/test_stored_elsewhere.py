@@ -1,4 +1,4 @@
-"""What is stored already is not written again: rows one after the other, and their numbers. No test starts Spark, which writes many."""
+"""What is stored already is not written again: rows one after the other, their numbers. No test here starts Spark, which writes many rows."""
 
 from __future__ import annotations
 

@@ -75,6 +75,7 @@ PARAMETERS: dict[str, list[tuple[Any, ...]]] = {
     "column_var": [(0,), (1,)],
     "column_std": [(0,), (1,)],
     "histogram": [(0, 1.0, 4), (-20, 0.1, 40)],
+    "label_counts": [(("b", None, "nowhere"),)],
     "key_counts": [(0, 2**64 - 1)],
     "keys_between": [(2**63, 2**64 - 1)],
 }
@@ -120,7 +121,8 @@ def takes(name: str, kinds: list[ColumnType], case: tuple[Any, ...]) -> bool:
     return True
 
 
-ONE_COLUMN = sorted(set(AGGREGATES) - {"argmin", "argmax", "argmin_row", "argmax_row"})
+OF_TWO = {"argmin", "argmax", "argmin_row", "argmax_row", "label_ranges", "label_histograms", "bin_ranges"}
+ONE_COLUMN = sorted(set(AGGREGATES) - OF_TWO)
 
 
 @pytest.mark.parametrize("name", ONE_COLUMN)
@@ -148,6 +150,24 @@ def test_dicts_of_two_columns(spark: Any, key: ColumnType, value: ColumnType) ->
     values = [item for group in GROUPS[value] for item in group]
     rows = [[group, [values[i % len(values)] for i in range(len(group))]] for group in GROUPS[key]]
     check(spark, "concat", [key, value], rows, ())
+
+
+LABELS = (None, "a", "b")
+OF_TWO_COLUMNS = {
+    "label_counts": (STR, (LABELS, ("é", "a"))),
+    "label_ranges": (FLOAT, LABELS),
+    "label_histograms": (INT, (LABELS, ((0, 1, 4), (-2, 0.5, 3), (0, 10, 1)))),
+    "bin_ranges": (FLOAT, (-1, 1, 5)),
+}
+
+
+@pytest.mark.parametrize("name", OF_TWO_COLUMNS)
+def test_counts_of_labels_and_bins(spark: Any, name: str) -> None:
+    kind, parameters = OF_TWO_COLUMNS[name]
+    first = INT if name == "bin_ranges" else STR
+    values = [item for group in GROUPS[kind] for item in group]
+    rows = [[group, [values[(i + place) % len(values)] for i in range(len(group))]] for place, group in enumerate(GROUPS[first])]
+    check(spark, name, [first, kind], rows, parameters)
 
 
 RAGGED = [

@@ -14,9 +14,9 @@ from sframe_spark.api.files.csv.format import BYTE_ORDER_MARK, ESCAPES, QUOTE_AL
 from sframe_spark.errors import DateTimeRangeError
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
-from sframe_spark.values.flat.floats import exact_floats
+from sframe_spark.values.flat.floats import brief_floats
 from sframe_spark.values.flat.written import IN_CSV, written
-from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND
+from sframe_spark.values.temporal import all_in_years_of_python
 
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
@@ -83,7 +83,7 @@ class ColumnWriter:
         """The fields, if Arrow writes them; None otherwise."""
         found = None
         if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
-            found = values.cast(pa.string()) if self.type.kind == INT_KIND else exact_floats(values)
+            found = values.cast(pa.string()) if self.type.kind == INT_KIND else brief_floats(values)
         elif self.type.kind == STR_KIND and self.form.quote_level != QUOTE_ALL:
             found = self._texts(values)
         elif self.type == DATETIME:
@@ -118,9 +118,7 @@ class ColumnWriter:
         """Date-times without an offset, if the dialect does nothing to digits."""
         digits = "0123456789T."
         start, _, end = self.form.quoted(digits).partition(digits)
-        limits = pc.min_max(values.cast(pa.int64())).as_py()
-        is_shown = limits["min"] is None or FIRST_MICROSECOND <= limits["min"] <= limits["max"] <= LAST_MICROSECOND
-        if not is_shown or start + digits + end != self.form.quoted(digits):
+        if not all_in_years_of_python(values) or start + digits + end != self.form.quoted(digits):
             return None
         text = values.cast(pa.string())
         parts = [pc.utf8_slice_codeunits(text, *place) for place in ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19), (20, 26))]

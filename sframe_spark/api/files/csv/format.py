@@ -14,7 +14,9 @@ from sframe_spark.api.files.csv.fields import ESCAPES as READ_ESCAPES
 from sframe_spark.api.files.csv.fields import SPACE, closing_bracket
 from sframe_spark.api.files.csv.options import NEWLINES, CsvOptions, escape_by_doubling, line_ends, require_unicode_text
 from sframe_spark.errors import InvalidArgumentError, SchemaError
+from sframe_spark.values.plain import is_number, plain_number
 from sframe_spark.values.temporal import datetime_text
+from sframe_spark.values.text import display_text, exact_float_text
 
 QUOTE_ALL, QUOTE_NONE = 1, 3
 BYTE_ORDER_MARK = "\ufeff"
@@ -22,6 +24,13 @@ UNUSUAL_STARTS = frozenset("[{" + BYTE_ORDER_MARK)
 ESCAPES = {"\n": "n", "\t": "t", "\r": "r"}
 # What numbers are written with, nan and inf among them.
 NUMBER_CHARACTERS = frozenset("0123456789.+-einfa")
+
+
+def _option_text(value: Any) -> Any:
+    """A text that is written; that of a number, and none for None, as in the reference."""
+    if value is None:
+        return ""
+    return display_text(plain_number(value)) if is_number(value) and not isinstance(value, bool) else value
 
 
 @attrs.frozen
@@ -48,7 +57,7 @@ class CsvFormat:
     quote_char
         Character around fields that hold anything.
     na_rep
-        What is written for a missing value.
+        What is written for a missing value, a text or a number; None: nothing.
     file_header, file_footer
         First and last line of the file, which ``read_csv`` takes for rows unless it is told otherwise; empty: none.
     line_prefix
@@ -67,12 +76,12 @@ class CsvFormat:
     header: bool = True
     quote_level: int = 2
     double_quote: bool = True
-    escape_char: str = "\\"
-    quote_char: str = '"'
-    na_rep: str = ""
-    file_header: str = ""
-    file_footer: str = ""
-    line_prefix: str = ""
+    escape_char: str = attrs.field(default="\\", converter=_option_text)
+    quote_char: str = attrs.field(default='"', converter=_option_text)
+    na_rep: str = attrs.field(default="", converter=_option_text)
+    file_header: str = attrs.field(default="", converter=_option_text)
+    file_footer: str = attrs.field(default="", converter=_option_text)
+    line_prefix: str = attrs.field(default="", converter=_option_text)
     no_prefix_on_first_value: bool = False
 
     def __attrs_post_init__(self) -> None:
@@ -192,10 +201,10 @@ class CsvFormat:
         empty = self.quote_char * 2 if is_alone or vanishes else ""
         texts: dict[str, Callable[[Any], str]] = {
             "int": lambda value: number(str(value)),
-            "float": lambda value: number(repr(value)),
+            "float": lambda value: number(exact_float_text(value)),
             "str": lambda value: self.field(value) or empty,
             "datetime": lambda value: self.quoted(instant_text(value)),
-            "array": lambda value: self.quoted(f"[{' '.join(map(_short, value))}]"),
+            "array": lambda value: self.quoted(f"[{' '.join(map(exact_float_text, value))}]"),
         }
         write = texts.get(kind, lambda value: self.quoted(nested_text(value)))
         missing = self.missing_field(is_alone)
@@ -214,9 +223,10 @@ def _is_open_bracket(text: str) -> bool:
     return not closing or any(closing_bracket(text + quote, 0) != closing for quote in "'\"")
 
 
-def _short(number: float) -> str:
-    """A float without the fraction of a whole one."""
-    return repr(number).removesuffix(".0")
+def _nested_number(value: float) -> str:
+    """A float amid other values, where numbers without a point are read as integers, which have no negative zero."""
+    text = exact_float_text(value)
+    return "-0.0" if text == "-0" else text
 
 
 def nested_text(value: Any) -> str:
@@ -232,13 +242,14 @@ def nested_text(value: Any) -> str:
     if isinstance(value, str):
         return json.dumps(value, ensure_ascii=False)
     if isinstance(value, array.array):
-        # Amid other values, numbers without a point are read as integers, which have no negative zero.
-        return "[" + ",".join("-0.0" if text == "-0" else text for text in map(_short, value)) + "]"
+        return "[" + ",".join(map(_nested_number, value)) + "]"
     if isinstance(value, (list, tuple)):
         return "[" + ",".join(map(nested_text, value)) + "]"
     if isinstance(value, dict):
         return "{" + ",".join(f"{nested_text(key)}:{nested_text(item)}" for key, item in value.items()) + "}"
-    return repr(value) if isinstance(value, (int, float)) else instant_text(value)
+    if isinstance(value, float):
+        return _nested_number(value)
+    return str(value) if isinstance(value, int) else instant_text(value)
 
 
 def instant_text(value: datetime.datetime) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from types import NoneType
 from typing import Any, TypeVar, cast
 
 import attrs
@@ -23,6 +24,7 @@ from sframe_spark.visible import is_unicode
 NEWLINES = ("\n", "\r\n", "\r")
 # Stands for a line break as delimiter, with which every line is one field. Unicode keeps this code point out of texts.
 IN_NO_TEXT = "\uffff"
+DEFAULT_ROWS_TO_INFER = 100
 _TEXTS = ("delimiter", "line_terminator", "comment_char", "escape_char", "quote_char")
 # Other names of arguments, as pandas has them.
 WRITE_ALIASES = {"sep": "delimiter", "quotechar": "quote_char", "doublequote": "double_quote", "lineterminator": "line_terminator"}
@@ -166,7 +168,7 @@ class CsvRequest:
     error_bad_lines
         Raise at the first line that is no row.
     nrows_to_infer
-        Taken for compatibility: types are inferred from all rows.
+        Where ``nrows`` is less: types are inferred from so many rows of the files. Otherwise they are inferred from all rows.
     column_type_hints
         A class for all columns, a list of classes, or a dict from name to class: no inference there, and a line with
         another value is no row.
@@ -196,7 +198,7 @@ class CsvRequest:
     nrows: int | None = None
     skiprows: int = 0
     verbose: bool = True
-    nrows_to_infer: int = 100
+    nrows_to_infer: int | None = DEFAULT_ROWS_TO_INFER
     true_values: Any = ()
     false_values: Any = ()
     encoding: str = "utf-8"
@@ -210,6 +212,11 @@ class CsvRequest:
             self.quote_char or "", self.line_terminator, count(self.skiprows, "skiprows"), rows,
             bool(self.skip_initial_space), text_encoding(self.encoding),
         )  # fmt: skip
+
+    @property
+    def rows_to_infer(self) -> int:
+        """How many rows tell the types where fewer are read."""
+        return DEFAULT_ROWS_TO_INFER if self.nrows_to_infer is None else count(self.nrows_to_infer, "nrows_to_infer")
 
     def values(self) -> CsvValues:
         """How fields become values."""
@@ -263,7 +270,7 @@ def texts(values: Any, name: str) -> tuple[str, ...]:
     InvalidArgumentError
         If no file holds one.
     """
-    found = (values,) if isinstance(values, str) else tuple(values or ())
+    found = (values,) if isinstance(values, str) or not isinstance(values, (Iterable, NoneType)) else tuple(values or ())
     if not all(isinstance(value, str) for value in found):
         raise SchemaError(f"{name} holds texts, got {values!r}")
     for value in found:

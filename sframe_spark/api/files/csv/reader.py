@@ -202,13 +202,15 @@ class CsvFiles:
             )
 
     def left_out(self, path: str, lines: Sequence[str], reason: str) -> None:
-        """Remember lines that are no rows, or refuse the first.
+        """Remember lines that are no rows, or refuse the first; those that begin with ``#`` are comments where nobody said how these begin.
 
         Raises
         ------
         CsvLineError
             If such lines are errors.
         """
+        if not self.options.comment_char:
+            lines = [line for line in lines if not line.lstrip().startswith("#")]
         if not lines:
             return
         if self.error_bad_lines:
@@ -263,7 +265,7 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
         files.read_names(request.usecols)
         hints = hinted_types(request.column_type_hints, files.wanted_names)
         files.hinted = [hints.get(name) for name in files.wanted_names]
-        node = _Reader(files).read()
+        node = _Reader(files, request.rows_to_infer).read()
         if files.order != list(range(len(node.schema))):
             node = project(node, files.order)
     if request.verbose:
@@ -273,16 +275,25 @@ def _read(request: CsvRequest, keeps_bad_lines: bool) -> tuple[PlannerNode, CsvF
 
 @attrs.define(eq=False)
 class _Reader:
-    """Reads the files: into memory if there are few rows, else into segments."""
+    """Reads the files: into memory if there are few rows, else into segments.
+
+    Parameters
+    ----------
+    files
+        The files.
+    rows_to_infer
+        How many of their rows tell the types at least.
+    """
 
     files: CsvFiles
+    rows_to_infer: int
 
     def read(self) -> PlannerNode:
         """A source of all rows."""
         hinted = self.files.hinted
         forms: list[CsvForm | None] = [None] * len(hinted)
         first, rest = self._first_rows()
-        for block in first:
+        for block in (*first, *self._more_rows()):
             self._learn(forms, block, hinted)
         types = _types(forms, hinted)
         if rest is None:
@@ -297,6 +308,13 @@ class _Reader:
             for block in rest:
                 self._learn(forms, block, hinted)
             return self._to_segments(self.files.blocks(), _types(forms, hinted), hinted)
+
+    def _more_rows(self) -> Iterator[TextBlock]:
+        """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
+        options = self.files.options
+        if options.nrows is not None and options.nrows < self.rows_to_infer:
+            more = attrs.evolve(options, nrows=self.rows_to_infer)
+            yield from attrs.evolve(self.files, options=more, error_bad_lines=False, keeps_bad_lines=False).blocks()
 
     def _first_rows(self) -> tuple[list[TextBlock], Iterator[TextBlock] | None]:
         """Blocks up to the number of rows, and of bytes, that may stay in memory; the others, if there are more."""

@@ -18,15 +18,14 @@ from sframe_spark.values.cast import cast_array
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
 
-# Nearly all numbers: those that any column of numbers holds.
-SHORT_INTEGER = r"^[+-]?(0|[1-9][0-9]{0,17})$"
-SHORT_DECIMAL = r"^[+-]?(0|[1-9][0-9]{0,17})(\.[0-9]*)?$"
-# Leading zeros belong to codes, not to numbers.
-INTEGER = r"^[+-]?(0|[1-9][0-9]{0,18})$"
+# Nearly all numbers: those that any column of numbers holds. Leading zeros count for nothing, as in the reference and in other libraries.
+SHORT_INTEGER = r"^[+-]?0*[0-9]{1,18}$"
+SHORT_DECIMAL = r"^[+-]?0*[0-9]{1,18}(\.[0-9]*)?$"
+INTEGER = r"^[+-]?0*[0-9]{1,19}$"
 DECIMAL = r"^[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 NOT_FINITE = r"^[+-]?([iI][nN][fF]([iI][nN][iI][tT][yY])?|[nN][aA][nN])$"
-# Digits that no int of 64 bits holds, or that a number would not show again.
-WRITTEN_AS_TEXT = r"^[+-]?(0[0-9]|[0-9]{19,}$)"
+# Digits that no int of 64 bits holds.
+WRITTEN_AS_TEXT = r"^[+-]?0*[1-9][0-9]{18,}$"
 
 
 class CsvForm(enum.Enum):
@@ -84,7 +83,7 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
 
     Examples
     --------
-    >>> narrowest(pa.array(["1", "", "2.5"]), CsvValues()).name, narrowest(pa.array(["007"]), CsvValues()).name
+    >>> narrowest(pa.array(["1", "", "2.5"]), CsvValues()).name, narrowest(pa.array(["007", "x"]), CsvValues()).name
     ('FLOAT', 'TEXT')
     """
     present = present_texts(text, values)

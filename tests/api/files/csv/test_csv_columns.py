@@ -9,7 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sframe_spark.api.files.csv.columns import ColumnWriter, lines_of, special_texts
@@ -17,7 +17,8 @@ from sframe_spark.api.files.csv.format import CsvFormat
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.types import ARRAY, DATETIME, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, dict_of, list_of
 from sframe_spark.values.encode import encode_plain
-from sframe_spark.values.flat.floats import exact_floats
+from sframe_spark.values.flat.floats import brief_floats
+from sframe_spark.values.text import exact_float_text
 from tests.examples import examples
 
 MARKS = ["", ",", ";", '"', "'", "\\", "\n", "\r\n", "\t", "[", "{", " ", "|", "é", "a", "1", "::", "]", ".", "\ufeff"]
@@ -75,8 +76,11 @@ def test_fields_are_the_same(kind: Any) -> None:
 
 
 @given(st.lists(FLOATS, max_size=examples(200)))
-def test_floats_are_written_as_python_does(values: list[float]) -> None:
-    assert exact_floats(pa.array(values, pa.float64())).to_pylist() == list(map(repr, values))
+@example([1e6, 1e6 + 1, 1e6 + 10, 999999.0, 1234560.0, 2.0, -0.0, 0.0, 1e9, 1e15, 1e-4, 2.0**53])
+def test_floats_are_written_as_one_by_one_and_read_as_the_same(values: list[float]) -> None:
+    texts = brief_floats(pa.array(values, pa.float64())).to_pylist()
+    assert texts == list(map(exact_float_text, values))
+    assert list(map(repr, map(float, texts))) == list(map(repr, values))
 
 
 def test_plain_texts_are_not_looked_at_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -50,11 +50,8 @@ BETTER: dict[str, tuple[list[tuple[str, str]], str]] = {
     "esc_none": ([("\n lead\ntrail \n", '\n" lead"\n"trail "\n'), ('\nq""u\n', '\n"q""u"\n')], "as above"),
     "quote_char": ([("\nit''s\n", "\n'it''s'\n")], "as above"),
     "floats": (
-        [
-            ("0.333333\n", "0.3333333333333333\n"), ("1.23457e+08", "123456789.12345679"), ("\n2\n-0\n", "\n2.0\n-0.0\n"),
-            ("100000\n1.23457e+06", "100000.0\n1234567.0"),
-        ],
-        "all digits of a float, and a float stays one",
+        [("0.333333\n", "0.3333333333333333\n"), ("1.23457e+08", "123456789.12345679"), ("1.23457e+06", "1234567.0")],
+        "all digits of a float",
     ),
 }  # fmt: skip
 
@@ -429,7 +426,7 @@ def test_others_may_read_the_file_as_any_new_one(tmp_path: Path) -> None:
     ("options", "kind", "words"),
     [
         ({"delimiter": ""}, InvalidArgumentError, "at least one character"),
-        ({"na_rep": None}, SchemaError, "na_rep is a text, got None"),
+        ({"na_rep": []}, SchemaError, "na_rep is a text"),
         ({"no_such": 1}, TypeError, "no_such"),
     ],
 )

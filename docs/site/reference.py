@@ -1,0 +1,134 @@
+"""The reference of the API: pages that list what is public by idea; Sphinx makes a page of each docstring."""
+
+from __future__ import annotations
+
+import inspect
+import shutil
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, plugin, visualization
+from sframe_spark import errors as all_errors
+
+FENCE = "```"
+# Titles of sections by the modules whose members they list, in the order of the page.
+FRAME_SECTIONS = {
+    "frame": "First and last rows, and their number",
+    "columns": "Columns",
+    "column_changes": "Adding, replacing, renaming and moving columns",
+    "relational": "Sorting, grouping, appending, filtering",
+    "joins": "Joins",
+    "row_functions": "Your own functions",
+    "missing": "Missing values",
+    "packing": "Many columns in one, and back",
+    "reshaping": "Many rows of one, and back",
+    "sampling": "Random rows",
+    "searches": "In the order of a key: as-of joins, windows, merges",
+    "intervals": "Intervals of time",
+    "cycles": "Cycles and runs",
+    "running": "Running values",
+    "known_order": "What is known of the order of rows",
+    "csv_access": "CSV",
+    "files": "Files and databases",
+    "interchange": "Other libraries",
+    "pictures": "Pictures",
+    "computing": "When and how rows are computed",
+}
+ARRAY_SECTIONS = {
+    "array": "Making, and first and last values",
+    "arithmetic": "Arithmetic",
+    "reductions": "One value of all",
+    "by_value": "Sorting, filtering, counting values",
+    "choices": "Choosing between values",
+    "missing": "Missing values, casts, single values",
+    "windows": "Running and rolling values",
+    "items": "Items of lists, arrays, dicts and texts",
+    "datetimes": "Date-times",
+    "sampling": "Random values",
+    "files": "Files",
+    "conversions": "Other libraries",
+    "pictures": "Pictures",
+    "computing": "When and how values are computed",
+}
+OTHER_SECTIONS = {"sketch": "Of the values", "sketch_items": "Of the items in values", "builders": "Adding and finishing"}
+
+
+def summary(names: Iterable[str]) -> str:
+    """A table of names with the first lines of their docstrings; each has a page of its own."""
+    rows = [f"   ~{name}" for name in names]
+    return "\n".join([f"{FENCE}{{eval-rst}}", ".. autosummary::", "   :toctree: members", "   :nosignatures:", "", *rows, FENCE])
+
+
+def members_by_module(kind: type) -> dict[str, list[str]]:
+    """Public members of a class, by the last name of the module that has them."""
+    found: dict[str, list[str]] = {}
+    for owner in kind.__mro__[:-1]:
+        taken = {name for names in found.values() for name in names}
+        if names := [name for name in vars(owner) if not name.startswith("_") and name not in taken]:
+            found.setdefault(owner.__module__.rpartition(".")[2], []).extend(names)
+    return found
+
+
+def class_parts(kind: type, sections: dict[str, str], level: str = "##") -> Iterator[str]:
+    """A class: how it is made, and its members by idea."""
+    name = f"sframe_spark.{kind.__name__}"
+    yield summary([name])
+    members = members_by_module(kind)
+    for module, title in sections.items():
+        if names := members.pop(module, None):
+            yield f"{level} {title}"
+            yield summary(f"{name}.{member}" for member in sorted(names))
+    assert not members, f"sections of {kind.__name__} without a title: {sorted(members)}"
+
+
+def public(module: ModuleType) -> Iterator[str]:
+    """What a module says is public and has a docstring of its own."""
+    for name in module.__all__:
+        thing: Any = getattr(module, name)
+        # What a module hands on is listed where it is at home.
+        elsewhere = thing in (SFrame, SArray) or (inspect.isclass(thing) and issubclass(thing, Exception))
+        if (inspect.isroutine(thing) or inspect.isclass(thing)) and not elsewhere:
+            yield f"{module.__name__}.{name}"
+
+
+def page(title: str, *parts: str) -> str:
+    """A page of parts that blank lines divide."""
+    return "\n\n".join([f"# {title}", *parts]) + "\n"
+
+
+def pages() -> dict[str, str]:
+    """All pages of the reference by name."""
+    functions = [f"sframe_spark.{name}" for name in ("load_sframe", "load_sarray", "sql", "plot", "show", "uniform_clock")]
+    options = [f"sframe_spark.config.Configuration.{name}" for name in dir(config) if not name.startswith("_")]
+    listed = ["sframe", "sarray", "aggregate", "functions", "builders", "visualization", "config", "errors", "plugin"]
+    contents = "\n".join([f"{FENCE}{{toctree}}", ":maxdepth: 1", "", *listed, FENCE])
+    builders = [part for kind in (SFrameBuilder, SArrayBuilder) for part in (f"## {kind.__name__}", *class_parts(kind, OTHER_SECTIONS, "###"))]
+    classes = [name for name in dir(all_errors) if isinstance(getattr(all_errors, name), type) and issubclass(getattr(all_errors, name), Exception)]
+    return {
+        "index": page("Reference", "Every public name, with an example that runs. Frames and columns change no rows in place.", contents),
+        "sframe": page("SFrame", "A frame of named columns whose rows have an order.", *class_parts(SFrame, FRAME_SECTIONS)),
+        "sarray": page("SArray", "A column whose values have an order.", *class_parts(SArray, ARRAY_SECTIONS)),
+        "aggregate": page("Aggregates", "What `groupby`, `window`, `running` and `resample` compute.", summary(public(aggregate))),
+        "functions": page("Functions", "What the package has besides its classes.", summary(functions)),
+        "builders": page("Builders and sketches", *builders, "## Sketch", *class_parts(Sketch, OTHER_SECTIONS, "###")),
+        "visualization": page("Pictures", "See [pictures](../pictures.md).", summary(public(visualization))),
+        "config": page(
+            "Options",
+            'Options are read and set on `sframe_spark.config`: `config.progress = "off"`. Each has an environment variable of its own.',
+            summary(options),
+        ),
+        "errors": page("Errors", "Each is a subclass of what the reference raises.", summary(f"sframe_spark.errors.{name}" for name in classes)),
+        "plugin": page("Plug-ins", "For authors of functions, aggregates, operators and laws.", summary(public(plugin))),
+    }
+
+
+def write(directory: Path) -> None:
+    """Write the pages that are not there as they should be; those of members that are gone go."""
+    directory.mkdir(exist_ok=True)
+    shutil.rmtree(directory / "members", ignore_errors=True)
+    for name, text in pages().items():
+        path = directory / f"{name}.md"
+        if not path.exists() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")

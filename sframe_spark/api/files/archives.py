@@ -1,0 +1,74 @@
+"""What is saved under a path."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sframe_spark.api.files.paths import path_text
+from sframe_spark.errors import InvalidArgumentError, NoArchiveError, SchemaError, StorageError
+from sframe_spark.locations import normalised
+from sframe_spark.storage.datasets.load import read_manifest
+
+
+def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
+    """What is saved under a path: ``sframe`` or ``sarray``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no path, or an empty one.
+    OSError
+        If nothing is saved there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark import SArray
+    >>> from sframe_spark.util import get_turicreate_object_type
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     SArray([1, 2]).save(directory + "/column")
+    ...     get_turicreate_object_type(directory + "/column")
+    'sarray'
+    """
+    return read_manifest(normalised(path_text(url))).kind
+
+
+def get_archive_type(path: str | os.PathLike[str]) -> str:
+    """What is saved under a path: ``sframe`` or ``sarray``.
+
+    Raises
+    ------
+    TypeError
+        If nothing is saved there.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from sframe_spark import SFrame
+    >>> from sframe_spark.util import get_archive_type
+    >>> with tempfile.TemporaryDirectory() as directory:
+    ...     SFrame({"a": [1]}).save(directory + "/frame")
+    ...     get_archive_type(directory + "/frame")
+    'sframe'
+    """
+    try:
+        return get_turicreate_object_type(path)
+    except (StorageError, SchemaError, InvalidArgumentError) as error:
+        raise NoArchiveError(f"nothing is saved under {path!r:.200}: {error}") from error
+
+
+def is_directory_archive(path: Any) -> bool:
+    """True for a path under which a frame or a column is saved.
+
+    Examples
+    --------
+    >>> from sframe_spark.util import is_directory_archive
+    >>> is_directory_archive("/nothing/is/here")
+    False
+    """
+    try:
+        get_archive_type(path)
+    except NoArchiveError:
+        return False
+    return True

@@ -1,0 +1,5 @@
+"""Columns; see :class:`sframe_spark.SArray`."""
+
+from sframe_spark.api.sarray import SArray
+
+__all__ = ["SArray"]

@@ -1,0 +1,5 @@
+"""Frames; see :class:`sframe_spark.SFrame`."""
+
+from sframe_spark.api.sframe import SFrame
+
+__all__ = ["SFrame"]

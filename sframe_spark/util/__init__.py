@@ -1,0 +1,22 @@
+"""Frames to try things with, and what is saved under a path.
+
+Examples
+--------
+>>> from sframe_spark.util import crossproduct
+>>> crossproduct({"rate": [0.5, 1.0], "kind": ["a", "b"]}).num_rows()
+4
+"""
+
+from sframe_spark.api.files.archives import get_archive_type, get_turicreate_object_type, is_directory_archive
+from sframe_spark.api.random_frames import crossproduct, generate_random_sframe
+
+__all__ = ["crossproduct", "generate_random_sframe", "get_archive_type", "get_turicreate_object_type", "is_directory_archive"]
+
+
+def __getattr__(name: str) -> object:
+    """Tell what to use instead of names that the reference has."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    from sframe_spark.api.hints import no_util_member
+
+    raise no_util_member(name)
