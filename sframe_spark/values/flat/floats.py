@@ -66,10 +66,12 @@ def brief_floats(values: pa.Array) -> pa.Array:
     ['0.1', '2', '1e+16', 'nan', None]
     """
     numbers = values.fill_null(0.5).to_numpy(zero_copy_only=False)
-    size, is_whole = np.abs(numbers), numbers == np.floor(numbers)
-    is_small = is_whole & (size < LEAST_WITH_EXPONENT)
-    # Of six digits no larger whole number ends in another one than zero.
-    is_brief = is_whole & ~is_small & (numbers == np.floor(numbers / 10) * 10)
+    # NaN of some bits is told as invalid.
+    with np.errstate(invalid="ignore"):
+        size, is_whole = np.abs(numbers), numbers == np.floor(numbers)
+        is_small = is_whole & (size < LEAST_WITH_EXPONENT)
+        # Of six digits no larger whole number ends in another one than zero.
+        is_brief = is_whole & ~is_small & (numbers == np.floor(numbers / 10) * 10)
     texts = values.cast(pa.string())
     if is_small.any():
         wholes = pa.array(np.where(is_small, numbers, 0).astype(np.int64), pa.int64(), mask=~is_small).cast(pa.string())

@@ -224,7 +224,9 @@ def test_elements_that_are_read_together_are_those_read_one_by_one(
 
 def test_usual_elements_are_read_together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """All but the last ones."""
-    SFrame({"a": range(3000), "s": [{"k": row} for row in range(3000)]}).export_json(str(tmp_path / "x.json"), orient="records")
+    # Floats below 0.01 have more than 18 digits.
+    columns = {"a": range(3000), "f": [row / 300_000 for row in range(3000)], "s": [{"k": row} for row in range(3000)]}
+    SFrame(columns).export_json(str(tmp_path / "x.json"), orient="records")
     monkeypatch.setattr(json_values, "BLOCK_BYTES", 10_000)
     alone: list[int] = []
     real = json_values._Text._element

@@ -44,6 +44,8 @@ def forms(draw: Any) -> CsvFormat:
 
 TEXTS = st.lists(st.sampled_from([*MARKS, "x", "\u2003", "\x1f", "日", "b"]), max_size=4).map("".join)
 BITS = st.integers(0, 2**64 - 1).map(lambda bits: struct.unpack("d", struct.pack("Q", bits))[0])
+# Arithmetic with it warns of an invalid value.
+SIGNALLING_NAN = struct.unpack("d", struct.pack("Q", 0x7FF0000000000001))[0]
 FLOATS = st.one_of(st.floats(), BITS, st.sampled_from([0.0, -0.0, 1e9, 1e10, 999999999.9999999, 1e-4, 9.99e-5, 1e15, 1e16, 123456789.0, 2.0]))
 DATES = st.datetimes() | st.datetimes().map(lambda value: value.replace(microsecond=0))
 INTS = st.integers(-(2**63), 2**63 - 1)
@@ -76,7 +78,7 @@ def test_fields_are_the_same(kind: Any) -> None:
 
 
 @given(st.lists(FLOATS, max_size=examples(200)))
-@example([1e6, 1e6 + 1, 1e6 + 10, 999999.0, 1234560.0, 2.0, -0.0, 0.0, 1e9, 1e15, 1e-4, 2.0**53])
+@example([1e6, 1e6 + 1, 1e6 + 10, 999999.0, 1234560.0, 2.0, -0.0, 0.0, 1e9, 1e15, 1e-4, 2.0**53, SIGNALLING_NAN])
 def test_floats_are_written_as_one_by_one_and_read_as_the_same(values: list[float]) -> None:
     texts = brief_floats(pa.array(values, pa.float64())).to_pylist()
     assert texts == list(map(exact_float_text, values))
