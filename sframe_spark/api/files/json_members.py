@@ -33,7 +33,8 @@ _IS_SPACE[list(b" \t\r\n")] = True
 
 def _object(space: str) -> str:
     """A regular expression of an object with members."""
-    number = r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+    # All ints have 64 bits, and no float is infinite.
+    number = r"-?(?:0|[1-9][0-9]{0,17})(?:\.[0-9]+)?(?:[eE][-+]?[0-9]{1,2})?"
     item = f"(?:{TEXT}|{number}|null)"
     of_lists = rf"\[{space}(?:{item}{space}(?:,{space}{item}{space})*)?\]"
     of_items = f"{TEXT}{space}:{space}{item}{space}"
@@ -98,11 +99,6 @@ class JsonMembers:
         if name not in self._columns:
             self._columns[name] = self._column(name)
         return self._columns[name]
-
-    @property
-    def are_columns(self) -> bool:
-        """Whether that is none of a name."""
-        return all(self.column(name) is not None for name in self.names)
 
     def _column(self, name: str) -> JsonColumn | None:
         chosen = np.flatnonzero(self.codes == self.names.index(name))

@@ -11,6 +11,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import text_encoding
+from sframe_spark.api.files.json_members import LARGE_INT, JsonColumn, JsonMembers
 from sframe_spark.api.files.json_values import JsonValues, values_of
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
@@ -32,8 +33,6 @@ IN_MEMORY_ROWS = 100_000
 # Values take so many times their text in memory.
 BYTES_OF_CHARACTER = 8
 COLUMN_NAME = "X1"
-# Of 64 bits, but none that a float holds.
-LARGE_INT = "large int"
 # Floats hold all ints up to it.
 _EXACT = 2**53
 _NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"int", "float"}): FLOAT}
@@ -97,6 +96,11 @@ class _Column:
             self.inner |= _kinds([item for cell in cells if isinstance(cell, list) for item in cell if item is not None])
         if "dict" in found:
             self.inner |= _kinds([item for cell in cells if isinstance(cell, dict) for item in cell.values() if item is not None])
+
+    def learn_column(self, found: JsonColumn) -> None:
+        """Look at values that are a column already."""
+        self.kinds |= found.kinds
+        self.inner |= found.inner
 
     def require_one_kind(self) -> None:
         """Refuse values that only text would hold together.
@@ -213,7 +217,14 @@ class _Reader:
         """
         if self.are_values:
             self.has_objects = False
-            self.columns.setdefault(COLUMN_NAME, _Column()).learn(found.values)
+            column = self.columns.setdefault(COLUMN_NAME, _Column())
+            if found.members is not None and found.members.objects is not None:
+                column.learn_column(found.members.objects)
+            else:
+                column.learn(found.values)
+            return
+        if found.members is not None and self.has_objects is not False:
+            self._learn_members(found.members, found)
             return
         if set(map(type, found.values)) <= {dict, NoneType} and self.has_objects is not False:
             self._learn_objects([value for value in found.values if value is not None], found)
@@ -232,6 +243,16 @@ class _Reader:
             else:
                 self.columns.setdefault(COLUMN_NAME, _Column()).learn([value])
 
+    def _learn_members(self, members: JsonMembers, found: JsonValues) -> None:
+        """Column by column, which are there already."""
+        self.has_objects = True
+        for name in members.names:
+            column = members.column(name)
+            if column is None:
+                self.columns.setdefault(name, _Column()).learn([value.get(name) for value in found.values])
+            else:
+                self.columns.setdefault(name, _Column()).learn_column(column)
+
     def _learn_objects(self, objects: list[dict[str, Any]], found: JsonValues) -> None:
         """Column by column."""
         if objects:
@@ -249,6 +270,8 @@ class _Reader:
 
     def _encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
         """A column of some values."""
+        if (known := self._known(found, name, kind)) is not None:
+            return known
         cells = [None if value is None else value.get(name) for value in found.values] if self.has_objects else found.values
         try:
             return _array(cells, kind, found.is_plain)
@@ -259,6 +282,20 @@ class _Reader:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: {told}") from None
         except SFrameError as error:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: {error}") from None
+
+    def _known(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
+        """The same where it is a column of that type already."""
+        members = found.members
+        if members is None:
+            return None
+        if not self.has_objects:
+            return None if members.objects is None else members.objects.by_type.get(kind)
+        if name not in members.names:
+            return pa.nulls(len(members.counts), kind.physical)
+        column = members.column(name)
+        if column is None:
+            return None
+        return column.by_type.get(kind) if column.kinds else pa.nulls(len(members.counts), kind.physical)
 
 
 def _place(found: JsonValues) -> str:

@@ -6,18 +6,20 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
-from typing import Any, overload
+from typing import Any, TypeVar, overload
 
 import attrs
 
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.api.files.json_members import JsonMembers, members_of
 from sframe_spark.errors import JsonError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.magic import TEXT, kind_of
 from sframe_spark.visible import visible
 
+Found = TypeVar("Found")
 BLOCK_BYTES = 4 << 20
 # A value of more text is not read: one that nothing ends would take the rest of the file into memory.
 LONGEST_VALUE = 256 << 20
@@ -43,13 +45,16 @@ class JsonValues:
         About how many characters they take in the file.
     is_plain
         Whether it is known that no value is true or false, nor a whole number of more than 64 bits, at any level.
+    members
+        The same as columns, where all values are objects that are written as most are.
     """
 
     path: str
-    values: list[Any]
+    values: Sequence[Any]
     lines: Sequence[int]
     size: int
     is_plain: bool = False
+    members: JsonMembers | None = None
 
 
 def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[JsonValues]:
@@ -106,32 +111,53 @@ def _are_plain(text: str) -> bool:
     return "true" not in text and "false" not in text
 
 
-class _Lines(Sequence[int]):
-    """Lines of the elements of a block, which are counted when somebody asks."""
+class _Later(Sequence[Found]):
+    """A list that is made when somebody looks into it."""
 
-    def __init__(self, text: str, first: int) -> None:
-        self._text, self._first = text, first
+    def __init__(self, count: int, make: Callable[[], list[Found]]) -> None:
+        self._count, self._make = count, make
 
     @cached_property
-    def _found(self) -> list[int]:
-        lines, line, counted, position = [], self._first, 0, 0
-        while position < len(self._text):
-            match = _BEFORE_ELEMENT.match(self._text, position)
-            assert match is not None
-            line, counted = line + self._text.count("\n", counted, match.end()), match.end()
-            lines.append(line)
-            position = _BLOCK_DECODER.raw_decode(self._text, counted)[1]
-        return lines
+    def _made(self) -> list[Found]:
+        return self._make()
 
     @overload
-    def __getitem__(self, place: int) -> int: ...
+    def __getitem__(self, place: int) -> Found: ...
     @overload
-    def __getitem__(self, place: slice) -> Sequence[int]: ...
-    def __getitem__(self, place: int | slice) -> int | Sequence[int]:
-        return self._found[place]
+    def __getitem__(self, place: slice) -> Sequence[Found]: ...
+    def __getitem__(self, place: int | slice) -> Found | Sequence[Found]:
+        return self._made[place]
 
     def __len__(self) -> int:
-        return len(self._found)
+        return self._count
+
+
+def _lines_of_elements(text: str, line: int) -> list[int]:
+    """On which line each element of a part of an array begins; it is on one itself."""
+    lines, counted, position = [], 0, 0
+    while position < len(text):
+        match = _BEFORE_ELEMENT.match(text, position)
+        assert match is not None
+        line, counted = line + text.count("\n", counted, match.end()), match.end()
+        lines.append(line)
+        position = _BLOCK_DECODER.raw_decode(text, counted)[1]
+    return lines
+
+
+def _array_of(text: str) -> list[Any] | None:
+    """The elements of a part of an array; None where it is not one: quotes and brackets are closed, or it was cut elsewhere than between two."""
+    try:
+        found: list[Any] = _BLOCK_DECODER.decode(f"[{text}]")
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _not_blank(block: str, first: int) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, and their numbers."""
+    for number, line in enumerate(block.split("\n"), first):
+        if line := line.strip(" \t\r"):
+            yield number, line
 
 
 class _Text:
@@ -181,14 +207,26 @@ class _Text:
         while not self._is_last:
             self._fill()
             end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
-            values, lines, block = [], [], self._text[:end]
-            for number, line in enumerate(block.split("\n"), self._line):
-                if line := line.strip(" \t\r"):
-                    values.append(self._parsed(line, number))
-                    lines.append(number)
-            if values:
-                yield JsonValues(self._path, values, lines, end, _are_plain(block) and not _UNUSUAL_NUMBER.search(block))
+            block = self._text[:end]
+            found = self._members(block) or self._line_by_line(block)
+            if len(found.values):
+                yield found
             self._drop(end)
+
+    def _members(self, block: str) -> JsonValues | None:
+        """An object from each line; None where they are looked at one by one."""
+        members = members_of(block, on_lines=True)
+        if members is None:
+            return None
+        count, first = len(members.counts), self._line
+        values = _Later(count, lambda: [_DECODER.decode(line) for _, line in _not_blank(block, first)])
+        return JsonValues(self._path, values, _Later(count, lambda: [number for number, _ in _not_blank(block, first)]), len(block), members=members)
+
+    def _line_by_line(self, block: str) -> JsonValues:
+        numbered = list(_not_blank(block, self._line))
+        values = [self._parsed(line, number) for number, line in numbered]
+        is_plain = _are_plain(block) and not _UNUSUAL_NUMBER.search(block)
+        return JsonValues(self._path, values, [number for number, _ in numbered], len(block), is_plain)
 
     def _parsed(self, line: str, number: int) -> Any:
         try:
@@ -249,14 +287,15 @@ class _Text:
         if begin is None or begin >= end:
             return None
         text = self._text[begin:end].rstrip(" \t\r\n")
-        if _UNUSUAL_NUMBER.search(text):
+        members = members_of(text, on_lines=False)
+        values: Sequence[Any] | None = None if members is None else _Later(len(members.counts), lambda: _BLOCK_DECODER.decode(f"[{text}]"))
+        if values is None and not _UNUSUAL_NUMBER.search(text):
+            values = _array_of(text)
+        if values is None:
             return None
-        try:
-            # No other cut leaves what is an array: quotes and brackets are closed.
-            values = _BLOCK_DECODER.decode(f"[{text}]")
-        except (ValueError, RecursionError):
-            return None
-        found = JsonValues(self._path, values, _Lines(text, self._line_at(begin)), len(text), _are_plain(text))
+        line = self._line_at(begin)
+        lines = _Later(len(values), lambda: _lines_of_elements(text, line))
+        found = JsonValues(self._path, values, lines, len(text), members is None and _are_plain(text), members)
         self._drop(end)
         return found
 

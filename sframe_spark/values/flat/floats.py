@@ -8,8 +8,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.values.text import exact_float_text
-
 # Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
 LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
 # From here on a whole number of few digits is written with an exponent.
@@ -121,7 +119,8 @@ def write_exact(numbers: list[float]) -> list[str]:
 
 def write_brief(numbers: list[float]) -> list[str]:
     """Each with as many digits as tell it from others."""
-    return list(map(exact_float_text, numbers))
+    pairs = zip(write_shown(numbers), numbers, strict=True)
+    return [short if float(short) == number or number != number else float.__repr__(number) for short, number in pairs]
 
 
 def _texts(values: pa.Array, most: float, write: Writer, keeps_sign: bool) -> pa.Array:
