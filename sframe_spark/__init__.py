@@ -54,4 +54,4 @@ def __getattr__(name: str) -> object:
         raise AttributeError(name)
     from sframe_spark.api.hints import no_module_member
 
-    raise no_module_member(name)
+    raise no_module_member(name, __all__)

@@ -19,7 +19,7 @@ from sframe_spark.visible import visible
 
 def command_line() -> argparse.ArgumentParser:
     """All commands with their arguments."""
-    parser = _Parser(prog="python -m sframe_spark", description=sframe_spark.__doc__)
+    parser = _Parser(prog="python -m sframe_spark", description=(sframe_spark.__doc__ or "").partition("\n")[0])
     parser.add_argument("--version", action="version", version=sframe_spark.__version__)
     commands = parser.add_subparsers(dest="command", required=True)
     commands.add_parser("doctor", help="check Python, Java, Spark and the temporary directory")

@@ -8,6 +8,8 @@ Examples
 {'k': ['a', 'b'], 'sum': [4, 2]}
 """
 
+from typing import Any
+
 from sframe_spark.api.aggregate import (
     ARGMAX,
     ARGMIN,
@@ -28,6 +30,7 @@ from sframe_spark.api.aggregate import (
     VAR,
     VARIANCE,
 )
+from sframe_spark.api.hints import no_aggregate
 
 __all__ = [
     "ARGMAX",
@@ -49,3 +52,8 @@ __all__ = [
     "VAR",
     "VARIANCE",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Nothing: tells what to use instead of aggregates that other libraries have."""
+    raise AttributeError(name) if name.startswith("__") else no_aggregate(name, __all__)

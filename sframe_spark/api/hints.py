@@ -2,18 +2,70 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
+from typing import ParamSpec, TypeVar
 
-from sframe_spark.api.names_elsewhere import ARRAY, FRAME, MODULE, UTIL
-from sframe_spark.errors import AbsentModuleError, NoAttributeError, near_names
+from sframe_spark.api.names_elsewhere import AGGREGATE, ARRAY, FRAME, MODULE, UTIL
+from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
-def no_module_member(name: str) -> NoAttributeError:
+def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Let a function answer arguments that it does not have, such as those of pandas, with how it is called.
+
+    Raises
+    ------
+    SchemaError
+        By a call with such arguments, or without those that are needed.
+
+    Examples
+    --------
+    >>> @as_in("twice(2)")
+    ... def twice(number: int) -> int:
+    ...     return 2 * number
+    >>> twice(axis=1)
+    Traceback (most recent call last):
+    sframe_spark.errors.SchemaError: twice() takes no argument 'axis'; write it as in twice(2)
+    """
+
+    def answering(function: Callable[P, R]) -> Callable[P, R]:
+        signature = inspect.signature(function)
+
+        @functools.wraps(function)
+        def called(*args: P.args, **options: P.kwargs) -> R:
+            try:
+                signature.bind(*args, **options)
+            except TypeError as error:
+                unknown = [name for name in options if name not in signature.parameters]
+                wrong = f"takes no argument {listed(unknown)}" if unknown else str(error)
+                raise SchemaError(f"{function.__name__}() {wrong}; write it as in {example}") from None
+            return function(*args, **options)
+
+        return called
+
+    return answering
+
+
+def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     """The error about a name that the package does not have."""
-    hint = MODULE.get(name)
-    return NoAttributeError(f"sframe_spark has no {name!r}" + (f": {hint}" if hint else ""))
+    return NoAttributeError(f"sframe_spark has no {name!r}" + _told(name, MODULE, members))
+
+
+def no_aggregate(name: str, members: Iterable[str] = ()) -> NoAttributeError:
+    """The error about an aggregate that there is not.
+
+    Examples
+    --------
+    >>> print(no_aggregate("mean", ["MEAN", "SUM"]))
+    there is no aggregate 'mean', did you mean 'MEAN'?
+    """
+    return NoAttributeError(f"there is no aggregate {name!r}" + _told(name, AGGREGATE, members))
 
 
 def no_util_member(name: str) -> NoAttributeError:
@@ -54,7 +106,7 @@ def tell_of_absent_modules() -> None:
         sys.meta_path.append(AbsentModules())
 
 
-def no_frame_member(name: str, columns: Sequence[str]) -> NoAttributeError:
+def no_frame_member(name: str, columns: Sequence[str], members: Iterable[str] = ()) -> NoAttributeError:
     """The error about a member that frames do not have: columns are no members.
 
     Examples
@@ -64,10 +116,12 @@ def no_frame_member(name: str, columns: Sequence[str]) -> NoAttributeError:
     """
     if name in columns:
         return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by sf[{name!r}]")
-    return _no_member("an SFrame", name, FRAME, columns)
+    if name not in FRAME and (near := near_names(name, columns)):
+        return NoAttributeError(f"an SFrame has no member {name!r}: a column is asked for by its name, as sf[{near[0]!r}]")
+    return NoAttributeError(f"an SFrame has no member {name!r}" + _told(name, FRAME, members))
 
 
-def no_array_member(name: str) -> NoAttributeError:
+def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     """The error about a member that columns do not have.
 
     Examples
@@ -75,11 +129,12 @@ def no_array_member(name: str) -> NoAttributeError:
     >>> print(no_array_member("isnull"))
     an SArray has no member 'isnull': compare with None: sa == None
     """
-    return _no_member("an SArray", name, ARRAY, ())
+    return NoAttributeError(f"an SArray has no member {name!r}" + _told(name, ARRAY, members))
 
 
-def _no_member(what: str, name: str, hints: Mapping[str, str], columns: Sequence[str]) -> NoAttributeError:
-    hint = hints.get(name)
-    if hint is None and (near := near_names(name, columns)):
-        hint = f"a column is asked for by its name, as sf[{near[0]!r}]"
-    return NoAttributeError(f"{what} has no member {name!r}" + (f": {hint}" if hint else ""))
+def _told(name: str, hints: Mapping[str, str], members: Iterable[str]) -> str:
+    """What to use instead: what is known of the name, else the nearest one that there is."""
+    if name in hints:
+        return f": {hints[name]}"
+    near = near_names(name, [member for member in members if not member.startswith("_")])
+    return f", did you mean {near[0]!r}?" if near else ""

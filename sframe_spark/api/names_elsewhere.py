@@ -29,6 +29,17 @@ AGGREGATES = (
 
 TARGETS = "targets for models are out of scope: make a column of generate_random_sframe()'s, as sf['target'] = sf['X1-n'] * 2 + sf['X2-n']"
 UTIL = by_name({TARGETS: "generate_random_classification_sframe generate_random_regression_sframe"})
+AGGREGATE = by_name(
+    {
+        "use aggregate.QUANTILE('a', 0.5)": "MEDIAN median",
+        "use aggregate.SELECT_ONE('a'), or aggregate.ARGMIN('row', 'a') of a column that numbers the rows": "FIRST first",
+        "use aggregate.ARGMAX('row', 'a'), of a column that numbers the rows": "LAST last",
+        "use aggregate.COUNT_DISTINCT('a')": "NUNIQUE nunique n_unique countDistinct",
+        "use aggregate.COUNT()": "SIZE size",
+        "use aggregate.CONCAT('a')": "LIST collect_list",
+        "use aggregate.DISTINCT('a')": "UNIQUE unique collect_set",
+    }
+)
 MODULE = by_name(
     {
         MODELS: "activity_classifier boosted_trees_classifier boosted_trees_regression classifier clustering dbscan decision_tree_classifier"
@@ -48,6 +59,7 @@ MODULE = by_name(
         AGGREGATES: "sum mean min max first last count len n_unique std var median quantile",
         "a frame is an SFrame: SFrame(dict_of_columns)": "DataFrame LazyFrame",
         "a column is an SArray: SArray(values)": "Series Index",
+        "use load_sframe(path), or load_sarray(path)": "load open",
         "use SFrame.read_csv(path)": "read_csv scan_csv read_table",
         "use SFrame.read_json(path), or SArray.read_json(path)": "read_json scan_json",
         "use SFrame.read_json(path, orient='lines')": "read_ndjson scan_ndjson",
@@ -258,6 +270,9 @@ ARRAY = COMMON | by_name(
         "not (sa.diff() < 0).any()": "is_monotonic_increasing is_sorted",
         "use element_slice(), contains(), apply(function) and datetime_to_str()": "str",
         "use split_datetime(), datetime_to_str(), str_to_datetime() and apply(function)": "dt",
+        "use plot()": "hist",
+        "use apply(str.upper), apply(str.lower) and so on": "upper lower title strip",
+        "use apply(lambda text: text.split(','))": "split",
         "use item_length(), contains(), element_slice() and apply(function)": "list arr",
         "use unpack()": "struct unnest",
         "use element_slice(0, n)": "substr",

@@ -22,6 +22,7 @@ class NotOneColumnError(StorageError, RuntimeError):
     """What is saved is not a single column; an OSError and, as in the reference, a RuntimeError."""
 
 
+@travelling
 class NotSavedError(StorageError, RuntimeError):
     """A file is no saved frame; an OSError and, as in the reference, a RuntimeError."""
 

@@ -6,14 +6,16 @@ import copy
 import importlib
 import re
 import sys
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import sframe_spark
 from sframe_spark import SArray, SFrame, aggregate, util
 from sframe_spark.api import hints, names_elsewhere
-from sframe_spark.errors import NoAttributeError
+from sframe_spark.errors import NoAttributeError, SchemaError
 
 # The package has the options under the name of their module.
 config_module = importlib.import_module("sframe_spark.config")
@@ -125,3 +127,41 @@ def test_options_of_the_reference_are_imported_from_its_module() -> None:
     finally:
         sframe_spark.config.reset()
     assert get_runtime_config() == before
+
+
+@pytest.mark.parametrize(
+    ("call", "wrong"),
+    [
+        (lambda: FRAME.groupby("stars"), "missing a required argument: 'operations'; write it as in sf.groupby('a', {'total'"),
+        (lambda: FRAME.rename(columns={"stars": "s"}), "rename() takes no argument 'columns'; write it as in sf.rename({'old': 'new'})"),
+        (lambda: FRAME.sort(by="stars"), "sort() takes no argument 'by'"),
+        (lambda: FRAME.fillna(0), "missing a required argument: 'value'; write it as in sf.fillna('a', 0)"),
+        (lambda: FRAME.dropna(subset=["stars"]), "dropna() takes no argument 'subset'"),
+        (lambda: FRAME.unique("stars"), "sf.drop_duplicates(['a'])"),
+        (lambda: FRAME.drop_duplicates(), "of whole rows sf.unique()"),
+        (lambda: FRAME.join(FRAME, left_on="stars"), "join() takes no argument 'left_on'"),
+        (lambda: FRAME.plot("stars", "stars"), "plot(sf['a'], sf['b'])"),
+        (lambda: COLUMN.plot(kind="bar"), "plot() takes no argument 'kind'"),
+        (lambda: COLUMN.rolling_mean(3), "sf['a'].rolling_mean(-2, 0)"),
+        (lambda: np.mean(COLUMN), "numpy takes sf['a'].to_numpy()"),
+    ],
+)
+def test_arguments_of_other_libraries(call: Callable[[], Any], wrong: str) -> None:
+    with pytest.raises(SchemaError, match=re.escape(wrong)):
+        call()
+
+
+@pytest.mark.parametrize("name", sorted(names_elsewhere.AGGREGATE))
+def test_names_of_other_aggregates(name: str) -> None:
+    with pytest.raises(NoAttributeError, match=f"no aggregate '{name}': use aggregate\\.") as caught:
+        getattr(aggregate, name)
+    assert hasattr(aggregate, re.findall(r"aggregate\.(\w+)", str(caught.value))[0])
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "near"),
+    [(aggregate, "mean", "MEAN"), (sframe_spark, "SFrames", "SFrame"), (FRAME, "grouby", "groupby"), (COLUMN, "fill_na", "fillna")],
+)
+def test_a_slip_is_answered_with_the_nearest_name(owner: Any, name: str, near: str) -> None:
+    with pytest.raises(NoAttributeError, match=f"did you mean '{near}'"):
+        getattr(owner, name)

@@ -32,7 +32,10 @@ def test_numbers_at_all_places_are_those_of_a_sort(numbers: Any, dtype: type, da
         patch.setattr(ranks, "MOST_KEYS", most)
         found = ranks.Ranks(SArray(values, dtype)._node).numbers_at(list(range(len(wanted))))
     assert list(map(repr, found)) == [repr(value + 0.0 if dtype is float else value) for value in wanted]
-    assert repr(SArray(values, dtype).median()) == repr(wanted[len(wanted) // 2] + (0.0 if dtype is float else 0))
+    # NaN is no number that has a middle place, in the reference too.
+    numbered = [value for value in wanted if value == value]
+    middle = numbered[len(numbered) // 2] + (0.0 if dtype is float else 0) if numbered else None
+    assert repr(SArray(values, dtype).median()) == repr(middle)
 
 
 @given(st.lists(FLOATS, min_size=2, max_size=2), st.lists(INTS, min_size=2, max_size=2))

@@ -94,7 +94,9 @@ PLACE = re.compile(
 @pytest.mark.parametrize("page", WRITTEN, ids=lambda path: str(path.relative_to(ROOT)))
 def test_what_a_page_points_at_is_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
-    assert [link for link in LINK.findall(ANY_BLOCK.sub("", text)) if not (page.parent / link).exists()] == []
+    links = [page.parent / link for link in LINK.findall(ANY_BLOCK.sub("", text))]
+    # What the site makes of docstrings is there when it has been built, which fails where a link leads nowhere.
+    assert [link for link in links if not link.exists() and MADE not in link.parents] == []
     bases = (ROOT, ROOT / "sframe_spark", page.parent)
     assert [name for name in PLACE.findall(text) if not any((base / name).exists() for base in bases)] == []
 
@@ -107,5 +109,5 @@ def test_pictures_of_pages_are_there_and_small(page: Path) -> None:
 
 
 def test_no_picture_is_without_a_page() -> None:
-    pages = "".join(path.read_text(encoding="utf-8") for path in [PAGES.parent / "README.md", *PAGES.glob("*.md")])
-    assert all(f"pictures/{path.name})" in pages for path in PICTURES.iterdir())
+    pages = "".join(path.read_text(encoding="utf-8") for path in [PAGES.parent / "README.md", *OF_PEOPLE])
+    assert [path.name for path in PICTURES.iterdir() if f"pictures/{path.name}" not in pages] == []

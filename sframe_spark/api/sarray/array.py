@@ -186,7 +186,7 @@ class SArray(
 
         def __getattr__(self, name: str) -> Any:
             """Nothing: tells what to use instead of members that other libraries have."""
-            raise AttributeError(name) if name.startswith("_") else no_array_member(name)
+            raise AttributeError(name) if name.startswith("_") else no_array_member(name, dir(type(self)))
 
     @property
     def dtype(self) -> type:

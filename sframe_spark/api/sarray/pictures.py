@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.pictures.choosing import LABEL_DEFAULT, column_plot
 from sframe_spark.api.pictures.explorer import explore
 
@@ -17,6 +18,7 @@ class ColumnPictures:
 
     _node: PlannerNode
 
+    @as_in("sf['a'].plot(title='Ages', xlabel='years')")
     def plot(self, title: str | None = LABEL_DEFAULT, xlabel: str = LABEL_DEFAULT, ylabel: str = LABEL_DEFAULT) -> Plot:
         """A chart of how the values of all rows are distributed: a histogram of numbers and date-times, bars of texts.
 

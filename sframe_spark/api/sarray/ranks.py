@@ -81,7 +81,7 @@ class Ranks:
     def _part(self, found: KeyRange, place: int) -> KeyRange:
         """The part of a range that holds a place; behind all others is NaN."""
         # Counts begin at each range's own.
-        inside = (part for part in self._parts[found.keys] if place - found.before < part.before + (part.count or 0))
+        inside = (part for part in self._parts[found.keys] if part.count is not None and place - found.before < part.before + part.count)
         part = next(inside, KeyRange((key_of(math.nan, FLOAT),) * 2, count=0))
         return attrs.evolve(part, before=found.before + part.before)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_array
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import head_count
 from sframe_spark.api.nodes import literal_of, reduce_values, row_count
 from sframe_spark.api.sarray.ranks import Ranks
 from sframe_spark.errors import SchemaError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE
 from sframe_spark.operators.rowwise.columns import zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
@@ -28,6 +30,7 @@ class Reductions:
     def _reduce(self, function: str, *parameters: Any) -> Any:
         return reduce_values(self._node, [Aggregation(function, (0,), parameters)])[0]
 
+    @as_in("sf['a'].sum(); numpy takes sf['a'].to_numpy()")
     def sum(self) -> Any:
         """Sum of all rows; zero (of vectors: the empty vector) when there is no value. Ints wrap at 64 bits.
 
@@ -44,6 +47,7 @@ class Reductions:
         """
         return self._total("sum")
 
+    @as_in("sf['a'].mean(); numpy takes sf['a'].to_numpy()")
     def mean(self) -> Any:
         """Mean of all rows; None when there is no value.
 
@@ -64,6 +68,7 @@ class Reductions:
         # Of a group, vectors of different lengths have a total that is missing; of a column they are an error.
         return self._reduce(f"column_vector_{function}" if self._node.schema[0].kind == "array" else function)
 
+    @as_in("sf['a'].min(); numpy takes sf['a'].to_numpy()")
     def min(self) -> Any:
         """Smallest value; None when there is no value.
 
@@ -80,6 +85,7 @@ class Reductions:
         """
         return self._reduce("column_min")
 
+    @as_in("sf['a'].max(); numpy takes sf['a'].to_numpy()")
     def max(self) -> Any:
         """Largest value; None when there is no value.
 
@@ -96,6 +102,7 @@ class Reductions:
         """
         return self._reduce("column_max")
 
+    @as_in("sf['a'].std(); numpy takes sf['a'].to_numpy()")
     def std(self, ddof: int = 0) -> Any:
         """Standard deviation of all rows; None when there is no value.
 
@@ -121,6 +128,7 @@ class Reductions:
         """
         return self._spread("column_std", ddof)
 
+    @as_in("sf['a'].var(); numpy takes sf['a'].to_numpy()")
     def var(self, ddof: int = 0) -> Any:
         """Variance of all rows; None when there is no value.
 
@@ -293,7 +301,7 @@ class Reductions:
         return Sketch(made_array(self._node), background, sub_sketch_keys or ())
 
     def median(self, approximate: bool = False) -> Any:
-        """The middle one of the values that are not missing (the upper of two); ``approximate`` gives the same as a float.
+        """The middle one of the values that are neither missing nor NaN (the upper of two); ``approximate`` gives the same as a float.
 
         Raises
         ------
@@ -305,10 +313,13 @@ class Reductions:
         >>> from sframe_spark import SArray
         >>> SArray([5, 1, None, 3]).median(), SArray([1, 2, 3, 4]).median(approximate=True)
         (3, 3.0)
+        >>> SArray([1.0, float("nan"), 2.0, 3.0]).median()
+        2.0
         """
         if not self._node.schema[0].is_numeric:
             raise UnsupportedOperationError(f"values of type {self._node.schema[0].kind} have no median: only int and float have one")
-        rows = len(self) - self.countna()
+        # NaN is a value where missing ones are counted, but no number that has a place among others.
+        rows = row_count(filter_by_mask(self._node, apply_function("is_not_missing", self._node)))
         middle = Ranks(self._node).number_at(rows // 2) if rows else None
         return float(middle) if approximate and middle is not None else middle
 

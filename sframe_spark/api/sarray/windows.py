@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import Faces, made_array
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import is_row_index, whole
 from sframe_spark.api.nodes import literal_of, recoded
 from sframe_spark.engine.planning.placement import is_at_hand
@@ -154,6 +155,7 @@ class Windows:
         """
         return self._cumulative("var")
 
+    @as_in("sf['a'].rolling_mean(-2, 0), of a row and the two before")
     def rolling_mean(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Mean over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -176,6 +178,7 @@ class Windows:
         """
         return self._rolling("mean", window_start, window_end, min_observations)
 
+    @as_in("sf['a'].rolling_sum(-2, 0), of a row and the two before")
     def rolling_sum(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Sum over the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -198,6 +201,7 @@ class Windows:
         """
         return self._rolling("sum", window_start, window_end, min_observations)
 
+    @as_in("sf['a'].rolling_max(-2, 0), of a row and the two before")
     def rolling_max(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Largest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -220,6 +224,7 @@ class Windows:
         """
         return self._rolling("max", window_start, window_end, min_observations)
 
+    @as_in("sf['a'].rolling_min(-2, 0), of a row and the two before")
     def rolling_min(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Smallest of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -242,6 +247,7 @@ class Windows:
         """
         return self._rolling("min", window_start, window_end, min_observations)
 
+    @as_in("sf['a'].rolling_var(-2, 0), of a row and the two before")
     def rolling_var(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Variance of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 
@@ -264,6 +270,7 @@ class Windows:
         """
         return self._rolling("var", window_start, window_end, min_observations)
 
+    @as_in("sf['a'].rolling_stdv(-2, 0), of a row and the two before")
     def rolling_stdv(self, window_start: int, window_end: int, min_observations: int | None = None) -> SArray:
         """Standard deviation of the rows from ``window_start`` to ``window_end`` (offsets from each row, both included).
 

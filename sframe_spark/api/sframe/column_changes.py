@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.names import automatic_name
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
@@ -221,6 +222,7 @@ class ColumnChanges(Columns):
     def __delitem__(self, key: Any) -> None:
         self.remove_column(key, inplace=True)
 
+    @as_in("sf.rename({'old': 'new'})")
     def rename(self, names: Mapping[str, str], inplace: bool = False) -> SFrame:
         """A frame with columns renamed from the keys of a dict to its values; rows and order of columns stay.
 

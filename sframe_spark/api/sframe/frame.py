@@ -106,7 +106,7 @@ class SFrame(
 
         def __getattr__(self, name: str) -> Any:
             """Nothing: tells what to use instead of members that other libraries have."""
-            raise AttributeError(name) if name.startswith("_") else no_frame_member(name, self._names)
+            raise AttributeError(name) if name.startswith("_") else no_frame_member(name, self._names, dir(type(self)))
 
     def __eq__(self, other: object) -> Any:
         """Nothing: frames are not compared as a whole.

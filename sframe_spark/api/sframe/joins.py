@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.names import unique_names
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.other_frames import other_frame
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 class Joins(Columns):
     """Rows of two frames by equal keys."""
 
+    @as_in("sf.join(other, on='a', how='left'), with on={'a': 'b'} for other names")
     def join(self, right: SFrame, on: Any = None, how: Literal["inner", "left", "right", "outer"] = "inner", alter_name: Any = None) -> SFrame:
         """Rows of both frames side by side where the key columns are equal (missing keys equal each other).
 

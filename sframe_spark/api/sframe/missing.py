@@ -6,6 +6,7 @@ import array
 from typing import TYPE_CHECKING, Any, Literal
 
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, SchemaError, UnsupportedOperationError
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 class MissingRows(Columns):
     """Rows with missing values: filled, or left out."""
 
+    @as_in("sf.fillna('a', 0), a column at a time")
     def fillna(self, column_name: str, value: Any) -> SFrame:
         """Missing values of a column replaced by ``value``.
 
@@ -49,6 +51,7 @@ class MissingRows(Columns):
         frame[column_name] = frame.select_column(column_name).fillna(value)
         return frame
 
+    @as_in("sf.dropna('a') or sf.dropna(['a', 'b'], how='all')")
     def dropna(self, columns: Any = None, how: Literal["any", "all"] = "any", recursive: bool = False) -> SFrame:
         """Rows without missing values in some columns (all columns when none are named).
 

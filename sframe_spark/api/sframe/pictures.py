@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.nodes import row_count
 from sframe_spark.api.pictures.explorer import explore
 from sframe_spark.api.pictures.summary import facts_of
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 class FramePictures(Orders):
     """Charts of the columns of a frame; nothing is collected but counts."""
 
+    @as_in("sf.plot() for all columns, plot(sf['a'], sf['b']) of sframe_spark for two")
     def plot(self) -> Plot:
         """A summary of all rows, column by column, as a page and as charts: types, missing and distinct values, quartiles, distributions, order.
 

@@ -10,6 +10,7 @@ import numpy as np
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, head_count, is_collection
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
 class Relational(Columns):
     """Members that look at many rows."""
 
+    @as_in("sf.sort('a') or sf.sort(['a', 'b'], ascending=False)")
     def sort(self, key_column_names: Any, ascending: bool = True) -> SFrame:
         """All rows in the order of one or more columns; ties keep their places, missing values come first (ascending).
 
@@ -132,6 +134,7 @@ class Relational(Columns):
         present = filter_by_mask(self._node, apply_function("is_not_missing", project(self._node, [position])))
         return made_frame(TopRows(((position, bool(reverse)),), count).make_planner_node(present), self._names)
 
+    @as_in("sf.unique(), of whole rows; of some columns sf.drop_duplicates(['a'])")
     def unique(self) -> SFrame:
         """Each distinct row once, ascending by all columns, which come in the order of their names.
 
@@ -154,6 +157,7 @@ class Relational(Columns):
         names = sorted(self._names)
         return made_frame(group_by(self._node, [self._names.index(name) for name in names], []), names)
 
+    @as_in("sf.drop_duplicates(['a']), of some columns; of whole rows sf.unique()")
     def drop_duplicates(self, subset: Sequence[str]) -> SFrame:
         """One row (the first) for each distinct value of some columns, ascending by them.
 
@@ -186,6 +190,7 @@ class Relational(Columns):
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
         return made_frame(grouped, [self._names[i] for i in (*keys, *rest)])
 
+    @as_in("sf.groupby('a', {'total': aggregate.SUM('b')})")
     def groupby(self, key_column_names: Any, operations: Any, *args: Any) -> SFrame:
         """One row per distinct value of the key columns, ascending by them: the keys, then the aggregates.
 

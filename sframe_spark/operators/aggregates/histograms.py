@@ -60,10 +60,19 @@ def bin_numbers(numbers: np.ndarray, first: float, step: float, bins: int) -> np
     --------
     >>> bin_numbers(np.array([0.3, 0.1, 9.0]), 1, 0.1, 5).tolist()
     [2, 0, 4]
+    >>> bin_numbers(np.array([1.005]), 0, 0.005, 300).tolist()
+    [201]
     """
-    # Times the whole number of steps in one: 0.3 / 0.1 is less than 3, 0.3 * 10 is not.
-    quotients = numbers * round(1 / step) if step < 1 and abs(1 / step - round(1 / step)) < 1e-9 / step and 1 / step < 2**53 else numbers / step
-    return np.clip(np.floor(quotients) - first, 0, bins - 1).astype(np.int64)
+    in_one = round(1 / step)
+    if step < 1 and abs(1 / step - in_one) < 1e-9 / step and 1 / step < 2**53:
+        places = np.floor(numbers * in_one)
+        # Neither a quotient nor a product finds all edges: 0.3 / 0.1 is less than 3, 1.005 * 200 less than 201.
+        # The edges themselves, 201 / 200, are the floats nearest to the decimal numbers.
+        places += (places + 1) / in_one <= numbers
+        places -= places / in_one > numbers
+    else:
+        places = np.floor(numbers / step)
+    return np.clip(places - first, 0, bins - 1).astype(np.int64)
 
 
 def _counts(arrays: Sequence[pa.Array], rows: int, types: Types, parameters: Parameters) -> np.ndarray:

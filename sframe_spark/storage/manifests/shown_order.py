@@ -14,7 +14,7 @@ def shown_order(order: RecordedOrder, positions: Sequence[int]) -> RecordedOrder
     Examples
     --------
     >>> shown_order(RecordedOrder((((2, True), (0, False)),), ((2,), (0, 1))), [2])
-    RecordedOrder(orderings=(((0, True),),), keys=((0,),))
+    RecordedOrder(orderings=(((0, True),),), keys=((0,),), compared=())
     """
     places = {position: place for place, position in enumerate(positions)}
     orderings = (

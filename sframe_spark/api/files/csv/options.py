@@ -225,6 +225,21 @@ class CsvRequest:
 
 
 Asked = TypeVar("Asked")
+# What to use instead of arguments of pandas and Polars.
+INSTEAD = {
+    "dtype": "use column_type_hints={'a': int}",
+    "dtypes": "use column_type_hints={'a': int}",
+    "schema": "use column_type_hints={'a': int}",
+    "parse_dates": "read texts, then sf['a'] = sf['a'].str_to_datetime('%Y-%m-%d')",
+    "date_format": "read texts, then sf['a'] = sf['a'].str_to_datetime('%Y-%m-%d')",
+    "decimal": "read texts, then sf['a'] = sf['a'].apply(lambda text: float(text.replace(',', '.')))",
+    "thousands": "read texts, then sf['a'] = sf['a'].apply(lambda text: float(text.replace(',', '')))",
+    "names": "use header=False, then rename({'X1': 'a', 'X2': 'b'})",
+    "index_col": "nothing: rows are numbered from 0",
+    "compression": "nothing: names that end in .gz and such tell",
+    "separator": "use delimiter",
+    "comment": "use comment_char",
+}
 
 
 def with_aliases(asked: Asked, options: Mapping[str, Any], aliases: Mapping[str, str], doing: str) -> Asked:
@@ -243,7 +258,8 @@ def with_aliases(asked: Asked, options: Mapping[str, Any], aliases: Mapping[str,
     unknown = [name for name in options if name not in aliases]
     if unknown:
         names = [field.name for field in attrs.fields(cast(Any, type(asked))) if field.name != "url"]
-        raise SchemaError(f"{doing} takes no argument {listed(unknown)}: it takes {', '.join(names)}")
+        told = "".join(f"; instead of {name} {INSTEAD[name]}" for name in unknown if name in INSTEAD)
+        raise SchemaError(f"{doing} takes no argument {listed(unknown)}: it takes {', '.join(names)}{told}")
     return cast(Asked, attrs.evolve(cast(Any, asked), **{aliases[name]: value for name, value in options.items()}))
 
 

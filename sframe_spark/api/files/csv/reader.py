@@ -244,8 +244,20 @@ def read_csv(request: CsvRequest) -> tuple[PlannerNode, list[str]]:
     """
     node, files = _read(request, keeps_bad_lines=False)
     for path, left_out in files.bad_lines.items():
-        LOG.warning("%s: %d line(s) left out that do not fit the columns, the first: %.100r", visible(path), left_out.number, left_out.lines[0])
+        LOG.warning(
+            "%s: %d line(s) left out that do not fit the columns, the first: %.100r%s",
+            visible(path),
+            left_out.number,
+            left_out.lines[0],
+            _other_delimiter(files.names, files.options.delimiter),
+        )
     return node, files.chosen_names
+
+
+def _other_delimiter(names: Sequence[str], delimiter: str) -> str:
+    """What to try where the whole header is one name and has another usual delimiter in it; else nothing."""
+    others = [other for other in (";", "\t", ",", "|") if other != delimiter and len(names) == 1 and other in names[0]]
+    return f"; the header is one name with {others[0]!r} in it: is delimiter={others[0]!r} meant?" if others else ""
 
 
 def read_csv_with_errors(request: CsvRequest) -> tuple[PlannerNode, list[str], dict[str, list[str]]]:

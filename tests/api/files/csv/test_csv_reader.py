@@ -394,3 +394,18 @@ def test_numbers_that_no_column_of_numbers_holds_are_text(large: str, tmp_path: 
             path.write_text("a\n" + "\n".join(rows) + "\n")
             found = list(SFrame.read_csv(str(path), verbose=False)["a"])
             assert found == rows or (found == list(map(float, rows)) and all(map(math.isfinite, found)))
+
+
+def test_another_delimiter_is_asked_for(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    (tmp_path / "a.csv").write_text("name;price\nann;1,5\n")
+    SFrame.read_csv(str(tmp_path / "a.csv"))
+    assert "is delimiter=';' meant?" in caplog.text
+    caplog.clear()
+    (tmp_path / "b.csv").write_text("name,price\nann;1,5,3\n")
+    SFrame.read_csv(str(tmp_path / "b.csv"))
+    assert "left out" in caplog.text and "meant" not in caplog.text
+
+
+def test_arguments_of_pandas(tmp_path: Path) -> None:
+    with pytest.raises(SchemaError, match=r"instead of parse_dates read texts, then .*str_to_datetime"):
+        SFrame.read_csv(str(tmp_path / "a.csv"), parse_dates=["day"])
