@@ -91,7 +91,7 @@ def _kinds(cells: list[Any]) -> set[str]:
     classes = set(map(type, cells))
     if not classes & {int, bool}:
         return {found.__name__ for found in classes}
-    ints = [cell for cell in cells if isinstance(cell, int)]
+    ints = cells if classes <= {int, bool} else [cell for cell in cells if isinstance(cell, int)]
     within = min(ints) >= -_EXACT and max(ints) <= _EXACT
     return {found.__name__ for found in classes - {int, bool}} | ({"int"} if within else set(map(kind_name, ints)))
 

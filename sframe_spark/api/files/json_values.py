@@ -275,16 +275,10 @@ class _Text:
                 return
 
     def _block(self, position: int, is_first: bool) -> JsonValues | None:
-        """Many elements at once, which are dropped from what was read; None where each is looked at: odd ones, wrong ones and the last."""
-        while not self._is_last and len(self._text) - position < BLOCK_BYTES:
-            self._fill()
-        cuts = (self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
-        end = max(cuts)
-        # Where nothing was found, the end of what stands before would be taken for a place.
-        if end < position + BLOCK_BYTES // 2:
-            return None
-        begin = self._after_comma(position, is_first)
-        if begin is None or begin >= end:
+        """Many elements at once, which are dropped from what was read; None where each is looked at: odd ones and wrong ones."""
+        end = self._end_of_block(position)
+        begin = None if end is None else self._after_comma(position, is_first)
+        if end is None or begin is None or begin >= end:
             return None
         text = self._text[begin:end].rstrip(" \t\r\n")
         members = members_of(text, on_lines=False)
@@ -298,6 +292,17 @@ class _Text:
         found = JsonValues(self._path, values, lines, len(text), members is None and _are_plain(text), members)
         self._drop(end)
         return found
+
+    def _end_of_block(self, position: int) -> int | None:
+        """Where the array ends, if all was read, or the last element that is not cut off, perhaps; None where that is not far."""
+        while not self._is_last and len(self._text) - position < BLOCK_BYTES:
+            self._fill()
+        if self._is_last:
+            end = self._text.rfind("]")
+            return None if self._text[end + 1 :].strip(" \t\r\n") else end
+        # Where nothing is found, the end of what stands before is taken for a place.
+        end = max(self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
+        return end if end >= position + BLOCK_BYTES // 2 else None
 
     def _next(self, position: int) -> int | None:
         """Where something stands that is no white space; None at the end."""
