@@ -19,6 +19,7 @@ import datetime
 import json
 import math
 import re
+from collections.abc import Callable, Collection
 from typing import Any, NoReturn
 
 from sframe_spark.errors import DamagedValueError, SchemaError
@@ -30,6 +31,12 @@ MOST_LEVELS = 200
 _BRACKETS_OF_A_LEVEL = 3
 _BRACKETS = str.maketrans("{}", "[]")
 _TEXTS = re.compile(r'"(?:[^"\\]|\\.)*"', re.DOTALL)
+_SCALARS: dict[type, Callable[[Any], str]] = {
+    int: int.__repr__,
+    str: json.encoder.encode_basestring,
+    bool: lambda value: "true" if value else "false",
+    type(None): lambda value: "null",
+}
 _SPECIAL_FLOATS = {"nan": math.nan, "inf": math.inf, "-inf": -math.inf}
 
 
@@ -68,30 +75,34 @@ def encode_value(value: Any) -> str:
     '{"$dict":[["a",[1,null]]]}'
     """
     try:
-        return _ENCODER.encode(_tagged(value, MOST_LEVELS))
+        return _tagged(value, MOST_LEVELS)
     except RecursionError:
         # Whoever calls is deep in calls already.
         raise too_deep() from None
 
 
-def _tagged(value: Any, levels: int) -> Any:
-    """The JSON form of a value that may have so many levels."""
-    if value is None or isinstance(value, (int, str)):
-        return value
+def _tagged(value: Any, levels: int) -> str:
+    """The tagged JSON of a value that may have so many levels."""
     if isinstance(value, float):
-        return value if math.isfinite(value) else {"$float": repr(value)}
+        return float.__repr__(value) if math.isfinite(value) else f'{{"$float":"{float.__repr__(value)}"}}'
     if isinstance(value, array.array):
-        return {"$array": [_tagged(item, 0) for item in value]}
+        return f'{{"$array":[{",".join([_tagged(item, 0) for item in value])}]}}'
     if isinstance(value, (list, tuple)):
-        if not levels:
-            raise too_deep()
-        return [_tagged(item, levels - 1) for item in value]
+        return f"[{','.join(_tagged_items(value, levels))}]"
     if isinstance(value, dict):
-        if not levels:
-            raise too_deep()
-        return {"$dict": [[_tagged(key, levels - 1), _tagged(item, levels - 1)] for key, item in value.items()]}
+        keys, items = _tagged_items(value, levels), _tagged_items(value.values(), levels)
+        return f'{{"$dict":[{",".join([f"[{key},{item}]" for key, item in zip(keys, items, strict=True)])}]}}'
+    if value is None or isinstance(value, (int, str)):
+        return json.dumps(value, ensure_ascii=False)
     microseconds, offset = to_microseconds(value)
-    return {"$datetime": microseconds, "offset": offset}
+    return f'{{"$datetime":{microseconds},"offset":{"null" if offset is None else offset}}}'
+
+
+def _tagged_items(values: Collection[Any], levels: int) -> list[str]:
+    """The tagged JSON of items; a call for each that is a number or a text would take most of the time."""
+    if not levels:
+        raise too_deep()
+    return [_SCALARS[type(value)](value) if type(value) in _SCALARS else _tagged(value, levels - 1) for value in values]
 
 
 def decode_value(text: str) -> Any:
@@ -152,7 +163,6 @@ def _no_number(word: str) -> NoReturn:
     raise ValueError(f"{word} is no number in JSON")
 
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _DECODER = json.JSONDecoder(object_hook=_untagged, parse_constant=_no_number)
 
 

@@ -259,11 +259,9 @@ ONE_BY_ONE = {
     ("SFrame", "add_columns_by_cycle"): "the function's",
     ("SFrame", "from_sql"): "rows that a database's library gives",
     ("SFrame", "to_sql"): "rows that a database's library takes",
-    ("SArray", "read_json"): "values that Python's reader of JSON gives",
-    ("SFrame", "read_json"): "values that Python's reader of JSON gives",
 }
 # Being mended.
-OPEN = {("SArray", "argmax"), ("SArray", "argmin")}
+OPEN: set[tuple[str, str]] = set()
 MEMBERS = {("SArray", name): call for name, call in ARRAY.items()} | {("SFrame", name): call for name, call in FRAME.items()}
 
 

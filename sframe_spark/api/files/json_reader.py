@@ -11,17 +11,19 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.api.files.csv.encoding import text_encoding
+from sframe_spark.api.files.json_kinds import ColumnKinds, kind_name
+from sframe_spark.api.files.json_members import JsonMembers
 from sframe_spark.api.files.json_values import JsonValues, values_of
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import write_runs
-from sframe_spark.errors import JsonError, SchemaError, SFrameError
+from sframe_spark.errors import JsonError, SFrameError
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.places import DataFiles, resolve
-from sframe_spark.storage.rows.partitions import partition_columns, repeated
-from sframe_spark.types import ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
+from sframe_spark.storage.rows.partitions import PartitionColumn, partition_columns, repeated
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.outgoing.json_text import cell_json_text
 from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT, plain_number
@@ -32,12 +34,6 @@ IN_MEMORY_ROWS = 100_000
 # Values take so many times their text in memory.
 BYTES_OF_CHARACTER = 8
 COLUMN_NAME = "X1"
-# Of 64 bits, but none that a float holds.
-LARGE_INT = "large int"
-# Floats hold all ints up to it.
-_EXACT = 2**53
-_NUMBERS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"int", "float"}): FLOAT}
-_ELEMENTS = {frozenset({"int"}): INT, frozenset({"float"}): FLOAT, frozenset({"str"}): STR}
 
 
 def read_json(url: Any, orient: str, encoding: str = "utf-8") -> tuple[PlannerNode, list[str]]:
@@ -73,125 +69,136 @@ def read_json_values(url: Any, encoding: str = "utf-8") -> PlannerNode:
         return _Reader(files, True, named, are_values=True).read()[0]
 
 
-@attrs.define
-class _Column:
-    """What is known of the values of a column.
+class _OtherFormError(Exception):
+    """Rows change what those before them told of the columns."""
 
-    Parameters
-    ----------
-    kinds
-        Their kinds, missing ones apart.
-    inner
-        Kinds of what lists and objects hold.
-    """
 
-    kinds: set[str] = attrs.Factory(set)
-    inner: set[str] = attrs.Factory(set)
+@attrs.frozen
+class _Form:
+    """Columns of a frame: those of the objects, and those that directories name; mixed is a column that only text would hold together."""
 
-    def learn(self, values: Iterable[Any]) -> None:
-        """Look at more values, missing ones among them."""
-        cells = [value for value in values if value is not None]
-        found = _kinds(cells)
-        self.kinds |= found
-        if "list" in found:
-            self.inner |= _kinds([item for cell in cells if isinstance(cell, list) for item in cell if item is not None])
-        if "dict" in found:
-            self.inner |= _kinds([item for cell in cells if isinstance(cell, dict) for item in cell.values() if item is not None])
-
-    def require_one_kind(self) -> None:
-        """Refuse values that only text would hold together.
-
-        Raises
-        ------
-        SchemaError
-            If there are such.
-        """
-        if len(kinds := _of_ints(self.kinds)) > 1 and kinds not in _NUMBERS:
-            raise SchemaError(f"the values have no common type, they are {' and '.join(sorted(kinds))}: read_json() of SFrame takes objects")
+    names: tuple[str, ...]
+    own: tuple[ColumnType, ...]
+    partitions: tuple[PartitionColumn, ...]
+    is_mixed: bool
 
     @property
-    def type(self) -> ColumnType:
-        """The type that holds all of them as they are; text, where they are of several kinds."""
-        kinds, element = _of_ints(self.kinds), _ELEMENTS.get(_of_ints(self.inner))
-        if not kinds:
-            return FLOAT
-        if kinds == {"list"}:
-            return ENCODED_LIST if element is None else list_of(element)
-        if kinds == {"dict"}:
-            return ENCODED_DICT if element is None else dict_of(STR, element)
-        return _NUMBERS.get(kinds, STR)
+    def types(self) -> tuple[ColumnType, ...]:
+        """Types of all columns."""
+        return (*self.own, *(column.type for column in self.partitions))
+
+    @property
+    def all_names(self) -> list[str]:
+        """Names of all columns."""
+        return [*_named(list(self.names)), *(column.name for column in self.partitions)]
+
+    def arrays(self, found: JsonValues, reader: _Reader) -> list[pa.Array]:
+        """All columns of a block."""
+        number, count = reader.numbers[found.path], len(found.values)
+        own = [reader.encoded(found, name, kind) for name, kind in zip(self.names, self.own, strict=True)]
+        return [*own, *(repeated(column.values[number], column.type, count) for column in self.partitions)]
 
 
-def _kind(value: Any) -> str:
-    if isinstance(value, int):
-        if not SMALLEST_INT <= value <= LARGEST_INT:
-            return "long int"
-        return "int" if int(float(value)) == value else LARGE_INT
-    return type(value).__name__
-
-
-def _kinds(cells: list[Any]) -> set[str]:
-    """Kinds of values, none of which is missing."""
-    classes = set(map(type, cells))
-    if not classes & {int, bool}:
-        return {found.__name__ for found in classes}
-    ints = [cell for cell in cells if isinstance(cell, int)]
-    within = min(ints) >= -_EXACT and max(ints) <= _EXACT
-    return {found.__name__ for found in classes - {int, bool}} | ({"int"} if within else set(map(_kind, ints)))
-
-
-def _of_ints(kinds: set[str]) -> frozenset[str]:
-    """Kinds of values: large ints are ints, except beside floats, which do not hold them."""
-    return frozenset(kinds if "float" in kinds else {"int" if kind == LARGE_INT else kind for kind in kinds})
+def _emptied(blocks: list[JsonValues]) -> Iterator[JsonValues]:
+    """The blocks, of which none is kept."""
+    while blocks:
+        yield blocks.pop(0)
 
 
 @attrs.define
 class _Reader:
-    """Reads the files: into memory if there are few rows, else once to learn the types and once more into segments."""
+    """Reads the files: into memory if there are few rows, else into segments of the types that the first rows tell, once more if others tell more."""
 
     files: DataFiles
     is_array: bool
     encoding: str
-    columns: dict[str, _Column] = attrs.Factory(dict)
+    columns: dict[str, ColumnKinds] = attrs.Factory(dict)
     has_objects: bool | None = None
     are_values: bool = False
     states: dict[str, FileState] = attrs.Factory(dict)
+    partitions: tuple[PartitionColumn, ...] | None = None
+    rows: int = 0
+    numbers: dict[str, int] = attrs.field(init=False)
+
+    @numbers.default
+    def _numbers_of_files(self) -> dict[str, int]:
+        return {file.path: number for number, file in enumerate(self.files.files)}
 
     def read(self) -> tuple[PlannerNode, list[str]]:
         """A source of all rows, and its names."""
-        kept: list[JsonValues] | None = []
-        rows = size = 0
-        for found in self._all():
-            self._learn(found)
-            rows, size = rows + len(found.values), size + found.size
-            if kept is not None and rows <= IN_MEMORY_ROWS and size * BYTES_OF_CHARACTER <= config.memory_budget:
-                kept.append(found)
-            else:
-                kept = None
-        if not rows:
+        blocks = self._learned(self._all())
+        first, are_all = self._first_of(blocks)
+        if not first:
             return (memory_source([pa.nulls(0, FLOAT.physical)], [FLOAT]), [COLUMN_NAME]) if self.are_values else (memory_source([], [], 0), [])
+        if are_all:
+            form = self._final_form()
+            runs = [form.arrays(found, self) for found in first]
+            joined = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(form.types)]
+            return memory_source(joined, list(form.types), sum(len(found.values) for found in first)), form.all_names
+        form = self._form()
+        if self.columns and not form.is_mixed:
+            try:
+                return write_runs(self._runs(chain(_emptied(first), blocks), form), form.types), form.all_names
+            except _OtherFormError:
+                pass
+        for _ in blocks:
+            pass
+        form = self._final_form()
+        return write_runs((form.arrays(found, self) for found in self._all()), form.types), form.all_names
+
+    def _first_of(self, blocks: Iterator[JsonValues]) -> tuple[list[JsonValues], bool]:
+        """The first blocks, as many as are kept in memory and one more, and whether that is all."""
+        first: list[JsonValues] = []
+        rows = size = 0
+        for found in blocks:
+            first.append(found)
+            rows, size = rows + len(found.values), size + found.size
+            if rows > IN_MEMORY_ROWS or size * BYTES_OF_CHARACTER > config.memory_budget:
+                return first, False
+        return first, True
+
+    def _learned(self, blocks: Iterator[JsonValues]) -> Iterator[JsonValues]:
+        for found in blocks:
+            self._learn(found)
+            self.rows += len(found.values)
+            yield found
+
+    def _runs(self, blocks: Iterable[JsonValues], form: _Form) -> Iterator[list[pa.Array]]:
+        """The columns of each block, as long as none of them changes the names or types of columns.
+
+        Raises
+        ------
+        _OtherFormError
+            If one does.
+        """
+        for found in blocks:
+            if self._form() != form:
+                raise _OtherFormError
+            yield form.arrays(found, self)
+
+    def _form(self) -> _Form:
+        """Names and types as all that was read so far tells them."""
+        if self.partitions is None:
+            self.partitions = tuple(partition_columns(self.files.files))
+        names = tuple(sorted(self.columns.keys() - {column.name for column in self.partitions}))
+        is_mixed = self.are_values and not self.columns[COLUMN_NAME].are_of_one_kind
+        return _Form(names, tuple(self.columns[name].type for name in names), self.partitions, is_mixed)
+
+    def _final_form(self) -> _Form:
+        """The same when all was read.
+
+        Raises
+        ------
+        JsonError
+            If there are no columns.
+        SchemaError
+            If values that are one column have no common type.
+        """
         if self.are_values:
             self.columns[COLUMN_NAME].require_one_kind()
         if not self.columns:
-            raise JsonError(f"{visible(self.files.files[0].origin)} has {rows} rows, but no object has a member: a frame of rows has columns")
-        names, types = sorted(self.columns), [self.columns[name].type for name in sorted(self.columns)]
-        partitions = partition_columns(self.files.files)
-        places = [place for place, name in enumerate(names) if name not in {column.name for column in partitions}]
-        names, types = [names[place] for place in places], [types[place] for place in places]
-        numbers = {file.path: number for number, file in enumerate(self.files.files)}
-
-        def arrays(found: JsonValues) -> list[pa.Array]:
-            number, count = numbers[found.path], len(found.values)
-            own = [self._encoded(found, name, kind) for name, kind in zip(names, types, strict=True)]
-            return [*own, *(repeated(column.values[number], column.type, count) for column in partitions)]
-
-        whole = (*types, *(column.type for column in partitions))
-        all_names = [*_named(names), *(column.name for column in partitions)]
-        if kept is None:
-            return write_runs(map(arrays, self._all()), whole), all_names
-        runs = list(map(arrays, kept))
-        joined = [pa.chunked_array([run[place] for run in runs], kind.physical).combine_chunks() for place, kind in enumerate(whole)]
-        return memory_source(joined, list(whole), rows), all_names
+            raise JsonError(f"{visible(self.files.files[0].origin)} has {self.rows} rows, but no object has a member: a frame of rows has columns")
+        return self._form()
 
     def _all(self) -> Iterator[JsonValues]:
         for path in self.files.paths:
@@ -213,7 +220,14 @@ class _Reader:
         """
         if self.are_values:
             self.has_objects = False
-            self.columns.setdefault(COLUMN_NAME, _Column()).learn(found.values)
+            column = self.columns.setdefault(COLUMN_NAME, ColumnKinds())
+            if found.members is not None and found.members.objects is not None:
+                column.learn_column(found.members.objects)
+            else:
+                column.learn(found.values)
+            return
+        if found.members is not None and self.has_objects is not False:
+            self._learn_members(found.members, found)
             return
         if set(map(type, found.values)) <= {dict, NoneType} and self.has_objects is not False:
             self._learn_objects([value for value in found.values if value is not None], found)
@@ -225,12 +239,22 @@ class _Reader:
             if self.has_objects is None:
                 self.has_objects = is_object
             if is_object != self.has_objects or (self.is_array and not is_object):
-                others = "an object" if is_object else f"a {_kind(value)}, no object"
+                others = "an object" if is_object else f"a {kind_name(value)}, no object"
                 raise JsonError(f"{visible(found.path)}, line {line}: the value is {others}: a frame is made of objects, each of which is a row")
             if is_object:
                 self._learn_objects([value], found)
             else:
-                self.columns.setdefault(COLUMN_NAME, _Column()).learn([value])
+                self.columns.setdefault(COLUMN_NAME, ColumnKinds()).learn([value])
+
+    def _learn_members(self, members: JsonMembers, found: JsonValues) -> None:
+        """Column by column, which are there already."""
+        self.has_objects = True
+        for name in members.names:
+            column = members.column(name)
+            if column is None:
+                self.columns.setdefault(name, ColumnKinds()).learn([value.get(name) for value in found.values])
+            else:
+                self.columns.setdefault(name, ColumnKinds()).learn_column(column)
 
     def _learn_objects(self, objects: list[dict[str, Any]], found: JsonValues) -> None:
         """Column by column."""
@@ -238,20 +262,22 @@ class _Reader:
             self.has_objects = True
         for name in dict.fromkeys(chain.from_iterable(objects)):
             if name not in self.columns:
-                line = next(line for value, line in zip(found.values, found.lines, strict=True) if value is not None and name in value)
-                self.columns[self._name(name, found.path, line)] = _Column()
+                self.columns[self._name(name, found)] = ColumnKinds()
             self.columns[name].learn([value.get(name) for value in objects])
 
-    def _name(self, name: str, path: str, line: int) -> str:
+    def _name(self, name: str, found: JsonValues) -> str:
         if not is_unicode(name):
-            raise JsonError(f"{visible(path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
+            line = next(line for value, line in zip(found.values, found.lines, strict=True) if value is not None and name in value)
+            raise JsonError(f"{visible(found.path)}, line {line}: the name {name!r:.60} is not Unicode text: it has half of a character")
         return name
 
-    def _encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
+    def encoded(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array:
         """A column of some values."""
+        if (known := self._known(found, name, kind)) is not None:
+            return known
         cells = [None if value is None else value.get(name) for value in found.values] if self.has_objects else found.values
         try:
-            return _array(cells, kind)
+            return _array(cells, kind, found.is_plain)
         except UnicodeEncodeError:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: a text is not Unicode, it has half of a character") from None
         except OverflowError:
@@ -260,19 +286,36 @@ class _Reader:
         except SFrameError as error:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: {error}") from None
 
+    def _known(self, found: JsonValues, name: str, kind: ColumnType) -> pa.Array | None:
+        """The same where it is a column of that type already."""
+        members = found.members
+        if members is None:
+            return None
+        if not self.has_objects:
+            return None if members.objects is None else members.objects.by_type.get(kind)
+        if name not in members.names:
+            return pa.nulls(len(members.counts), kind.physical)
+        column = members.column(name)
+        if column is None:
+            return None
+        return column.by_type.get(kind) if column.kinds else pa.nulls(len(members.counts), kind.physical)
+
 
 def _place(found: JsonValues) -> str:
     return f"{visible(found.path)}, lines {found.lines[0]} to {found.lines[-1]}"
 
 
-def _array(cells: Sequence[Any], kind: ColumnType) -> pa.Array:
+def _array(cells: Sequence[Any], kind: ColumnType, are_plain: bool) -> pa.Array:
+    if are_plain and kind in (INT, FLOAT) and set(map(type, cells)) <= {kind.python_class, NoneType}:
+        return pa.array(cells, kind.physical)
     if kind == INT:
         return pa.array([None if cell is None else int(cell) for cell in cells], kind.physical)
     if kind == FLOAT:
         return pa.array([None if cell is None else float(cell) for cell in cells], kind.physical)
     if kind == STR:
         return pa.array([cell if cell is None or isinstance(cell, str) else _text(cell) for cell in cells], kind.physical)
-    return encode_plain(list(cells) if _are_plain(cells) else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
+    known = are_plain or _are_plain(cells)
+    return encode_plain(list(cells) if known else [None if cell is None else _plain(cell, MOST_LEVELS) for cell in cells], kind)
 
 
 def _text(cell: Any) -> str:

@@ -6,23 +6,27 @@ import codecs
 import json
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any, TypeVar, overload
 
 import attrs
 
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
+from sframe_spark.api.files.json_members import JsonMembers, members_of
 from sframe_spark.errors import JsonError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.magic import TEXT, kind_of
 from sframe_spark.visible import visible
 
+Found = TypeVar("Found")
 BLOCK_BYTES = 4 << 20
 # A value of more text is not read: one that nothing ends would take the rest of the file into memory.
 LONGEST_VALUE = 256 << 20
 # A word, or an escape in a text, may be cut where what was read ends.
 LONGEST_WORD = 64
 _SPACE = re.compile(r"[ \t\r\n]*")
+_BEFORE_ELEMENT = re.compile(r"[ \t\r\n]*,?[ \t\r\n]*")
 
 
 @attrs.frozen
@@ -39,12 +43,18 @@ class JsonValues:
         The line on which each starts.
     size
         About how many characters they take in the file.
+    is_plain
+        Whether it is known that no value is true or false, nor a whole number of more than 64 bits, at any level.
+    members
+        The same as columns, where all values are objects that are written as most are.
     """
 
     path: str
-    values: list[Any]
-    lines: list[int]
+    values: Sequence[Any]
+    lines: Sequence[int]
     size: int
+    is_plain: bool = False
+    members: JsonMembers | None = None
 
 
 def values_of(path: str, is_array: bool, encoding: str = "utf-8") -> Iterator[JsonValues]:
@@ -87,6 +97,67 @@ def _float(text: str) -> float:
 
 
 _DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each, parse_float=_float)
+
+
+# What may be a number that needs a look: of many digits before a point, or with an exponent that may make it larger than any float.
+_UNUSUAL_NUMBER = re.compile(r"[0-9][eE]\+?[0-9]{3}|(?:^|[^.0-9])[0-9]{19}")
+# What stands between two objects in nearly all files, around the comma.
+_BETWEEN_OBJECTS = (("}\n", "{"), ("}", "\n{"), ("}", "{"), ("}", " {"), ("}\r\n", "{"), ("}", "\r\n{"))
+_BLOCK_DECODER = json.JSONDecoder(object_pairs_hook=_first_of_each)
+
+
+def _are_plain(text: str) -> bool:
+    """Whether a text of usual numbers has no words that are numbers in columns; texts may have them too."""
+    return "true" not in text and "false" not in text
+
+
+class _Later(Sequence[Found]):
+    """A list that is made when somebody looks into it."""
+
+    def __init__(self, count: int, make: Callable[[], list[Found]]) -> None:
+        self._count, self._make = count, make
+
+    @cached_property
+    def _made(self) -> list[Found]:
+        return self._make()
+
+    @overload
+    def __getitem__(self, place: int) -> Found: ...
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Found]: ...
+    def __getitem__(self, place: int | slice) -> Found | Sequence[Found]:
+        return self._made[place]
+
+    def __len__(self) -> int:
+        return self._count
+
+
+def _lines_of_elements(text: str, line: int) -> list[int]:
+    """On which line each element of a part of an array begins; it is on one itself."""
+    lines, counted, position = [], 0, 0
+    while position < len(text):
+        match = _BEFORE_ELEMENT.match(text, position)
+        assert match is not None
+        line, counted = line + text.count("\n", counted, match.end()), match.end()
+        lines.append(line)
+        position = _BLOCK_DECODER.raw_decode(text, counted)[1]
+    return lines
+
+
+def _array_of(text: str) -> list[Any] | None:
+    """The elements of a part of an array; None where it is not one: quotes and brackets are closed, or it was cut elsewhere than between two."""
+    try:
+        found: list[Any] = _BLOCK_DECODER.decode(f"[{text}]")
+    except (ValueError, RecursionError):
+        return None
+    return found
+
+
+def _not_blank(block: str, first: int) -> Iterator[tuple[int, str]]:
+    """Lines that are not blank, and their numbers."""
+    for number, line in enumerate(block.split("\n"), first):
+        if line := line.strip(" \t\r"):
+            yield number, line
 
 
 class _Text:
@@ -136,14 +207,26 @@ class _Text:
         while not self._is_last:
             self._fill()
             end = len(self._text) if self._is_last else self._text.rfind("\n") + 1
-            values, lines = [], []
-            for number, line in enumerate(self._text[:end].split("\n"), self._line):
-                if line := line.strip(" \t\r"):
-                    values.append(self._parsed(line, number))
-                    lines.append(number)
-            if values:
-                yield JsonValues(self._path, values, lines, end)
+            block = self._text[:end]
+            found = self._members(block) or self._line_by_line(block)
+            if len(found.values):
+                yield found
             self._drop(end)
+
+    def _members(self, block: str) -> JsonValues | None:
+        """An object from each line; None where they are looked at one by one."""
+        members = members_of(block, on_lines=True)
+        if members is None:
+            return None
+        count, first = len(members.counts), self._line
+        values = _Later(count, lambda: [_DECODER.decode(line) for _, line in _not_blank(block, first)])
+        return JsonValues(self._path, values, _Later(count, lambda: [number for number, _ in _not_blank(block, first)]), len(block), members=members)
+
+    def _line_by_line(self, block: str) -> JsonValues:
+        numbered = list(_not_blank(block, self._line))
+        values = [self._parsed(line, number) for number, line in numbered]
+        is_plain = _are_plain(block) and not _UNUSUAL_NUMBER.search(block)
+        return JsonValues(self._path, values, [number for number, _ in numbered], len(block), is_plain)
 
     def _parsed(self, line: str, number: int) -> Any:
         try:
@@ -168,6 +251,11 @@ class _Text:
         position += 1
         is_first = True
         while True:
+            block = self._block(position, is_first)
+            if block is not None:
+                yield block
+                position, is_first = 0, False
+                continue
             values, lines, size = [], [], 0
             while size < BLOCK_BYTES:
                 begin = self._after_comma(position, is_first)
@@ -185,6 +273,36 @@ class _Text:
                 yield JsonValues(self._path, values, lines, size)
             if size < BLOCK_BYTES:
                 return
+
+    def _block(self, position: int, is_first: bool) -> JsonValues | None:
+        """Many elements at once, which are dropped from what was read; None where each is looked at: odd ones and wrong ones."""
+        end = self._end_of_block(position)
+        begin = None if end is None else self._after_comma(position, is_first)
+        if end is None or begin is None or begin >= end:
+            return None
+        text = self._text[begin:end].rstrip(" \t\r\n")
+        members = members_of(text, on_lines=False)
+        values: Sequence[Any] | None = None if members is None else _Later(len(members.counts), lambda: _BLOCK_DECODER.decode(f"[{text}]"))
+        if values is None and not _UNUSUAL_NUMBER.search(text):
+            values = _array_of(text)
+        if values is None:
+            return None
+        line = self._line_at(begin)
+        lines = _Later(len(values), lambda: _lines_of_elements(text, line))
+        found = JsonValues(self._path, values, lines, len(text), members is None and _are_plain(text), members)
+        self._drop(end)
+        return found
+
+    def _end_of_block(self, position: int) -> int | None:
+        """Where the array ends, if all was read, or the last element that is not cut off, perhaps; None where that is not far."""
+        while not self._is_last and len(self._text) - position < BLOCK_BYTES:
+            self._fill()
+        if self._is_last:
+            end = self._text.rfind("]")
+            return None if self._text[end + 1 :].strip(" \t\r\n") else end
+        # Where nothing is found, the end of what stands before is taken for a place.
+        end = max(self._text.rfind(f"{before},{after}", position) + len(before) for before, after in _BETWEEN_OBJECTS)
+        return end if end >= position + BLOCK_BYTES // 2 else None
 
     def _next(self, position: int) -> int | None:
         """Where something stands that is no white space; None at the end."""

@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.files.csv.columns import float_texts, text_of
+from sframe_spark.api.files.csv.columns import text_of
 from sframe_spark.api.files.paths import file_path_text
 from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.runs.exports import write_text
@@ -18,19 +18,19 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.locations import normalised
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.flat.floats import json_floats
+from sframe_spark.values.flat.stored import json_of_texts
+from sframe_spark.values.flat.written import IN_JSON, in_quotes, written
 from sframe_spark.values.moment_texts import moment_texts
 from sframe_spark.values.named_columns import column_named
-from sframe_spark.values.outgoing.json_text import compact_json_text, json_text
+from sframe_spark.values.outgoing.json_text import compact_json_text
 from sframe_spark.values.temporal import all_in_years_of_python
 
 RECORDS, LINES = "records", "lines"
-_SPECIAL = r'[\x00-\x1f"\\]'
 # As `isoformat()` writes date-times without an offset.
 _MOMENT = "%Y-%m-%dT%H:%M:%S%F"
-_NOT_FINITE = pa.array(["nan", "inf", "-inf"])
-_IN_JSON = pa.array(["NaN", "Infinity", "-Infinity"])
 
 
 def require_orient(orient: Any) -> None:
@@ -117,28 +117,16 @@ def _values(values: pa.Array, kind: ColumnType, name: str, first_row: int | None
     if kind == INT:
         return values.cast(pa.string())
     if kind == FLOAT:
-        texts = float_texts(values)
-        place = pc.index_in(texts, _NOT_FINITE)
-        return texts if place.null_count == len(place) else pc.coalesce(_IN_JSON.take(place), texts)
+        return json_floats(values)
     if kind == STR:
-        return _texts(values)
+        return json_of_texts(values)
     if kind == DATETIME and all_in_years_of_python(values):
-        return _quoted(moment_texts(values, pa.nulls(len(values), pa.int32()), _MOMENT))
+        return in_quotes(moment_texts(values, pa.nulls(len(values), pa.int32()), _MOMENT))
+    found = written(values, kind, IN_JSON) if kind.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND) else None
+    if found is not None:
+        return found
     try:
         with column_named(name):
             return pa.array([None if value is None else compact_json_text(value) for value in decode(values, kind)], pa.large_string())
     except DateTimeRangeError as error:
         raise error.located(name, first_row) from error.__cause__
-
-
-def _quoted(values: pa.Array) -> pa.Array:
-    return pc.binary_join_element_wise('"', values, '"', "")
-
-
-def _texts(values: pa.Array) -> pa.Array:
-    special = pc.match_substring_regex(values, _SPECIAL)
-    quoted = _quoted(values)
-    if not special.true_count:
-        return quoted
-    special = special.fill_null(False)
-    return pc.replace_with_mask(quoted, special, pa.array(list(map(json_text, values.filter(special).to_pylist())), quoted.type))

@@ -8,8 +8,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+# Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
+LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
+# From here on a whole number of few digits is written with an exponent.
+LEAST_WITH_EXPONENT = 1e6
 # Whole numbers below have no more digits than are shown; all below the other are ints.
 SHOWN_WHOLE, LARGEST_WHOLE = 1e6, 2.0**63
+_NOT_FINITE, _IN_JSON = pa.array(["nan", "inf", "-inf"]), pa.array(["NaN", "Infinity", "-Infinity"])
 Writer = Callable[[list[float]], list[str]]
 
 
@@ -36,8 +41,70 @@ def compared_floats(values: pa.Array) -> pa.Array:
 
 
 def exact_floats(values: pa.Array) -> pa.Array:
-    """Floats with all their digits, as Python writes them; missing ones stay."""
-    return _distinct(values, write_exact)
+    """Floats as Python's ``repr`` writes them, with all their digits; missing ones stay.
+
+    Examples
+    --------
+    >>> exact_floats(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
+    ['0.1', '2.0', '1e+16', 'nan', None]
+    """
+    size = pc.abs(values)
+    alike = pc.and_(pc.greater_equal(size, LEAST_LIKE_PYTHON), pc.less(size, MOST_LIKE_PYTHON))
+    texts = values.cast(pa.string())
+    other = pc.invert(pc.and_(alike, pc.match_substring(texts, "."))).fill_null(False)
+    return texts if not other.true_count else pc.replace_with_mask(texts, other, _distinct(values.filter(other), write_exact))
+
+
+def brief_floats(values: pa.Array) -> pa.Array:
+    """Floats as briefly as they are read as the same ones, as :func:`~sframe_spark.values.text.exact_float_text` writes each; missing ones stay.
+
+    Examples
+    --------
+    >>> brief_floats(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
+    ['0.1', '2', '1e+16', 'nan', None]
+    """
+    numbers = values.fill_null(0.5).to_numpy(zero_copy_only=False)
+    # NaN of some bits is told as invalid.
+    with np.errstate(invalid="ignore"):
+        size, is_whole = np.abs(numbers), numbers == np.floor(numbers)
+        is_small = is_whole & (size < LEAST_WITH_EXPONENT)
+        # Of six digits no larger whole number ends in another one than zero.
+        is_brief = is_whole & ~is_small & (numbers == np.floor(numbers / 10) * 10)
+    texts = values.cast(pa.string())
+    if is_small.any():
+        wholes = pa.array(np.where(is_small, numbers, 0).astype(np.int64), pa.int64(), mask=~is_small).cast(pa.string())
+        texts = pc.coalesce(wholes, texts)
+    is_long = is_whole & ~is_small & ~is_brief & (size < MOST_LIKE_PYTHON)
+    if is_long.any():
+        texts = pc.if_else(pa.array(is_long), pc.binary_join_element_wise(texts, ".0", ""), texts)
+    is_alike = (size >= LEAST_LIKE_PYTHON) & (size < MOST_LIKE_PYTHON) & ~is_brief
+    other = ~(is_alike | (is_small & ~((numbers == 0) & np.signbit(numbers))))
+    return texts if not other.any() else pc.replace_with_mask(texts, pa.array(other), _distinct(pa.array(numbers[other]), write_brief))
+
+
+def signed_floats(values: pa.Array) -> pa.Array:
+    """The same with a point in a negative zero, which without one would be read as an int, that has no sign.
+
+    Examples
+    --------
+    >>> signed_floats(pa.array([2.0, -0.0])).to_pylist()
+    ['2', '-0.0']
+    """
+    texts = brief_floats(values)
+    return pc.if_else(pc.equal(texts, "-0"), "-0.0", texts)
+
+
+def json_floats(values: pa.Array) -> pa.Array:
+    """The same as :func:`brief_floats`, but for the words that stand in JSON for what it has no number for.
+
+    Examples
+    --------
+    >>> json_floats(pa.array([2.0, float("-inf"), None])).to_pylist()
+    ['2', '-Infinity', None]
+    """
+    texts = brief_floats(values)
+    places = pc.index_in(texts, _NOT_FINITE)
+    return texts if places.null_count == len(places) else pc.coalesce(_IN_JSON.take(places), texts)
 
 
 def write_shown(numbers: list[float]) -> list[str]:
@@ -48,6 +115,12 @@ def write_shown(numbers: list[float]) -> list[str]:
 def write_exact(numbers: list[float]) -> list[str]:
     """Each with all its digits."""
     return list(map(float.__repr__, numbers))
+
+
+def write_brief(numbers: list[float]) -> list[str]:
+    """Each with as many digits as tell it from others."""
+    pairs = zip(write_shown(numbers), numbers, strict=True)
+    return [short if float(short) == number or number != number else float.__repr__(number) for short, number in pairs]
 
 
 def _texts(values: pa.Array, most: float, write: Writer, keeps_sign: bool) -> pa.Array:

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY, DICT_KIND, LIST_KIND
-from sframe_spark.values.flat.spans import bytes_of, counts_within, texts_between
+from sframe_spark.values.flat.spans import bytes_of, counts_within, have_twice, texts_between
 from sframe_spark.values.flat.stored import AFTER, BEFORE, FlatItems, flat_items
 
 TEXT = r'"[^"\\\x00-\x1f]*"'
@@ -52,9 +52,7 @@ def read_stored(texts: pa.Array, kind: str) -> tuple[pa.Array, pa.Array]:
 def are_distinct(found: FlatItems) -> bool:
     """True when no dict has a key twice."""
     assert found.keys is not None
-    codes = found.keys.dictionary_encode()
-    rows = np.repeat(np.arange(len(found.counts)), found.counts)
-    return len(np.unique(rows * max(1, len(codes.dictionary)) + codes.indices.to_numpy())) == len(rows)
+    return not have_twice(found.counts, found.keys.dictionary_encode().indices.to_numpy())
 
 
 def read_arrays(texts: pa.Array) -> tuple[pa.Array, pa.Array]:

@@ -45,6 +45,19 @@ def outside_quotes(data: np.ndarray) -> np.ndarray:
     return (np.cumsum(data == QUOTE, dtype=np.int32) & 1) == 0
 
 
+def have_twice(counts: np.ndarray, codes: np.ndarray) -> bool:
+    """True if a row has a code twice; the rows have so many of them, one after the other.
+
+    Examples
+    --------
+    >>> have_twice(np.array([2, 1]), np.array([0, 1, 1])), have_twice(np.array([1, 2]), np.array([0, 1, 1]))
+    (False, True)
+    """
+    # Much faster than numpy's search for unique numbers, which hashes them.
+    pairs = np.sort(np.repeat(np.arange(len(counts)), counts) * (int(codes.max(initial=0)) + 1) + codes)
+    return bool((pairs[1:] == pairs[:-1]).any())
+
+
 def counts_within(places: np.ndarray, bounds: np.ndarray) -> np.ndarray:
     """How many of some places, which ascend, lie in each text."""
     return np.diff(np.searchsorted(places, bounds))

@@ -109,15 +109,16 @@ def flat_items(texts: pa.Array, kind: str) -> FlatItems | None:
     missing = texts.is_null().to_numpy(zero_copy_only=False)
     filled = texts.fill_null("[]" if kind == LIST_KIND else BEFORE + AFTER)
     if kind == LIST_KIND:
-        return _flat_lists(filled, missing) if _all_match(filled, LISTS) else None
+        return _flat_lists(filled, missing) if all_match(filled, LISTS) else None
     for key in (TEXT, WHOLE):
         entry = rf"\[{key},{ITEM}\]"
-        if _all_match(filled, rf'^\{{"\$dict":\[({entry}(,{entry})*)?\]\}}$'):
+        if all_match(filled, rf'^\{{"\$dict":\[({entry}(,{entry})*)?\]\}}$'):
             return _flat_dicts(filled, missing, key == WHOLE)
     return None
 
 
-def _all_match(texts: pa.Array, pattern: str) -> bool:
+def all_match(texts: pa.Array, pattern: str) -> bool:
+    """True if no text, but for missing ones, fails to match."""
     # Most texts that do not match are told by the first ones.
     return all(pc.all(pc.match_substring_regex(part, pattern)).as_py() is not False for part in (texts[:16], texts))
 
@@ -146,7 +147,7 @@ def _flat_dicts(texts: pa.Array, missing: np.ndarray, whole: bool) -> FlatItems:
 
 def is_flat(texts: pa.Array) -> bool:
     """True for numbers and texts as JSON, without escapes, and missing ones."""
-    return _all_match(texts, f"^{ITEM}$")
+    return all_match(texts, f"^{ITEM}$")
 
 
 def typed_items(texts: pa.Array) -> tuple[pa.Array, ColumnType] | None:

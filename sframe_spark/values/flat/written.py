@@ -10,7 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.types import ARRAY_KIND, DICT_KIND, FLOAT, STR, ColumnType
-from sframe_spark.values.flat.floats import compared_floats, shown_floats
+from sframe_spark.values.flat.floats import brief_floats, compared_floats, json_floats, shown_floats, signed_floats
 from sframe_spark.values.flat.stored import flat_items, items_of, json_of_texts
 
 
@@ -28,6 +28,10 @@ class TextForm:
         What is before, between and after items.
     is_sorted
         Entries of dicts are in the order of their texts.
+    quotes_keys
+        Keys that are numbers are in quotes, too.
+    floats_of_arrays
+        Writes numbers in arrays; None: as others.
     """
 
     floats: Callable[[pa.Array], pa.Array]
@@ -36,7 +40,9 @@ class TextForm:
     array: tuple[str, str, str]
     list: tuple[str, str, str]
     dict: tuple[str, str, str]
-    is_sorted: bool
+    is_sorted: bool = False
+    quotes_keys: bool = False
+    floats_of_arrays: Callable[[pa.Array], pa.Array] | None = None
 
 
 def in_quotes(texts: pa.Array) -> pa.Array:
@@ -44,8 +50,10 @@ def in_quotes(texts: pa.Array) -> pa.Array:
     return pc.binary_join_element_wise('"', texts, '"', "")
 
 
-SHOWN = TextForm(shown_floats, in_quotes, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ", ", "}"), is_sorted=False)
+SHOWN = TextForm(shown_floats, in_quotes, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ", ", "}"))
 COMPARED = TextForm(compared_floats, json_of_texts, "null", ("<", ",", ">"), ("[", ",", "]"), ("{", ",", "}"), is_sorted=True)
+IN_CSV = TextForm(signed_floats, json_of_texts, "", ("[", " ", "]"), ("[", ",", "]"), ("{", ",", "}"), floats_of_arrays=brief_floats)
+IN_JSON = TextForm(json_floats, json_of_texts, "null", ("[", ",", "]"), ("[", ",", "]"), ("{", ",", "}"), quotes_keys=True)
 
 
 def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Array | None:
@@ -60,9 +68,13 @@ def written(values: pa.Array, column_type: ColumnType, form: TextForm) -> pa.Arr
     found = flat_items(values, column_type.kind) if column_type.is_encoded else items_of(values)
     if found is None:
         return None
+    if column_type.kind == ARRAY_KIND and form.floats_of_arrays is not None:
+        form = attrs.evolve(form, floats=form.floats_of_arrays)
     items = _items(found.items, form) if column_type.is_encoded else _native_items(found.items, form)
     if found.keys is not None:
-        items = pc.binary_join_element_wise(_native_items(found.keys, form), ":", items, "")
+        keys = _native_items(found.keys, form)
+        keys = in_quotes(keys) if form.quotes_keys and pa.types.is_integer(found.keys.type) else keys
+        items = pc.binary_join_element_wise(keys, ":", items, "")
         items = _sorted_within(items, found.counts) if form.is_sorted else items
     before, between, after = form.array if column_type.kind == ARRAY_KIND else form.dict if column_type.kind == DICT_KIND else form.list
     joined = pc.binary_join(pa.ListArray.from_arrays(found.offsets, items), between)

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sframe_spark.api.files.csv.format import nested_text
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ColumnType, dict_of, list_of
 from sframe_spark.values import parse
 from sframe_spark.values.cast import cast_array
@@ -18,8 +19,9 @@ from sframe_spark.values.convert import list_to_array
 from sframe_spark.values.decode import decode
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.flat import read, spans, stored, written
-from sframe_spark.values.flat.floats import compared_floats, exact_floats, shown_floats
-from sframe_spark.values.text import canonical_value, decode_value, display_text, encode_value, float_text
+from sframe_spark.values.flat.floats import brief_floats, compared_floats, exact_floats, shown_floats
+from sframe_spark.values.outgoing.json_text import compact_json_text
+from sframe_spark.values.text import canonical_value, decode_value, display_text, encode_value, exact_float_text, float_text
 
 INTS = st.one_of(st.integers(-(2**63), 2**63 - 1), st.integers(-5, 5))
 FLOATS = st.one_of(st.floats(), st.sampled_from([0.0, -0.0, 1e15, 1e16, 1e22, 123456.5, 999999.5, 1e6, 2.0**63, -(2.0**63)]))
@@ -93,9 +95,22 @@ def test_texts_of_arrays_are_those_of_each_array(cells: list[Any]) -> None:
     check_written(encode_plain(cells, ARRAY), ARRAY, cells)
 
 
+def csv_text(value: Any) -> str:
+    """A value in CSV, without quotes around it."""
+    return f"[{' '.join(map(exact_float_text, value))}]" if isinstance(value, array.array) else nested_text(value)
+
+
+FORMS = [
+    (written.SHOWN, display_text),
+    (written.COMPARED, canonical_value),
+    (written.IN_CSV, csv_text),
+    (written.IN_JSON, compact_json_text),
+]
+
+
 def check_written(values: pa.Array, column_type: ColumnType, cells: list[Any]) -> None:
-    """By both forms."""
-    for form, alone in ((written.SHOWN, display_text), (written.COMPARED, canonical_value)):
+    """By all forms."""
+    for form, alone in FORMS:
         found = written.written(values, column_type, form)
         assert found is None or found.to_pylist() == [None if cell is None else alone(cell) for cell in cells]
 
@@ -104,7 +119,12 @@ def check_written(values: pa.Array, column_type: ColumnType, cells: list[Any]) -
 @settings(max_examples=100)
 def test_floats_are_written_as_each_is(numbers: list[float | None]) -> None:
     values = pa.array(numbers, pa.float64())
-    for write, alone in ((shown_floats, float_text), (compared_floats, canonical_value), (exact_floats, float.__repr__)):
+    for write, alone in (
+        (shown_floats, float_text),
+        (compared_floats, canonical_value),
+        (exact_floats, float.__repr__),
+        (brief_floats, exact_float_text),
+    ):
         assert write(values).to_pylist() == [None if number is None else alone(number) for number in numbers]
 
 

@@ -10,17 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.files.csv.format import BYTE_ORDER_MARK, QUOTE_ALL, QUOTE_NONE, CsvFormat
+from sframe_spark.api.files.csv.format import BYTE_ORDER_MARK, ESCAPES, QUOTE_ALL, QUOTE_NONE, CsvFormat
 from sframe_spark.errors import DateTimeRangeError
-from sframe_spark.types import DATETIME, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
+from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT_KIND, INT_KIND, LIST_KIND, STR_KIND, ColumnType
 from sframe_spark.values.decode import decode
+from sframe_spark.values.flat.floats import brief_floats
+from sframe_spark.values.flat.written import IN_CSV, written
 from sframe_spark.values.temporal import all_in_years_of_python
-from sframe_spark.values.text import exact_float_text
 
-# Between these, Arrow writes floats as Python does, with the fewest digits that tell them apart.
-LEAST_LIKE_PYTHON, MOST_LIKE_PYTHON = 1e-4, 1e9
-# From here on a whole number of few digits is written with an exponent.
-LEAST_WITH_EXPONENT = 1e6
 _SPACES = "".join(character for character in map(chr, range(0x3001)) if character.isspace())
 
 
@@ -86,11 +83,14 @@ class ColumnWriter:
         """The fields, if Arrow writes them; None otherwise."""
         found = None
         if self.type.kind in (INT_KIND, FLOAT_KIND) and self.form.has_plain_numbers:
-            found = values.cast(pa.string()) if self.type.kind == INT_KIND else float_texts(values)
+            found = values.cast(pa.string()) if self.type.kind == INT_KIND else brief_floats(values)
         elif self.type.kind == STR_KIND and self.form.quote_level != QUOTE_ALL:
             found = self._texts(values)
         elif self.type == DATETIME:
             found = self._date_times(values)
+        elif self.type.kind in (LIST_KIND, DICT_KIND, ARRAY_KIND):
+            texts = written(values, self.type, IN_CSV)
+            found = None if texts is None else self._quoted(texts)
         return found if found is None or not found.null_count else found.fill_null(self.form.missing_field(self.is_alone))
 
     def _texts(self, values: pa.Array) -> pa.Array:
@@ -101,6 +101,18 @@ class ColumnWriter:
         write = self.form.writer_of(STR_KIND, self.is_alone)
         special = special.fill_null(False)
         return pc.replace_with_mask(values, special, pa.array(list(map(write, values.filter(special).to_pylist())), values.type))
+
+    def _quoted(self, texts: pa.Array) -> pa.Array:
+        """Texts in quotes, as :meth:`CsvFormat.quoted` writes each."""
+        form = self.form
+        if form.quote_level == QUOTE_NONE:
+            return texts
+        escape, quote = form.escape_char, form.quote_char
+        replaced = [(escape, escape * 2), *((character, escape + letter) for character, letter in ESCAPES.items())] if escape else []
+        replaced += [(quote, quote * 2 if form.double_quote else escape + quote)] if quote else []
+        for character, instead in replaced:
+            texts = pc.replace_substring(texts, character, instead)
+        return pc.binary_join_element_wise(quote, texts, quote, "")
 
     def _date_times(self, values: pa.Array) -> pa.Array | None:
         """Date-times without an offset, if the dialect does nothing to digits."""
@@ -113,34 +125,6 @@ class ColumnWriter:
         years, months, days, hours, minutes, seconds, micros = parts
         micros = pc.if_else(pc.equal(micros, "000000"), "", pc.binary_join_element_wise("", micros, "."))
         return pc.binary_join_element_wise(start, years, months, days, "T", hours, minutes, seconds, micros, end, "")
-
-
-def float_texts(values: pa.Array) -> pa.Array:
-    """Floats as :func:`~sframe_spark.values.text.exact_float_text` writes them.
-
-    Examples
-    --------
-    >>> float_texts(pa.array([0.1, 2.0, 1e16, float("nan"), None])).to_pylist()
-    ['0.1', '2', '1e+16', 'nan', None]
-    """
-    numbers = values.fill_null(0.5).to_numpy(zero_copy_only=False)
-    size, is_whole = np.abs(numbers), numbers == np.floor(numbers)
-    is_small = is_whole & (size < LEAST_WITH_EXPONENT)
-    # Of six digits no larger whole number ends in another one than zero.
-    is_brief = is_whole & ~is_small & (numbers == np.floor(numbers / 10) * 10)
-    text = values.cast(pa.string())
-    if is_small.any():
-        wholes = pa.array(np.where(is_small, numbers, 0).astype(np.int64), pa.int64(), mask=~is_small).cast(pa.string())
-        text = pc.coalesce(wholes, text)
-    is_long = is_whole & ~is_small & ~is_brief & (size < MOST_LIKE_PYTHON)
-    if is_long.any():
-        text = pc.if_else(pa.array(is_long), pc.binary_join_element_wise(text, ".0", ""), text)
-    is_alike = (size >= LEAST_LIKE_PYTHON) & (size < MOST_LIKE_PYTHON) & ~is_brief
-    other = ~(is_alike | (is_small & ~((numbers == 0) & np.signbit(numbers))))
-    if not other.any():
-        return text
-    mask = pa.array(other)
-    return pc.replace_with_mask(text, mask, pa.array(list(map(exact_float_text, values.filter(mask).to_pylist())), pa.string()))
 
 
 @functools.lru_cache(maxsize=16)

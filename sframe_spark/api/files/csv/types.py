@@ -16,6 +16,7 @@ from sframe_spark.api.files.csv.options import CsvValues
 from sframe_spark.types import ARRAY, ENCODED_DICT, ENCODED_LIST, FLOAT, INT, STR, ZONED_DATETIME, ColumnType
 from sframe_spark.values.cast import cast_array
 from sframe_spark.values.encode import encode_plain
+from sframe_spark.values.flat.read import read_arrays, read_stored
 from sframe_spark.values.parse import parse_array, parse_dict, parse_float, parse_int, parse_list
 
 # Nearly all numbers: those that any column of numbers holds. Leading zeros count for nothing, as in the reference and in other libraries.
@@ -100,9 +101,15 @@ def narrowest(text: pa.Array, values: CsvValues) -> CsvForm | None:
         return CsvForm.TEXT if is_text else CsvForm.FLOAT
     for form, opening, closing, parse in PARSERS:
         bracketed = pc.and_(pc.starts_with(present, opening), pc.ends_with(present, closing))
-        if pc.all(bracketed).as_py() and all(parse(value, True) is not None for value in present.to_pylist()):
+        if pc.all(bracketed).as_py() and _all_are_read(present, form, parse):
             return form
     return CsvForm.TEXT
+
+
+def _all_are_read(present: pa.Array, form: CsvForm, parse: Callable[[str, bool], Any]) -> bool:
+    """Whether all texts are arrays, lists or dicts: those that are written as most are at once, others one by one."""
+    known = (read_arrays(present) if form is CsvForm.ARRAY else read_stored(present, form.type.kind))[1]
+    return all(parse(value, True) is not None for value in present.filter(pc.invert(known)).to_pylist())
 
 
 def wider(one: CsvForm | None, other: CsvForm | None) -> CsvForm | None:

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sframe_spark import SFrame
 from sframe_spark.api.files.csv import lines as csv_lines
 from sframe_spark.api.files.csv import reader as csv_reader
+from sframe_spark.api.files.csv import types as csv_types
 from sframe_spark.api.files.csv.options import CsvValues
 from sframe_spark.api.files.csv.types import narrowest, wider
 from tests.examples import examples
@@ -77,3 +78,17 @@ def test_what_is_read_depends_on_no_cut(column: list[str], options: dict[str, An
 def test_the_type_of_two_parts_is_that_of_both(column: list[str], cut: int) -> None:
     parts = [narrowest(pa.array(part, pa.string()), CsvValues()) for part in (column[:cut], column[cut:], column)]
     assert wider(parts[0], parts[1]) == wider(parts[1], parts[0]) == parts[2]
+
+
+BRACKETED = ["[1, 2]", "[1,2]", "[1;2]", '["a", "b"]', "['a']", "[-0]", "[1e400]", "[1 2", "[1]]", '["a\\"b"]', "[1, 'a', ]"]
+BRACKETED += ['{"a": 1}', "{'a':'b'}", '{"a":1,"a":2}', '{"a":[1]}', "{1:2}", '{"a":1}}', "{a}", '{"a":123456789012345678901}']
+
+
+@settings(max_examples=examples(150), deadline=None)
+@given(st.lists(st.sampled_from(BRACKETED + FIELDS["array"] + FIELDS["list"] + FIELDS["dict"]), min_size=1, max_size=4))
+def test_arrays_lists_and_dicts_are_told_at_once_as_one_by_one(column: list[str]) -> None:
+    found = narrowest(pa.array(column), CsvValues())
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("read_arrays", "read_stored"):
+            patch.setattr(csv_types, name, lambda texts, *given: (None, pa.array([False] * len(texts))))
+        assert narrowest(pa.array(column), CsvValues()) == found
