@@ -155,7 +155,7 @@ class _BlockReader(Reader):
     def bytes_between(self, start: int, stop: int) -> float:
         """Exact for what is about to be read, whose blocks are kept."""
         first, last = self._rows.start + start, min(self._rows.start + stop, self._rows.stop)
-        fixed = sum(size or 0.0 for size in map(fixed_size, self._rows.infer_type(()))) * max(last - first, 0)
+        fixed = sum(size for size in map(fixed_size, self._rows.infer_type(())) if size is not None) * max(last - first, 0)
         return fixed + sum(self._blocks.bytes_between(self._open_ended, first, last))
 
     def close(self) -> None:

@@ -95,6 +95,7 @@ class Block:
         payload = Payload(content, stored)
         self.form, self.rows = form, rows
         self._missing: np.ndarray | None = None
+        self.size = len(content)
         self._cells: Cells | None = None
         if flags & MIXED:
             self._cells = WrittenCells(_mixed(payload, rows, form), form.column_type)
@@ -105,7 +106,7 @@ class Block:
         self.payload_size = len(content)
         # What stays of lists and dicts are their texts, which most of their items do not take.
         kept = self._cells.kept if isinstance(self._cells, WrittenCells) else payload.allowance.taken
-        self.size = len(content) + kept + (0 if self._missing is None else rows)
+        self.size += kept
 
     def _read(self, payload: Payload, flags: int) -> None:
         kinds = payload.byte("how many types a block has")
@@ -117,6 +118,7 @@ class Block:
         if kinds == ONE_KIND_OR_MISSING:
             self._missing = missing_rows(payload, self.rows)
             count -= int(np.count_nonzero(self._missing))
+            self.size += self._missing.nbytes
         if kind != MISSING:
             self._cells = cells_of(payload, kind, count, flags, self.form)
 

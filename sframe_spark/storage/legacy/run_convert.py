@@ -17,6 +17,7 @@ from sframe_spark.locations import normalised
 from sframe_spark.session.progress import ProgressBar, canvas_here, is_wanted
 from sframe_spark.storage.datasets.load import load_manifest
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.listing import sizes_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.legacy.archive import STRICT, Archive, is_archive, open_archive
 from sframe_spark.storage.legacy.convert import convert_archive, is_beside
@@ -186,7 +187,7 @@ def converted(location: str, target: str, options: ConvertOptions) -> ConvertedA
         raise
     except SFrameError as error:
         return ConvertedArchive(location, target, REFUSED, str(error))
-    size = sum(entry.size or 0 for entry in manifest.segments)
+    size = sum(sizes_below(target).values())
     return ConvertedArchive(location, target, CONVERTED, "", archive.rows, len(manifest.types), size, time.monotonic() - began)
 
 
