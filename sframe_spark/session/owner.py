@@ -77,11 +77,13 @@ def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder 
     CLAIMS.remove_abandoned()
     for _ in range(_ATTEMPTS):
         path = os.path.join(parent, before + new_name())
-        # Known before it exists: an interrupt may come at any moment.
-        CLAIMS.add(path, holder)
+        # Known before it exists: an interrupt may come at any moment. What has that name already stays its own holder's.
+        if not CLAIMS.add_new(path, holder):
+            continue
         try:
             make(path)
         except FileExistsError:
+            CLAIMS.discard(path)
             continue
         except BaseException:
             remove_own(path)
@@ -122,8 +124,16 @@ class Claims:
         self._paths: dict[str, weakref.ref[object] | None] = {}
         self._beating = False
 
+    def add_new(self, path: str, holder: object | None = None) -> bool:
+        """Remember a path that nobody has claimed; False, and nothing is done, where somebody has."""
+        with interrupts_deferred(), self._lock:
+            if path in self._paths:
+                return False
+            self.add(path, holder)
+            return True
+
     def add(self, path: str, holder: object | None = None) -> None:
-        """Remember a path, for as long as its holder lives, or the process; the first one starts the heartbeat."""
+        """Remember a path, for as long as its holder lives, or the process, whoever held it before; the first one starts the heartbeat."""
         with interrupts_deferred(), self._lock:
             self._paths[path] = None if holder is None else weakref.ref(holder)
             if not self._beating:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import socket
@@ -375,3 +376,22 @@ def test_what_is_taken_over_while_others_are_deleted_stays(tmp_path: Path, monke
     monkeypatch.setattr(owner, "delete", delete)
     claims.remove_abandoned()
     assert deleted == [abandoned]
+
+
+def test_a_name_that_is_taken_stays_its_holders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One in 65,536 names is that of something this process has already; it went with the holder of what was made next."""
+    held, other = owner.Holder(), owner.Holder()
+    names = iter([new_name(), *[new_name() for _ in range(3)]])
+    taken = next(names)
+    monkeypatch.setattr(owner, "new_name", lambda: taken)
+    first = own_directory_beside(str(tmp_path), held)
+    drawn = [taken, *names]
+    monkeypatch.setattr(owner, "new_name", lambda: drawn.pop(0))
+    second = own_directory_beside(str(tmp_path), other)
+    assert os.path.basename(first) == "." + taken and second != first
+    del other
+    gc.collect()
+    third = own_directory_beside(str(tmp_path), held)
+    assert sorted(os.listdir(tmp_path)) == sorted(map(os.path.basename, (first, third)))
+    remove_own(first)
+    remove_own(third)
