@@ -190,12 +190,12 @@ class _Fields:
         sound = (year >= FIRST_YEAR) & (month >= 1) & (month <= 12) & (np.asarray(self.clock_hour) <= 12) & (np.asarray(self.clock_hour) != 0)
         months = ((year - 1970) * 12 + np.where(sound, month, 1) - 1).astype("datetime64[M]")
         first = months.astype("datetime64[D]")
-        last = (months + 1).astype("datetime64[D]") - first
+        last = (months + np.timedelta64(1, "M")).astype("datetime64[D]") - first
         sound &= (day >= 1) & (day <= last.astype(np.int64))
         counted = np.broadcast_to(np.asarray(self.day_of_year, dtype=np.int64), (rows,))
-        from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1)
+        from_year = (year - 1970).astype("datetime64[Y]").astype("datetime64[D]") + (counted - 1).astype("timedelta64[D]")
         sound &= (counted != 0) & (counted <= 366)
-        days = np.where(counted > 0, from_year, first + (day - 1)).astype("datetime64[us]")
+        days = np.where(counted > 0, from_year, first + (day - 1).astype("timedelta64[D]")).astype("datetime64[us]")
         # As in the reference an hour beyond midnight is a full one.
         sound &= (np.asarray(self.hours()) < 24) | (np.asarray(self.minute) == 0)
         time = (self.hours() * 60 + self.minute) * MINUTE + self.second * SECOND + self.microsecond
