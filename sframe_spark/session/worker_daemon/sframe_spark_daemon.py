@@ -9,6 +9,7 @@ forked, as that starts threads.
 from __future__ import annotations
 
 import gc
+import os
 import socket
 import sys
 
@@ -18,12 +19,13 @@ serve = daemon.worker
 
 
 def worker(connection: socket.socket, authenticated: bool) -> int:
-    """Run one task as Spark does; 1, at which the process ends, if nobody listens any more."""
+    """Run one task as Spark does; the process ends here if nobody listens any more."""
     modules = len(sys.modules)
     try:
         return serve(connection, authenticated)
     except BrokenPipeError:
-        return 1
+        # At once: what is still in buffers is written when they are collected, which from Python 3.13 on tells of an error of its own.
+        os._exit(1)
     finally:
         if len(sys.modules) != modules:
             # Before it, what is garbage, which would stay for ever: the cycles of the task's functions.
