@@ -429,7 +429,8 @@ def files(t: Tables) -> Mapping[str, Query]:
     """Readers and writers of files."""
     from benchmarks.members.files import CSV, JSON
 
-    spark, read = t.spark, t.spark.read
+    # A reader keeps the options and the schema of what it read before: each query has its own.
+    spark = t.spark
     csv, nested_csv, rows_json, lines = (str(t.files / name) for name in ("rows.csv", "nested.csv", "rows.json", "lines.json"))
     types, texts = "id bigint, small bigint, value double, word string", "id string, small string, value string, word string"
     entries = [F.col("id"), F.to_json("vector"), F.to_json("tags")]
@@ -440,17 +441,17 @@ def files(t: Tables) -> Mapping[str, Query]:
 
     def through_files() -> Any:
         t.nested.select("id", "small", "value").limit(100_000).write.parquet(place("table"))
-        return read.parquet(str(t.scratch / "table"))
+        return spark.read.parquet(str(t.scratch / "table"))
 
     return {
-        "read_csv": lambda: read.csv(csv, header=True, inferSchema=True),
-        "read_csv, column_type_hints": lambda: read.csv(csv, header=True, schema=types),
-        "read_csv, all text": lambda: read.csv(csv, header=True, schema=texts),
-        "read_csv_with_errors": lambda: read.csv(csv, header=True, schema=types, mode="DROPMALFORMED"),
-        "read_csv of arrays and dicts": lambda: read.csv(nested_csv, header=True, inferSchema=True, escape='"'),
-        "read_json": lambda: read.json(rows_json, multiLine=True),
-        "read_json, lines": lambda: read.json(lines),
-        "SArray.read_json": lambda: read.json(rows_json, multiLine=True),
+        "read_csv": lambda: spark.read.csv(csv, header=True, inferSchema=True),
+        "read_csv, column_type_hints": lambda: spark.read.csv(csv, header=True, schema=types),
+        "read_csv, all text": lambda: spark.read.csv(csv, header=True, schema=texts),
+        "read_csv_with_errors": lambda: spark.read.csv(csv, header=True, schema=types, mode="DROPMALFORMED"),
+        "read_csv of arrays and dicts": lambda: spark.read.csv(nested_csv, header=True, inferSchema=True, escape='"'),
+        "read_json": lambda: spark.read.json(rows_json, multiLine=True),
+        "read_json, lines": lambda: spark.read.json(lines),
+        "SArray.read_json": lambda: spark.read.json(rows_json, multiLine=True),
         "load": lambda: spark.read.parquet(str(t.files / "plain")).count(),
         "sf.save": lambda: t.plain.select(*CSV).write.parquet(place("saved")),
         "sa.save": lambda: t.plain.select("value").write.parquet(place("saved column")),
