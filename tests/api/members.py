@@ -6,9 +6,7 @@ import contextlib
 import datetime
 import io
 import sqlite3
-import sys
 import tempfile
-import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +22,7 @@ from sframe_spark.operators.rowwise.elementwise import RowWise
 from sframe_spark.operators.rowwise.program import Program
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
+from tests.work import calls_of
 
 FEW, MANY = 500, 4000
 START = datetime.datetime(2024, 1, 1)
@@ -315,26 +314,8 @@ def calls_per_row(call: Call) -> float:
         for given in givens:
             # What is made once is there afterwards.
             computed(call(given))
-        made = [calls_made(lambda given=given: computed(call(given))) for given in givens]
+        made = [calls_of(lambda given=given: computed(call(given))) for given in givens]
     return (made[1] - made[0]) / (MANY - FEW)
-
-
-def calls_made(work: Callable[[], Any]) -> int:
-    """How many functions, of Python and of C, are called."""
-    counted = 0
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
-
-    threading.setprofile(count)
-    sys.setprofile(count)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-        threading.setprofile(None)  # type: ignore[arg-type]
-    return counted
 
 
 def planned(call: Call) -> tuple[list[str], list[str]]:

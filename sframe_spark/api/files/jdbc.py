@@ -11,7 +11,7 @@ import attrs
 
 from sframe_spark.api.interchange.from_spark import frame_from_spark
 from sframe_spark.api.interchange.to_spark import to_spark
-from sframe_spark.engine.spark.messages import in_one_line
+from sframe_spark.engine.spark.messages import in_one_line, is_of_spark
 from sframe_spark.errors import ExecutionError, InvalidArgumentError, SchemaError, SFrameError, listed
 from sframe_spark.session.user import user_session
 from sframe_spark.visible import visible
@@ -190,7 +190,7 @@ def errors_of_database(url: str, options: Mapping[str, str]) -> Iterator[None]:
     except SFrameError:
         raise
     except Exception as error:
-        if not type(error).__module__.startswith(("pyspark", "py4j")):
+        if not is_of_spark(error):
             raise
         text = str(error)
         told = in_one_line(text)

@@ -20,6 +20,18 @@ _AROUND = re.compile(
 _FRAME = re.compile(r"\s*(?:at |\.\.\. \d+ more)")
 
 
+def is_of_spark(error: BaseException) -> bool:
+    """True for an error that Spark, or the bridge to its JVM, has raised.
+
+    Examples
+    --------
+    >>> from pyspark.errors import PySparkTypeError
+    >>> is_of_spark(PySparkTypeError("no text")), is_of_spark(TypeError("no text"))
+    (True, False)
+    """
+    return type(error).__module__.startswith(("pyspark", "py4j"))
+
+
 def in_one_line(text: str) -> str:
     """The telling words of a Spark error, without stacks and codes.
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
 from sframe_spark.engine.spark.executor_answers import Answer, answering, reading, this_host, versions
+from sframe_spark.engine.spark.messages import is_of_spark
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
@@ -163,7 +164,7 @@ def _copy_by_query(file: str, copied: str, above: str) -> None:
             writer = reader.parquet(spark_path(file)).write
         run_spark(partial(writer.parquet, spark_path(copied)), "asking Spark what it sees")
     except Exception as error:
-        if not isinstance(error, (ExecutionError, StorageError)) and not type(error).__module__.startswith(("pyspark", "py4j")):
+        if not isinstance(error, (ExecutionError, StorageError)) and not is_of_spark(error):
             raise
         raise _not_shared(f"Spark cannot read and write what {this_host()} wrote there: {error}", above) from None
 

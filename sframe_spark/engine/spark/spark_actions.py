@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TypeVar
 
-from sframe_spark.engine.spark.messages import in_one_line
+from sframe_spark.engine.spark.messages import in_one_line, is_of_spark
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.session.cancel import run_cancellable
@@ -30,7 +30,7 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
     except SFrameError:
         raise
     except Exception as error:
-        if not type(error).__module__.startswith(("pyspark", "py4j")):
+        if not is_of_spark(error):
             raise
         text = str(error)
         carried = error_transport().unpacked(text)

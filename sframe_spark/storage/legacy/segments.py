@@ -188,12 +188,20 @@ def opened_anew(path: str) -> Iterator[tuple[BinaryIO, os.stat_result]]:
         try:
             descriptor = os.open(path, READING)
         except FileNotFoundError:
-            raise StorageError(f"{visible(path)} is missing: the archive is not complete; restore it from a copy") from None
+            raise _missing(path) from None
         with os.fdopen(descriptor, "rb") as stream:
             status = os.fstat(descriptor)
             if not stat.S_ISREG(status.st_mode):
-                raise StorageError(f"{visible(path)} is no regular file; restore the archive from a copy")
+                raise _no_regular_file(path)
             yield stream, status
+
+
+def _missing(path: str) -> StorageError:
+    return StorageError(f"{visible(path)} is missing: the archive is not complete; restore it from a copy")
+
+
+def _no_regular_file(path: str) -> StorageError:
+    return StorageError(f"{visible(path)} is no regular file; restore the archive from a copy")
 
 
 def state_of(path: str) -> FileState:
@@ -208,9 +216,9 @@ def state_of(path: str) -> FileState:
         try:
             status = os.lstat(path)
         except FileNotFoundError:
-            raise StorageError(f"{visible(path)} is missing: the archive is not complete; restore it from a copy") from None
+            raise _missing(path) from None
     if not stat.S_ISREG(status.st_mode):
-        raise StorageError(f"{visible(path)} is no regular file; restore the archive from a copy")
+        raise _no_regular_file(path)
     return FileState.of(status)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import sys
 from collections.abc import Iterator
 from typing import Any
 
@@ -11,6 +10,7 @@ from sframe_spark.operators.functions.base import evaluate
 from sframe_spark.types import FLOAT, INT, STR, ColumnType, list_of
 from sframe_spark.values.encode import encode_plain
 from tests.operators.functions.test_spark_columns import ARITY, BINARY, GRIDS, PARAMETERS, own_functions
+from tests.work import calls_of
 
 FEW, MANY = 30, 150
 # Parameters of functions that have no Spark expression for any type.
@@ -33,19 +33,8 @@ ELSEWHERE = {"add_duration", "tick_time"}
 def calls_made(name: str, types: tuple[ColumnType, ...], cells: list[list[Any]], parameters: tuple[Any, ...], rows: int) -> int:
     """How many functions, of Python and of C, a kernel calls for so many rows."""
     columns = [encode_plain([grid[row % len(grid)] for row in range(rows)], kind) for grid, kind in zip(cells, types, strict=True)]
-    counted = 0
-
-    def count(frame: Any, event: str, argument: Any) -> None:
-        nonlocal counted
-        counted += event in ("call", "c_call")
-
     evaluate(name, columns, types, parameters, rows)
-    sys.setprofile(count)
-    try:
-        evaluate(name, columns, types, parameters, rows)
-    finally:
-        sys.setprofile(None)
-    return counted
+    return calls_of(lambda: evaluate(name, columns, types, parameters, rows))
 
 
 def is_row_by_row(name: str, types: tuple[ColumnType, ...], cells: list[list[Any]], parameters: tuple[Any, ...]) -> bool:
