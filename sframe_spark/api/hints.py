@@ -7,7 +7,7 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from sframe_spark.api.names_elsewhere import AGGREGATE, ARRAY, FRAME, MODULE, UTIL
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
@@ -40,16 +40,27 @@ def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
         @functools.wraps(function)
         def called(*args: P.args, **options: P.kwargs) -> R:
             try:
-                signature.bind(*args, **options)
-            except TypeError as error:
-                unknown = [name for name in options if name not in signature.parameters]
-                wrong = f"takes no argument {listed(unknown)}" if unknown else str(error)
-                raise SchemaError(f"{function.__name__}() {wrong}; write it as in {example}") from None
-            return function(*args, **options)
+                return function(*args, **options)
+            except TypeError:
+                # Looked at only now: calls that are right cost nothing more.
+                wrong = _misfit(signature, args, options)
+                if wrong is None:
+                    raise
+            raise SchemaError(f"{function.__name__}() {wrong}; write it as in {example}")
 
         return called
 
     return answering
+
+
+def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> str | None:
+    """What of a call's arguments a signature does not have, or needs; None where they fit."""
+    try:
+        signature.bind(*args, **options)
+    except TypeError as error:
+        unknown = [name for name in options if name not in signature.parameters]
+        return f"takes no argument {listed(unknown)}" if unknown else str(error)
+    return None
 
 
 def no_module_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
