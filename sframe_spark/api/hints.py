@@ -7,11 +7,14 @@ import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
+from sframe_spark.api.faces import Faces
 from sframe_spark.api.names_elsewhere import AGGREGATE, ARRAY, FRAME, MODULE, UTIL
 from sframe_spark.errors import AbsentModuleError, NoAttributeError, SchemaError, listed, near_names
 
+# Functions of other libraries' modules that are members of classes here.
+READERS = ("read_", "scan_")
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -46,11 +49,16 @@ def as_in(example: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 wrong = _misfit(signature, args, options)
                 if wrong is None:
                     raise
-            raise SchemaError(f"{function.__name__}() {wrong}; write it as in {example}")
+            raise SchemaError(f"{_called_as(function)}() {wrong}; write it as in {example}")
 
         return called
 
     return answering
+
+
+def _called_as(function: Callable[..., Any]) -> str:
+    """The name by which users call a function: that of the class for ``__init__``."""
+    return function.__qualname__.split(".")[-2] if function.__name__ == "__init__" else function.__name__
 
 
 def _misfit(signature: inspect.Signature, args: tuple[Any, ...], options: Mapping[str, Any]) -> str | None:
@@ -141,6 +149,27 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     an SArray has no member 'isnull': compare with None: sa == None
     """
     return NoAttributeError(f"an SArray has no member {name!r}" + _told(name, ARRAY, members))
+
+
+class HintedClass(type):
+    """Class of SFrame and SArray: tells what to use instead of constructors and functions that other libraries' classes have.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame
+    >>> SFrame.from_dict
+    Traceback (most recent call last):
+    sframe_spark.errors.NoAttributeError: SFrame has no 'from_dict': use SFrame({'a': [1, 2], 'b': ['x', 'y']})
+    """
+
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> Any:
+            if name.startswith("_"):
+                raise AttributeError(f"type object {cls.__name__!r} has no attribute {name!r}")
+            readers = {reader: hint for reader, hint in MODULE.items() if reader.startswith(READERS)}
+            hints = readers | (ARRAY if issubclass(cls, Faces.array) else FRAME)
+            raise NoAttributeError(f"{cls.__name__} has no {name!r}" + _told(name, hints, dir(cls)))
 
 
 def _told(name: str, hints: Mapping[str, str], members: Iterable[str]) -> str:

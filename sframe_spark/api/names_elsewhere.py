@@ -125,6 +125,8 @@ COMMON = by_name(
 )
 FRAME = COMMON | by_name(
     {
+        "use SFrame({'a': [1, 2], 'b': ['x', 'y']})": "from_dict from_columns",
+        "use SFrame([{'a': 1, 'b': 'x'}, {'a': 2, 'b': 'y'}]).unpack('X1', column_name_prefix='')": "from_records from_dicts",
         "use len()": "count height empty is_empty isEmpty",
         "use num_columns()": "width",
         "use copy()": "clone",
@@ -280,6 +282,7 @@ ARRAY = COMMON | by_name(
         "use astype(class)": "cast",
         "use astype(class, undefined_on_failure=True)": "try_cast",
         "use SArray.where(condition, istrue, isfalse)": "mask combine_first",
+        "use SArray([1, 2, None])": "from_list from_values from_iterable",
         "use SArray.where(condition, istrue, isfalse) for both": "otherwise then",
         "use sort()": "sort_values",
         "use sort(names) of a frame; aggregate.ARGMAX('by', 'a') is the last of a group": "sort_by",

@@ -26,6 +26,9 @@ REQUIRED_MODULES: tuple[tuple[str, tuple[int, ...]], ...] = (
     ("pyarrow", (15,)),
     ("pandas", (2, 2)),
 )
+# What `sframe_spark[pictures]` brings.
+PICTURE_MODULE = "vl_convert"
+INSTALL_PICTURES = 'python -m pip install "sframe_spark[pictures]"'
 
 
 @attrs.frozen
@@ -70,6 +73,15 @@ def check_module(name: str, minimum: tuple[int, ...]) -> Diagnosis:
         return Diagnosis(name, f"cannot be imported: {error}", fix)
     version = str(module.__version__)
     return Diagnosis(name, version, None if version_numbers(version) >= minimum else fix)
+
+
+def check_pictures() -> Diagnosis:
+    """Look for what pictures are drawn with; all else works without."""
+    try:
+        module = importlib.import_module(PICTURE_MODULE)
+    except ImportError as error:
+        return Diagnosis("pictures", f"none, as {error}; only plot() and show() need them: {INSTALL_PICTURES}")
+    return Diagnosis("pictures", f"vl-convert {module.__version__}")
 
 
 def version_numbers(version: str) -> tuple[int, ...]:
@@ -136,6 +148,7 @@ def findings() -> Iterator[Diagnosis]:
     yield check_python()
     for name, minimum in REQUIRED_MODULES:
         yield check_module(name, minimum)
+    yield check_pictures()
     yield check_java()
     yield check_temporary_directory()
     yield check_spark()

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any, Protocol, TextIO
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.session.build import is_remote
 from sframe_spark.session.notebooks import notebook_shell, show_in_place
-from sframe_spark.session.session import is_remote
 from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
@@ -75,8 +75,8 @@ class RemoteTasks:
 class Canvas(Protocol):
     """Where a bar is drawn."""
 
-    def draw(self, line: str, share: float) -> None:
-        """Draw a line and how much of the work is done, from 0 to 1, in place of what was drawn before."""
+    def draw(self, line: str, share: float | None) -> None:
+        """Draw a line and how much of the work is done, from 0 to 1 (None: nobody knows), in place of what was drawn before."""
 
     def clear(self) -> None:
         """Take away what was drawn."""
@@ -95,9 +95,9 @@ class TerminalLine:
     stream: TextIO
     _line: str = attrs.field(default="", init=False)
 
-    def draw(self, line: str, share: float) -> None:
+    def draw(self, line: str, share: float | None) -> None:
         """Write the line with a bar before it."""
-        self._write(f"{bar_of(share)} {line}")
+        self._write(with_bar(line, share))
 
     def clear(self) -> None:
         """Write blanks."""
@@ -130,12 +130,14 @@ class NotebookBar:
     _shown: str = attrs.field(default="", init=False)
     _drawn_at: float = attrs.field(default=-SECONDS_BETWEEN_MESSAGES, init=False)
 
-    def draw(self, line: str, share: float) -> None:
+    def draw(self, line: str, share: float | None) -> None:
         """Show it, unless it was shown a moment ago: each time is a message, and is kept until the browser takes it."""
         now = time.monotonic()
         if line == self._shown or now - self._drawn_at < SECONDS_BETWEEN_MESSAGES:
             return
-        self._show(f'<div><progress value="{share:.4f}" max="1"></progress> {html.escape(line)}</div>', f"{bar_of(share)} {line}")
+        # Without a value the browser shows that something goes on.
+        value = "" if share is None else f' value="{share:.4f}" max="1"'
+        self._show(f"<div><progress{value}></progress> {html.escape(line)}</div>", with_bar(line, share))
         self._shown, self._drawn_at = line, now
 
     def clear(self) -> None:
@@ -198,6 +200,17 @@ def bar_of(share: float) -> str:
     return f"[{'#' * filled}{'-' * (BAR_WIDTH - filled)}]"
 
 
+def with_bar(line: str, share: float | None) -> str:
+    """A line with a bar before it, if it is known how much of the work is done.
+
+    Examples
+    --------
+    >>> with_bar("3 s, sum", 0.5), with_bar("Spark is starting", None)
+    ('[###############---------------] 3 s, sum', 'Spark is starting')
+    """
+    return line if share is None else f"{bar_of(share)} {line}"
+
+
 def format_line(done: int, total: int, elapsed: float, description: str, unit: str = "tasks") -> str:
     """Return the text beside the bar.
 
@@ -221,6 +234,35 @@ def canvas_here() -> Canvas:
     """Below the cell of a notebook, elsewhere a line on stderr."""
     shell = notebook_shell()
     return TerminalLine(sys.stderr) if shell is None else NotebookBar(shell)
+
+
+@attrs.define
+class WaitingLine:
+    """Says what is waited for, once that takes a while; it draws nothing where no bar is wanted.
+
+    Parameters
+    ----------
+    words
+        What is said, before the seconds.
+    """
+
+    words: str
+    _canvas: Canvas | None = attrs.field(init=False)
+    _started: float = attrs.field(factory=time.monotonic, init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._canvas = canvas_here() if is_wanted(sys.stderr) else None
+
+    def update(self) -> None:
+        """Draw anew if the wait is long already."""
+        elapsed = time.monotonic() - self._started
+        if self._canvas is not None and elapsed >= DELAY_SECONDS:
+            self._canvas.draw(f"{self.words}, {elapsed:.0f} s", None)
+
+    def close(self) -> None:
+        """Take the line away."""
+        if self._canvas is not None:
+            self._canvas.clear()
 
 
 @contextlib.contextmanager

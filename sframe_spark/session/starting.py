@@ -6,6 +6,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from sframe_spark.session.build import start_spark
+from sframe_spark.session.progress import WaitingLine
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,9 +38,13 @@ class SparkStart:
         return self._error is not None
 
     def wait(self) -> SparkSession:
-        """Return the session when it is there, or raise what kept it from being started."""
-        while not self._done.wait(POLL_SECONDS):
-            pass
+        """Return the session when it is there, or raise what kept it from being started; a wait of more than a moment is told."""
+        line = WaitingLine("Spark is starting, once in a session")
+        try:
+            while not self._done.wait(POLL_SECONDS):
+                line.update()
+        finally:
+            line.close()
         if self._error is not None:
             raise self._error
         assert self._session is not None

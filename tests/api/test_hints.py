@@ -165,3 +165,76 @@ def test_names_of_other_aggregates(name: str) -> None:
 def test_a_slip_is_answered_with_the_nearest_name(owner: Any, name: str, near: str) -> None:
     with pytest.raises(NoAttributeError, match=f"did you mean '{near}'"):
         getattr(owner, name)
+
+
+@pytest.mark.parametrize("name", ["from_dict", "from_records", "from_dicts", "from_columns"])
+def test_the_way_that_a_hint_shows_makes_the_frame(name: str) -> None:
+    with pytest.raises(NoAttributeError, match=r"^SFrame has no '") as caught:
+        getattr(SFrame, name)
+    made = eval(str(caught.value).partition(": use ")[2], {"SFrame": SFrame})
+    assert made.to_arrow().to_pydict() == {"a": [1, 2], "b": ["x", "y"]}
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "told"),
+    [
+        (SFrame, "read_excel", "use SFrame(pandas.read_excel(path))"),
+        (SFrame, "scan_csv", "use SFrame.read_csv(path)"),
+        (SFrame, "read_cvs", "did you mean 'read_csv'"),
+        (SFrame, "to_csv", "use export_csv(path)"),
+        (SArray, "from_list", "use SArray([1, 2, None])"),
+        (SArray, "from_constant", "did you mean 'from_const'"),
+        (SArray, "isnull", "compare with None: sa == None"),
+    ],
+)
+def test_classes_tell_of_names_too(owner: type, name: str, told: str) -> None:
+    class Users(owner):  # type: ignore[misc]
+        """A class that a user derives."""
+
+    for kind in (owner, Users):
+        assert not hasattr(kind, name)
+        with pytest.raises(NoAttributeError, match=re.escape(told)):
+            getattr(kind, name)
+    assert not hasattr(owner, "__array_ufunc__") and not hasattr(owner, "_nothing") and not hasattr(owner, "nothing")
+
+
+@pytest.mark.parametrize("option", ["columns", "index", "dtype", "schema"])
+def test_arguments_of_other_constructors(option: str) -> None:
+    with pytest.raises(SchemaError, match=rf"^SFrame\(\) takes no argument '{option}'; write it as in SFrame\(\{{'a'"):
+        SFrame([[1, 2]], **{option: None})
+    with pytest.raises(SchemaError, match=r"^SArray\(\) takes no argument 'name'; write it as in SArray\("):
+        SArray([1], name=option)  # type: ignore[call-arg]
+    # Too many of them, too.
+    with pytest.raises(SchemaError, match=r"^SFrame\(\) too many positional arguments; write it"):
+        SFrame({}, "auto", None, None, option)  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("sign", ["&", "|"])
+@pytest.mark.parametrize(
+    "text", ["sa > 1 {} (sa < 3)", "sa == 'a' {} (sa < 3)", "sa == None {} (sa < 3)", "1.5 {} sa", "(sa < 3) {} 1", "[1, 2] {} sa"]
+)
+def test_logic_without_parentheses(text: str, sign: str) -> None:
+    with pytest.raises(SchemaError, match=r"parentheses, as in \(sf\['a'\] > 1\) & \(sf\['b'\] == 2\)"):
+        eval(text.format(sign), {"sa": COLUMN})
+    assert list(eval("(sf['a'] > 1) & (sf['b'] == 2)", {"sf": SFrame({"a": [1, 2], "b": [2, 2]})})) == [0, 1]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [f"sf {sign} 2" for sign in ("-", "*", "/", "//", "%", "**", "<", "<=", ">", ">=", "&", "|")]
+    + [f"2 {sign} sf" for sign in ("+", "-", "*", "/", "//", "%", "**", "<", "&", "|")]
+    + ["-sf", "abs(sf)", "~sf", "sf * sf"],
+)
+def test_frames_as_numbers(text: str) -> None:
+    frame = SFrame({"a": [1, 2], "b": [2, 2]})
+    with pytest.raises(SchemaError, match="their columns do, as in ") as caught:
+        eval(text, {"sf": frame})
+    # What is shown instead can be run.
+    assert len(eval(str(caught.value).partition("as in ")[2], {"sf": frame})) <= 2
+
+
+@pytest.mark.parametrize("value", [1, 2.5, None, "text", COLUMN])
+def test_a_number_is_added_to_a_column_of_a_frame(value: Any) -> None:
+    with pytest.raises(RuntimeError, match=r"appends the rows of another SFrame, got .*: to add to the values of a column, write sf\['a'\] \+ 1"):
+        FRAME + value
+    assert len(FRAME + FRAME) == len(FRAME + {"stars": [3, 4]}) == 4  # type: ignore[operator]

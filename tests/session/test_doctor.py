@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 import types
 from pathlib import Path
@@ -14,12 +15,15 @@ from sframe_spark.config import config
 from sframe_spark.errors import JavaNotFoundError
 from sframe_spark.session import doctor
 from sframe_spark.session.doctor import (
+    INSTALL_PICTURES,
     Diagnosis,
     check_java,
     check_module,
+    check_pictures,
     check_python,
     check_spark,
     check_temporary_directory,
+    findings,
     run_doctor,
     version_numbers,
 )
@@ -36,6 +40,15 @@ def test_missing_module_comes_with_the_command() -> None:
     finding = check_module("no_such_package", (2, 1))
     assert finding.fix == 'python -m pip install "no_such_package>=2.1"'
     assert str(finding).startswith("WRONG  no_such_package: cannot be imported")
+
+
+def test_pictures_are_told_of_and_not_needed(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert re.fullmatch(r"ok     pictures: vl-convert \d[\d.]*", str(check_pictures()))
+    monkeypatch.setattr(doctor, "PICTURE_MODULE", "no_such_package")
+    assert str(check_pictures()).startswith("ok     pictures: none") and check_pictures().fix is None
+    assert INSTALL_PICTURES in check_pictures().detail
+    monkeypatch.setattr(doctor, "check_spark", lambda: Diagnosis("spark", "fine"))
+    assert check_pictures() in list(findings())
 
 
 @pytest.mark.parametrize(("version", "good"), [("4.2.9", False), ("4.3.0.dev1", True), ("10.0", True), ("4", False)])

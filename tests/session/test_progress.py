@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+import threading
 import types
 
 import pytest
 
 from sframe_spark.config import config
-from sframe_spark.session import progress
+from sframe_spark.session import progress, starting
 from sframe_spark.session.notebooks import notebook_shell
 from sframe_spark.session.progress import (
     ClassicTasks,
@@ -17,6 +18,7 @@ from sframe_spark.session.progress import (
     ProgressBar,
     RemoteTasks,
     TerminalLine,
+    WaitingLine,
     bar_of,
     canvas_here,
     format_line,
@@ -186,6 +188,51 @@ def test_a_bar_in_a_notebook_is_drawn_in_one_place_and_taken_away(monkeypatch: p
     assert 'value="1.0000"' in second and last == ("", "", True)
     assert len(shell.names) == 1 and [update for _, _, update in shell.messages] == [False, True, True]
     assert "<script" not in first
+
+
+def test_what_is_waited_for_is_told_after_a_while_and_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    with config.using(progress="auto"):
+        line = WaitingLine("Spark is starting")
+        line.update()
+        assert stream.getvalue() == "", "a short wait is not worth a word"
+        monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+        line.update()
+        assert stream.getvalue() == "\rSpark is starting, 0 s"
+        line.close()
+    assert stream.getvalue().endswith("\r" + " " * len("Spark is starting, 0 s") + "\r")
+    with config.using(progress="off"):
+        WaitingLine("Spark is starting").update()
+    assert stream.getvalue().count("Spark") == 1
+
+
+def test_a_notebook_shows_that_something_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    shell = Shell()
+    in_ipython(monkeypatch, shell)
+    line = WaitingLine("Spark is starting")
+    line.update()
+    line.close()
+    assert [text for _, text, _ in shell.messages] == ["Spark is starting, 0 s", ""]
+    assert shell.messages[0][0] == "<div><progress></progress> Spark is starting, 0 s</div>"
+
+
+def test_a_start_of_spark_is_told_while_it_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream, ready = Terminal(), threading.Event()
+
+    class Line(WaitingLine):
+        def update(self) -> None:
+            super().update()
+            ready.set()
+
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(starting, "WaitingLine", Line)
+    monkeypatch.setattr(starting, "start_spark", lambda: ready.wait(60) and "the session")
+    with config.using(progress="auto"):
+        assert starting.SparkStart().wait() == "the session"
+    assert "\rSpark is starting, " in stream.getvalue() and stream.getvalue().endswith(" \r")
 
 
 def test_messages_to_a_notebook_are_few(monkeypatch: pytest.MonkeyPatch) -> None:

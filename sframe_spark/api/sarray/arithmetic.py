@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 
 LOGICAL = ("and_", "or_", "xor")
+# Python reads `sf["a"] > 1 & (sf["b"] < 3)` as a comparison with `1 & (...)`.
+LOGIC_HINT = "& and | combine two SArrays: put each comparison in parentheses, as in (sf['a'] > 1) & (sf['b'] == 2), or use apply()"
 COMPARISONS = ("equal", "not_equal", "less", "less_equal", "greater", "greater_equal")
 
 
@@ -47,7 +49,7 @@ class Arithmetic:
             operand: Any = other._node
         else:
             if function in LOGICAL:
-                raise SchemaError("& | ^ combine two SArrays: compare with == or != first, or use apply()")
+                raise SchemaError(LOGIC_HINT)
             if other is None and function not in ("equal", "not_equal"):
                 raise UnsupportedOperationError("None takes no part in arithmetic or ordering: use fillna(), or compare with == None")
             operand = literal_of(beyond_ints(other, self._node.schema[0]) if function in COMPARISONS else other)
@@ -134,6 +136,11 @@ class Arithmetic:
 
     def __xor__(self, other: Any) -> SArray:
         return self._binary("xor", other)
+
+    def __rand__(self, other: Any) -> Any:
+        raise SchemaError(LOGIC_HINT)
+
+    __ror__ = __rand__
 
     def __neg__(self) -> SArray:
         return self._unary("negate")

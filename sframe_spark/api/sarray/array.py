@@ -15,7 +15,7 @@ from sframe_spark.api.files.paths import nothing_to_verify
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.files.text_column import column_from_path
 from sframe_spark.api.functions import SAMPLE_VALUES, infer_result_type, with_first_results
-from sframe_spark.api.hints import no_array_member
+from sframe_spark.api.hints import HintedClass, as_in, no_array_member
 from sframe_spark.api.indexing import MOST_ROWS, function_as_now, head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import (
     equal_length,
@@ -77,6 +77,7 @@ class SArray(
     ComputedValues,
     ReadOneByOne,
     Pickled,
+    metaclass=HintedClass,
 ):
     """An ordered column of values of one type, computed when it is looked at.
 
@@ -104,6 +105,7 @@ class SArray(
     [2, 3, None]
     """
 
+    @as_in("SArray([1, 2, None], int)")
     def __init__(
         self,
         data: Any = (),

@@ -13,7 +13,7 @@ from sframe_spark.api.columns_of_others import is_mask
 from sframe_spark.api.faces import Faces
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
-from sframe_spark.api.hints import no_frame_member
+from sframe_spark.api.hints import HintedClass, as_in, no_frame_member
 from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
 from sframe_spark.api.one_by_one import ReadOneByOne
@@ -26,6 +26,7 @@ from sframe_spark.api.sframe.interchange import Interchange
 from sframe_spark.api.sframe.intervals import Intervals
 from sframe_spark.api.sframe.joins import Joins
 from sframe_spark.api.sframe.missing import MissingRows
+from sframe_spark.api.sframe.no_arithmetic import NoArithmetic
 from sframe_spark.api.sframe.packing import Packing
 from sframe_spark.api.sframe.pictures import FramePictures
 from sframe_spark.api.sframe.reshaping import Reshaping
@@ -58,6 +59,8 @@ class SFrame(
     ComputedRows,
     ReadOneByOne,
     Pickled,
+    NoArithmetic,
+    metaclass=HintedClass,
 ):
     """An ordered frame of named columns of equal length, computed when it is looked at.
 
@@ -88,6 +91,7 @@ class SFrame(
     {'a': [3, 1], 'b': [30, 10]}
     """
 
+    @as_in("SFrame({'a': [1, 2], 'b': ['x', 'y']})")
     def __init__(
         self,
         data: Any = None,

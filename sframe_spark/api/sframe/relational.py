@@ -9,13 +9,13 @@ import numpy as np
 
 from sframe_spark.api.aggregate import AggregateRequest
 from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, output_names
-from sframe_spark.api.faces import made_frame
+from sframe_spark.api.faces import Faces, made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, head_count, is_collection
 from sframe_spark.api.nodes import recoded
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
-from sframe_spark.api.sframe.other_frames import other_frame
+from sframe_spark.api.sframe.other_frames import is_table, other_frame
 from sframe_spark.errors import (
     ColumnNotFoundError,
     InvalidArgumentError,
@@ -275,6 +275,10 @@ class Relational(Columns):
         return made_frame(append(*self._with_same_columns(other)), self._names)
 
     def __add__(self, other: SFrame) -> SFrame:
+        if not isinstance(other, Faces.frame) and not is_table(other):
+            raise UnsupportedOperationError(
+                f"+ appends the rows of another SFrame, got {type(other).__name__}: to add to the values of a column, write sf['a'] + 1"
+            )
         return self.append(other)
 
     def _with_same_columns(self, other: Relational) -> tuple[PlannerNode, PlannerNode]:
