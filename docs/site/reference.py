@@ -9,7 +9,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, plugin, visualization
+from sframe_spark import SArray, SArrayBuilder, SFrame, SFrameBuilder, Sketch, aggregate, config, plugin, util, visualization
 from sframe_spark import errors as all_errors
 
 FENCE = "```"
@@ -52,6 +52,18 @@ ARRAY_SECTIONS = {
     "conversions": "Other libraries",
     "pictures": "Pictures",
     "computing": "When and how values are computed",
+}
+# Pages of the reference, and what is on them.
+LISTED = {
+    "sframe": ("SFrame", "a frame of named columns: making it, its columns and rows, joins, groups, time, files, databases."),
+    "sarray": ("SArray", "a column: arithmetic, casts, texts, lists, dicts, date-times, running and rolling values."),
+    "aggregate": ("Aggregates", "sums, means, quantiles and the like, for `groupby`, `window`, `running` and `resample`."),
+    "functions": ("Functions", "loading what was saved, SQL over frames, drawing, random frames, and other helpers."),
+    "builders": ("Builders and sketches", "frames and columns made value by value; many statistics of a column in one pass."),
+    "visualization": ("Pictures", "each kind of chart, and where it is shown."),
+    "config": ("Options", "where temporary rows go, how much memory is used, what is shown while a query runs."),
+    "errors": ("Errors", "what is raised, and which class of Python each is."),
+    "plugin": ("Plug-ins", "what authors of functions, aggregates, operators and laws import."),
 }
 OTHER_SECTIONS = {"sketch": "Of the values", "sketch_items": "Of the items in values", "builders": "Adding and finishing"}
 
@@ -99,16 +111,21 @@ def page(title: str, *parts: str) -> str:
     return "\n\n".join([f"# {title}", *parts]) + "\n"
 
 
+def contents() -> Iterator[str]:
+    """The pages of the reference, with a word on each."""
+    yield "\n".join(f"* [{title}]({name}.md): {words}" for name, (title, words) in LISTED.items())
+    yield "\n".join([f"{FENCE}{{toctree}}", ":hidden:", ":maxdepth: 1", "", *LISTED, FENCE])
+
+
 def pages() -> dict[str, str]:
     """All pages of the reference by name."""
     functions = [f"sframe_spark.{name}" for name in ("load_sframe", "load_sarray", "sql", "plot", "show", "uniform_clock")]
     options = [f"sframe_spark.config.Configuration.{name}" for name in dir(config) if not name.startswith("_")]
-    listed = ["sframe", "sarray", "aggregate", "functions", "builders", "visualization", "config", "errors", "plugin"]
-    contents = "\n".join([f"{FENCE}{{toctree}}", ":maxdepth: 1", "", *listed, FENCE])
+    functions += [*public(util), "sframe_spark.data_structures.serialization.enable_sframe_serialization"]
     builders = [part for kind in (SFrameBuilder, SArrayBuilder) for part in (f"## {kind.__name__}", *class_parts(kind, OTHER_SECTIONS, "###"))]
     classes = [name for name in dir(all_errors) if isinstance(getattr(all_errors, name), type) and issubclass(getattr(all_errors, name), Exception)]
     return {
-        "index": page("Reference", "Every public name, with an example that runs. Frames and columns change no rows in place.", contents),
+        "index": page("Reference", "Every public name, with an example that runs. Frames and columns change no rows in place.", *contents()),
         "sframe": page("SFrame", "A frame of named columns whose rows have an order.", *class_parts(SFrame, FRAME_SECTIONS)),
         "sarray": page("SArray", "A column whose values have an order.", *class_parts(SArray, ARRAY_SECTIONS)),
         "aggregate": page("Aggregates", "What `groupby`, `window`, `running` and `resample` compute.", summary(public(aggregate))),

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
+
 from sframe_spark.api.nodes import first_tuples, first_values, row_count
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.infer import infer_planner_node_length
@@ -24,15 +26,30 @@ LEFT_OUT = "..."
 OPEN_ORDER = "The rows are those of a Spark DataFrame: their order is fixed when they are first used in order."
 
 
-def count_text(node: PlannerNode) -> str:
-    """Number of rows, or a question mark when only computing would tell."""
+def rows_known(node: PlannerNode, looked_at: int, asked_for: int, fixed: bool = True) -> int | None:
+    """Number of rows, if it is known or a look at the first ones has found fewer than it asked for."""
     rows = infer_planner_node_length(node)
+    return looked_at if rows is None and fixed and looked_at < asked_for else rows
+
+
+def count_text(rows: int | None) -> str:
+    """Number of rows, or a question mark when only computing would tell."""
     return "?" if rows is None else str(rows)
 
 
 def column_text(node: PlannerNode) -> str:
     """The first values of a column as a list."""
+    return _values_text(*first_values(node, SHOWN_VALUES + 1))
+
+
+def column_description(node: PlannerNode, kind: type) -> str:
+    """A column as the interactive prompt shows it: class and number of the values, first values."""
     values, fixed = first_values(node, SHOWN_VALUES + 1)
+    rows = count_text(rows_known(node, len(values), SHOWN_VALUES + 1, fixed))
+    return f"dtype: {kind.__name__}\nRows: {rows}\n{_values_text(values, fixed)}"
+
+
+def _values_text(values: Sequence[Any], fixed: bool) -> str:
     below = "" if fixed else f"\n{OPEN_ORDER}"
     if len(values) <= SHOWN_VALUES:
         return f"{values}{below}"
@@ -125,6 +142,25 @@ def _plain_text(value: Any) -> str:
     return str(list(value)) if isinstance(value, array.array) else str(value)
 
 
+@attrs.frozen
+class Shown:
+    """Tables of the first rows of a frame.
+
+    Parameters
+    ----------
+    text
+        The tables, one below the other.
+    rows
+        How many rows the frame has, where that is known or all of them are shown.
+    fixed
+        Whether these are the first rows for good.
+    """
+
+    text: str
+    rows: int | None
+    fixed: bool
+
+
 def frame_tables(
     node: PlannerNode,
     names: Sequence[str],
@@ -132,10 +168,10 @@ def frame_tables(
     width: int = TABLE_WIDTH,
     cell_width: int = CELL_WIDTH,
     most_columns: int = SHOWN_COLUMNS,
-) -> tuple[str, bool]:
-    """Tables of the first rows, wide frames in several tables; and whether they are the first ones for good."""
+) -> Shown:
+    """Tables of the first rows, wide frames in several tables."""
     if not names:
-        return table_text([], []), True
+        return Shown(table_text([], []), infer_planner_node_length(node), True)
     shown_names = list(names[:most_columns])
     found, fixed = first_tuples(project(node, list(range(len(shown_names)))), shown, shown_names)
     rows: list[Sequence[Any]] = list(found)
@@ -145,26 +181,25 @@ def frame_tables(
     tables = []
     for group in fitting_columns(shown_names, rows, width, cell_width):
         tables.append(table_text([shown_names[i] for i in group], [[row[i] for i in group] for row in rows], cell_width))
-    return "\n".join(tables), fixed
+    return Shown("\n".join(tables), rows_known(node, len(found), shown, fixed), fixed)
 
 
 def printed_rows(node: PlannerNode, names: Sequence[str], shown: int, width: int, cell_width: int, most_columns: int) -> str:
     """The first rows as ``print_rows`` shows them; they are counted, but for those of a Spark DataFrame whose order is not fixed."""
-    text, fixed = frame_tables(node, names, shown, width, cell_width, most_columns)
-    rows = str(row_count(node)) if fixed else count_text(node)
-    return f"{text}\n[{rows} rows x {len(names)} columns]\n" + ("" if fixed else f"{OPEN_ORDER}\n")
+    tables = frame_tables(node, names, shown, width, cell_width, most_columns)
+    rows = row_count(node) if tables.fixed else tables.rows
+    return f"{tables.text}\n[{count_text(rows)} rows x {len(names)} columns]\n" + ("" if tables.fixed else f"{OPEN_ORDER}\n")
 
 
-def footer(node: PlannerNode, names: Sequence[str], fixed: bool, shown: int = SHOWN_ROWS) -> str:
+def footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
     """What the table does not show."""
-    rows = infer_planner_node_length(node)
-    size = f"[{count_text(node)} rows x {len(names)} columns]"
-    if rows is None:
+    size = f"[{count_text(tables.rows)} rows x {columns} columns]"
+    if tables.rows is None:
         return (
             f"{size}\nNote: Only the head of the SFrame is printed. This SFrame is lazily evaluated.\n"
             "You can use sf.materialize() to force materialization."
-        ) + ("" if fixed else f"\n{OPEN_ORDER}")
-    if rows > shown:
+        ) + ("" if tables.fixed else f"\n{OPEN_ORDER}")
+    if tables.rows > shown:
         return (
             f"{size}\nNote: Only the head of the SFrame is printed.\n"
             "You can use print_rows(num_rows=m, num_columns=n) to print more rows and columns."
@@ -174,16 +209,19 @@ def footer(node: PlannerNode, names: Sequence[str], fixed: bool, shown: int = SH
 
 def frame_text(node: PlannerNode, names: Sequence[str], shown: int = SHOWN_ROWS, has_footer: bool = True) -> str:
     """A frame as ``print`` shows it."""
-    text, fixed = frame_tables(node, names, shown)
-    if not has_footer:
-        return text
-    below = footer(node, names, fixed, shown)
-    return f"{text}\n{below}" + ("" if "\n" in below else "\n")
+    tables = frame_tables(node, names, shown)
+    return _with_footer(tables, len(names), shown) if has_footer else tables.text
+
+
+def _with_footer(tables: Shown, columns: int, shown: int = SHOWN_ROWS) -> str:
+    below = footer(tables, columns, shown)
+    return f"{tables.text}\n{below}" + ("" if "\n" in below else "\n")
 
 
 def frame_description(node: PlannerNode, names: Sequence[str]) -> str:
     """A frame as the interactive prompt shows it: columns with types, number of rows, first rows."""
     columns = [f"\t{visible(name)}\t{column_type.python_class.__name__}" for name, column_type in zip(names, node.schema, strict=False)]
-    rows = infer_planner_node_length(node)
-    data = frame_text(node, names) if names and rows != 0 else "\t[]"
+    tables = frame_tables(node, names) if names and infer_planner_node_length(node) != 0 else None
+    rows = tables.rows if tables is not None else infer_planner_node_length(node)
+    data = "\t[]" if tables is None or rows == 0 else _with_footer(tables, len(names))
     return "\n".join(["Columns:", *(columns or ["\tNone"]), "", f"Rows: {'Unknown' if rows is None else rows}", "", "Data:", data])

@@ -9,11 +9,10 @@ from typing import Any
 
 import attrs
 
-from sframe_spark.api.display import LEFT_OUT, OPEN_ORDER, SHOWN_COLUMNS, SHOWN_ROWS, cell_text, columns_taken, first_places
+from sframe_spark.api.display import LEFT_OUT, OPEN_ORDER, SHOWN_COLUMNS, SHOWN_ROWS, cell_text, columns_taken, first_places, rows_known
 from sframe_spark.api.nodes import first_tuples
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, FLOAT_KIND
 from sframe_spark.visible import visible
@@ -78,9 +77,7 @@ def column_html(node: PlannerNode) -> str:
 
 def _rows_told(node: PlannerNode, looked_at: int, fixed: bool) -> str:
     """How many rows there are, where that is known or all were looked at."""
-    rows = infer_planner_node_length(node)
-    if rows is None and fixed and looked_at <= SHOWN_ROWS:
-        rows = looked_at
+    rows = rows_known(node, looked_at, SHOWN_ROWS + 1, fixed)
     return "" if rows is None else f"{rows:,} row{'s' * (rows != 1)}"
 
 

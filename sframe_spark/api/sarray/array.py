@@ -337,7 +337,7 @@ class SArray(
         return display.column_text(self._node)
 
     def __repr__(self) -> str:
-        return f"dtype: {self.dtype.__name__}\nRows: {display.count_text(self._node)}\n{display.column_text(self._node)}"
+        return display.column_description(self._node, self.dtype)
 
     def _repr_html_(self) -> str:
         return notebook.column_html(self._node)
