@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import itertools
+import os
 import re
 import shutil
 import sys
 import tomllib
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -65,7 +67,8 @@ def test_code_runs_as_it_stands(
         # The session of the process, before the page asks for one.
         request.getfixturevalue("spark")
     names: dict[str, object] = {"__name__": "page"}
-    with saved_charts() as saved:
+    # What a page sets for its programs is not left to the next one.
+    with saved_charts() as saved, mock.patch.dict(os.environ):
         for text, printed in blocks:
             exec(compile(text, str(page), "exec"), names)
             assert printed.strip() in capsys.readouterr().out
