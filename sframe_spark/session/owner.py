@@ -67,12 +67,6 @@ def own_directory_beside(parent: str, holder: Holder | None = None) -> str:
     return _made(parent, HIDDEN, os.mkdir, holder)
 
 
-def own_file_beside(parent: str, holder: Holder | None = None) -> str:
-    """Make a new hidden file of this process, for as long as it is held, with the rights that any new file there gets."""
-    flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_NOFOLLOW", 0)
-    return _made(parent, HIDDEN, lambda path: os.close(os.open(path, flags, 0o666)), holder)
-
-
 def _made(parent: str, before: str, make: Callable[[str], None], holder: Holder | None = None) -> str:
     CLAIMS.remove_abandoned()
     for _ in range(_ATTEMPTS):

@@ -19,7 +19,7 @@ import pytest
 
 from sframe_spark.session import owner, processes
 from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT, leftovers_in, remove_leftovers
-from sframe_spark.session.owner import PREFIX, new_name, own_directory, own_directory_beside, own_file_beside, owner_in, remove_own, show_in_use
+from sframe_spark.session.owner import PREFIX, new_name, own_directory, own_directory_beside, owner_in, remove_own, show_in_use
 from sframe_spark.session.processes import ProcessMark, is_running, mark_of_this_process
 from sframe_spark.session.trees import size_on_disk
 from sframe_spark.storage.files import temporary
@@ -47,7 +47,7 @@ def python(program: str, *before: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_a_name_says_who_made_it(tmp_path: Path) -> None:
-    for path in (own_directory(str(tmp_path)), own_directory_beside(str(tmp_path)), own_file_beside(str(tmp_path))):
+    for path in (own_directory(str(tmp_path)), own_directory_beside(str(tmp_path))):
         assert owner_in(os.path.basename(path)) == mark_of_this_process()
         remove_own(path)
     assert list(tmp_path.iterdir()) == []
@@ -60,13 +60,13 @@ def test_other_names_are_nobodys(name: str) -> None:
     assert owner_in(name) is None
 
 
-def test_rights_are_those_of_new_directories_and_files(tmp_path: Path) -> None:
+def test_rights_are_those_of_new_directories(tmp_path: Path) -> None:
     before = os.umask(0o027)
     try:
-        rights = [stat.S_IMODE(os.stat(make(str(tmp_path))).st_mode) for make in (own_directory, own_directory_beside, own_file_beside)]
+        rights = [stat.S_IMODE(os.stat(make(str(tmp_path))).st_mode) for make in (own_directory, own_directory_beside)]
     finally:
         os.umask(before)
-    assert rights == [0o700, 0o750, 0o640]
+    assert rights == [0o700, 0o750]
 
 
 def test_only_what_is_known_to_be_dead_is_deleted(tmp_path: Path) -> None:

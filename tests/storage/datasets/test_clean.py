@@ -16,11 +16,11 @@ from sframe_spark.storage.datasets.clean import run_clean
 
 DIES = """
 import os, sys
-from sframe_spark.session.owner import own_directory, own_directory_beside, own_file_beside
+from sframe_spark.session.owner import own_directory, own_directory_beside, new_name
 for make, parent in ((own_directory, sys.argv[1]), (own_directory_beside, sys.argv[2])):
     with open(os.path.join(make(parent), "rows"), "wb") as stream:
         stream.write(bytes(100_000))
-own_file_beside(sys.argv[2])
+open(os.path.join(sys.argv[2], "." + new_name()), "wb").close()
 os.kill(os.getpid(), 9)
 """
 
