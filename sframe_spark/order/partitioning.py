@@ -8,7 +8,7 @@ theorem: a chain of preserving nodes above a preserving leaf has the partitions 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 
@@ -184,21 +184,6 @@ def preservation_above(node: PlanNode, is_end: Callable[[PlanNode], bool]) -> Pr
         result = NODE_PRESERVATION.get(node.name, SAYS_NOTHING).then(result)
         node = node.inputs[0]
     return result
-
-
-def node_names(node: PlanNode) -> Iterable[str]:
-    """The names of the nodes on the left edge of a plan, top first.
-
-    Examples
-    --------
-    >>> list(node_names(plan_tree(["Sort", "RDDScan"])))
-    ['Sort', 'RDDScan']
-    """
-    while True:
-        yield node.name
-        if not node.inputs:
-            return
-        node = node.inputs[0]
 
 
 def _read_node(remaining: list[str]) -> PlanNode:

@@ -15,8 +15,8 @@ from sframe_spark.order.partitioning import (
     NODE_PRESERVATION,
     SAYS_NOTHING,
     SORTING_NODES,
+    PlanNode,
     Preservation,
-    node_names,
     plan_preservation,
     plan_tree,
 )
@@ -103,6 +103,13 @@ def _operation_promises(operation: str, nodes: list[str] | None) -> dict[str, bo
         "row_order_preserved": preservation.row_order,
         "key_order_preserved": ascending,
     }
+
+
+def node_names(node: PlanNode) -> Iterator[str]:
+    """The names of the nodes on the left edge of a plan, top first."""
+    yield node.name
+    if node.inputs:
+        yield from node_names(node.inputs[0])
 
 
 def _plan_preservation(operation: str, nodes: list[str]) -> tuple[Preservation, list[str]]:

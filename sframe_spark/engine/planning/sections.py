@@ -39,11 +39,6 @@ class Mode(enum.Enum):
         """True where Spark runs it."""
         return self in (Mode.TASKS, Mode.PARTS, Mode.QUERY)
 
-    @property
-    def is_above_ranges(self) -> bool:
-        """True where the last operator of a section makes its rows of those that come range by range below it."""
-        return self in (Mode.WHOLE, Mode.PARTS, Mode.FIRST_ROWS)
-
 
 class Alternative(enum.Enum):
     """What is decided only while a plan runs, when what it depends on is known."""

@@ -152,12 +152,6 @@ def require_column(name: str, expression: Any) -> Column:
     return expression
 
 
-def spark_expression(name: str, columns: Sequence[Column], types: Sequence[ColumnType], parameters: tuple[Any, ...] = ()) -> Column | None:
-    """Return the function as a Spark expression, or None if for these types only the kernel in a UDF computes it."""
-    build = FUNCTIONS.named(name).expression
-    return None if build is None else build(columns, types, parameters)
-
-
 def unsupported(operation: str, types: Sequence[ColumnType]) -> UnsupportedOperationError:
     """Error for an operation that the kinds of its operands do not have."""
     kinds = " and ".join(column_type.kind for column_type in types)

@@ -16,7 +16,6 @@ import pytest
 import sframe_spark.operators.functions  # noqa: F401 - fills the table
 from sframe_spark.operators.functions.base import FUNCTIONS, ScalarFunction, evaluate
 from sframe_spark.operators.functions.moment_parts import PARTS
-from sframe_spark.operators.functions.support import spark_expression
 from sframe_spark.types import (
     ARRAY,
     DATETIME,
@@ -151,7 +150,8 @@ def results() -> tuple[pa.Table, list[Call], pa.Table]:
     frame = session.createDataFrame(source)
     chosen, expressions = [], []
     for call in calls():
-        expression = spark_expression(call.function, [frame[name] for name in call.columns()], call.types, call.parameters)
+        build = FUNCTIONS.named(call.function).expression
+        expression = None if build is None else build([frame[name] for name in call.columns()], call.types, call.parameters)
         if expression is not None:
             expressions.append(expression.alias(f"x{len(chosen)}"))
             chosen.append(call)
