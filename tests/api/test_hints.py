@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import operator
 import re
 import sys
 from collections.abc import Callable
@@ -231,6 +232,19 @@ def test_frames_as_numbers(text: str) -> None:
         eval(text, {"sf": frame})
     # What is shown instead can be run.
     assert len(eval(str(caught.value).partition("as in ")[2], {"sf": frame})) <= 2
+
+
+def test_what_stands_beside_a_frame_may_know_an_answer() -> None:
+    class Known:
+        def __rmul__(self, other: object) -> str:
+            return "known"
+
+        def __gt__(self, other: object) -> str:
+            return "greater"
+
+    assert (FRAME * Known(), operator.lt(FRAME, Known())) == ("known", "greater")
+    with pytest.raises(RuntimeError):
+        FRAME * COLUMN
 
 
 @pytest.mark.parametrize("value", [1, 2.5, None, "text", COLUMN])

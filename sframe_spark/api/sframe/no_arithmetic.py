@@ -44,7 +44,10 @@ def refusing(method: str) -> Callable[..., Any]:
     sframe_spark.errors.SchemaError: frames take no part in arithmetic, comparisons and logic: their columns do, as in -sf['a']
     """
 
-    def refuse(self: NoArithmetic, *_: object) -> Any:
+    def refuse(self: NoArithmetic, *others: object) -> Any:
+        if not all(isinstance(other, NoArithmetic) or type(other).__module__ == "builtins" for other in others):
+            # Columns, and classes of other libraries, have an answer of their own.
+            return NotImplemented
         raise SchemaError(f"frames take no part in arithmetic, comparisons and logic: their columns do, as in {EXAMPLES[method]}")
 
     return refuse
