@@ -25,7 +25,7 @@ from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, STR, STR_KIND
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.plain import is_number, one_value
+from sframe_spark.values.plain import family_of, is_number, one_value
 from sframe_spark.values.text import brief, display_text
 from sframe_spark.visible import visible
 
@@ -329,6 +329,8 @@ class Sketch(SketchesOfItems, NeverPickled):
 
         Raises
         ------
+        TypeError
+            If no column holds values of its class.
         RuntimeError
             If the value is none that the column can hold.
 
@@ -340,6 +342,7 @@ class Sketch(SketchesOfItems, NeverPickled):
         (2, 0)
         """
         element = one_value(element)
+        family_of(type(element))
         column_type = self._node.schema[0]
         if not self.size():
             return 0
