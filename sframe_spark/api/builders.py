@@ -11,7 +11,7 @@ from sframe_spark.api.faces import made_array, made_frame
 from sframe_spark.api.files import persistence
 from sframe_spark.api.files.appended_rows import AppendedRows, appended
 from sframe_spark.api.files.serialization import NeverPickled
-from sframe_spark.api.names import require_distinct, require_unicode
+from sframe_spark.api.names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import (
@@ -40,18 +40,21 @@ class _Builder(NeverPickled):
                 raise BeyondRangeError(f"{name} is not negative, got {value}")
         self._types = tuple(types)
         self._segments = [AppendedRows(types) for _ in range(max(num_segments, 1))]
-        self._history: list[deque[Any]] = [deque(maxlen=history_size) for _ in self._segments]
+        self._history: list[deque[Any]] = [deque(maxlen=history_size) for _ in range(num_segments)]
         self._is_closed = False
 
     def _add(self, value: Any, row: Sequence[Any], segment: Any) -> None:
         self._segments[segment].add(row)
         self._history[segment].append(value)
 
-    def _require_open(self, segment: Any = 0) -> None:
+    def _require_open(self) -> None:
         if self._is_closed:
             raise BuilderError("the builder is closed: what it has built is what close() gave")
-        if not isinstance(segment, int) or not 0 <= segment < len(self._segments):
-            raise BuilderError(f"there is no segment {segment!r:.60}: this builder has {len(self._segments)}, counted from 0")
+
+    def _require_segment(self, segment: Any) -> None:
+        self._require_open()
+        if not isinstance(segment, int) or not 0 <= segment < len(self._history):
+            raise BuilderError(f"there is no segment {segment!r:.60}: this builder has {len(self._history)}, counted from 0")
 
     def read_history(self, num: int = 10, segment: int = 0) -> list[Any]:
         """The rows that were appended last, at most ``num``, in order.
@@ -70,7 +73,7 @@ class _Builder(NeverPickled):
         >>> builder.read_history()
         [3, 4]
         """
-        self._require_open(segment)
+        self._require_segment(segment)
         if not isinstance(num, int):
             raise SchemaError(f"num is a number of rows, not {num!r:.60}")
         return list(self._history[segment])[-num:] if num > 0 else []
@@ -131,7 +134,7 @@ class SArrayBuilder(_Builder):
         >>> list(builder.close())
         [3, 5]
         """
-        self._require_open(segment)
+        self._require_segment(segment)
         self._add(data, (self._fitting(data),), segment)
 
     def append_multiple(self, data: Iterable[Any], segment: int = 0) -> None:
@@ -151,7 +154,7 @@ class SArrayBuilder(_Builder):
         >>> list(builder.close())
         [5, None, 3]
         """
-        self._require_open(segment)
+        self._require_segment(segment)
         for value in _gone_through(data):
             self._add(value, (self._fitting(value),), segment)
 
@@ -249,9 +252,9 @@ class SFrameBuilder(_Builder):
             raise SchemaError(f"column_names is a list of texts, not {column_names!r:.60}")
         if len(names) != len(column_types):
             raise ColumnsOfRowsError(f"there are {len(names)} name(s) for {len(column_types)} column(s): give one for each")
-        require_distinct(names)
-        require_unicode(names)
-        self._names, self._save_location = list(names), save_location
+        self._names, self._save_location = with_automatic_names(names), save_location
+        require_distinct(self._names)
+        require_unicode(self._names)
 
     def append(self, data: Sequence[Any], segment: int = 0) -> None:
         """One more row below the others of its segment, its values converted to the classes of their columns.
@@ -270,7 +273,7 @@ class SFrameBuilder(_Builder):
         >>> list(builder.close())
         [{'id': 1, 'name': 'ann'}]
         """
-        self._require_open(segment)
+        self._require_segment(segment)
         self._add(data, self._fitting(data), segment)
 
     def append_multiple(self, data: Iterable[Sequence[Any]], segment: int = 0) -> None:
@@ -290,7 +293,7 @@ class SFrameBuilder(_Builder):
         >>> list(builder.close()["name"])
         ['ann', None]
         """
-        self._require_open(segment)
+        self._require_segment(segment)
         for row in _gone_through(data):
             self._add(row, self._fitting(row), segment)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
 from sframe_spark.visible import is_unicode
@@ -43,6 +43,21 @@ def automatic_name(names: Sequence[str]) -> str:
         number += 1
         name = f"{first}.{number}"
     return name
+
+
+def with_automatic_names(names: Iterable[str]) -> list[str]:
+    """Column names with one given to each that has none.
+
+    Examples
+    --------
+    >>> with_automatic_names(["a", "", ""])
+    ['a', 'X2', 'X3']
+    """
+    result: list[str] = []
+    for name in names:
+        # Texts of numpy's own class would be keys of rows.
+        result.append(str(name) or automatic_name(result))
+    return result
 
 
 def require_distinct(names: Sequence[str]) -> None:

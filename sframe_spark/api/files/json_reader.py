@@ -26,7 +26,7 @@ from sframe_spark.storage.rows.partitions import PartitionColumn, partition_colu
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.values.encode import encode_plain
 from sframe_spark.values.outgoing.json_text import cell_json_text
-from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT, plain_number
+from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT
 from sframe_spark.values.text import MOST_LEVELS, too_deep
 from sframe_spark.visible import is_unicode, visible
 
@@ -280,9 +280,6 @@ class _Reader:
             return _array(cells, kind, found.is_plain)
         except UnicodeEncodeError:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: a text is not Unicode, it has half of a character") from None
-        except OverflowError:
-            told = "a whole number in a list or an object is larger than any float: write it as a text"
-            raise JsonError(f"{_place(found)}, column {name!r:.60}: {told}") from None
         except SFrameError as error:
             raise JsonError(f"{_place(found)}, column {name!r:.60}: {error}") from None
 
@@ -335,7 +332,7 @@ def _are_plain(cells: Sequence[Any]) -> bool:
 
 
 def _plain(value: Any, levels: int) -> Any:
-    """A value with numbers for true and false, at any level; whole numbers of more than 64 bits are floats, as everywhere in lists and dicts.
+    """A value with numbers for true and false, at any level; whole numbers of more than 64 bits are texts, which keep their digits.
 
     Raises
     ------
@@ -343,7 +340,7 @@ def _plain(value: Any, levels: int) -> Any:
         If it has more levels than that.
     """
     if isinstance(value, int):
-        return plain_number(value)
+        return int(value) if SMALLEST_INT <= value <= LARGEST_INT else str(value)
     if not isinstance(value, (list, dict)):
         return value
     if not levels:

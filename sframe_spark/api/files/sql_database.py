@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.api.files import appended_rows
 from sframe_spark.api.files.appended_rows import node_from_runs
-from sframe_spark.api.names import require_distinct, require_unicode
+from sframe_spark.api.names import require_distinct, require_unicode, with_automatic_names
 from sframe_spark.api.nodes import iterate_tuples
 from sframe_spark.errors import ColumnNotFoundError, InvalidArgumentError, NoAttributeError, SchemaError, SFrameError
 from sframe_spark.planner.node import PlannerNode
@@ -56,7 +56,7 @@ def read_sql(
         cursor.execute(statement) if params is None else cursor.execute(statement, params)
         if cursor.description is None:
             raise InvalidArgumentError(f"the statement {visible(brief(statement))} gives no rows: from_sql() takes a query")
-        names = [str(column[0]) for column in cursor.description]
+        names = with_automatic_names(str(column[0]) for column in cursor.description)
         require_distinct(names)
         require_unicode(names)
         rows = _all_rows(cursor)

@@ -7,7 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from sframe_spark.api.interchange.from_arrow import column_from_arrow
-from sframe_spark.api.names import require_distinct
+from sframe_spark.api.names import require_distinct, with_automatic_names
 from sframe_spark.api.nodes import combine_columns, node_from_values
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
@@ -31,7 +31,7 @@ def frame_from_pandas(data: Any, naive: bool = False) -> tuple[PlannerNode, list
     TakenNameError
         If two columns have one name.
     """
-    names = [str(name) for name in data.columns]
+    names = with_automatic_names(map(str, data.columns))
     require_distinct(names)
     nodes = [_column(data.iloc[:, place], name, naive) for place, name in enumerate(names)]
     return (combine_columns(nodes) if nodes else memory_source([], [], 0)), names

@@ -23,10 +23,11 @@ from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.types import DATETIME_KIND, INT, STR, STR_KIND
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT, STR, STR_KIND
 from sframe_spark.values.convert import construct_value
-from sframe_spark.values.plain import is_number, one_value
-from sframe_spark.values.text import display_text
+from sframe_spark.values.plain import family_of, is_number, one_value
+from sframe_spark.values.text import brief, display_text
+from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from sframe_spark.api.sarray import SArray
@@ -328,6 +329,8 @@ class Sketch(SketchesOfItems, NeverPickled):
 
         Raises
         ------
+        TypeError
+            If no column holds values of its class.
         RuntimeError
             If the value is none that the column can hold.
 
@@ -339,29 +342,30 @@ class Sketch(SketchesOfItems, NeverPickled):
         (2, 0)
         """
         element = one_value(element)
+        family_of(type(element))
         column_type = self._node.schema[0]
         if not self.size():
             return 0
-        if self._source.schema[0].is_zoned:
-            wanted: Any = made_array(node_from_values([element])).datetime_to_str(_WITH_OFFSET)[0]
-        elif column_type.kind == STR_KIND:
-            wanted = self._text_of(element)
-        elif column_type.kind == DATETIME_KIND or is_number(element):
-            wanted = element
-        else:
-            raise UnsupportedOperationError(f"{element!r:.60} is no value of a column of {column_type.kind}")
+        wanted = self._as_counted(element, column_type.kind)
+        if wanted is None:
+            raise UnsupportedOperationError(f"{visible(brief(element))} is no value of a column of {self._source.schema[0].kind}")
         is_it = apply_function("is_in", self._node, parameters=((wanted,),))
         return int(reduce_values(is_it, [Aggregation("sum", (0,))])[0])
 
-    def _text_of(self, element: Any) -> str:
-        """A value as the text that it is counted as: that of the column's class, if it becomes one."""
-        kind = self._source.schema[0].kind
-        if isinstance(element, str) or kind not in NESTED:
-            return str(element)
-        try:
-            return display_text(construct_value(element, kind))
-        except SFrameError:
-            return str(element)
+    def _as_counted(self, element: Any, kind: str) -> Any:
+        """A value as those of the column are counted; None where it becomes none of them."""
+        source = self._source.schema[0]
+        if source.is_zoned:
+            moment = _constructed(element, DATETIME_KIND)
+            return None if moment is None else made_array(node_from_values([moment])).datetime_to_str(_WITH_OFFSET)[0]
+        if kind == DATETIME_KIND:
+            return _constructed(element, DATETIME_KIND)
+        if kind != STR_KIND:
+            return element if is_number(element) else _constructed(element, FLOAT_KIND)
+        if element is None or isinstance(element, str):
+            return element or ""
+        same = _constructed(element, source.kind)
+        return _constructed(element, STR_KIND) if same is None else display_text(same)
 
     def frequent_items(self) -> dict[Any, int]:
         """How often each value occurs that is in at least one of 10,000 rows, the most frequent first.
@@ -395,3 +399,11 @@ class Sketch(SketchesOfItems, NeverPickled):
 
 def _counted(found: dict[str, Any]) -> list[tuple[Any, int]]:
     return list(found["counted"].items())
+
+
+def _constructed(element: Any, kind: str) -> Any:
+    """A value as one of a kind, as in construction; None where it is none."""
+    try:
+        return construct_value(element, kind)
+    except SFrameError:
+        return None

@@ -114,6 +114,8 @@ class SketchesOfItems:
         ------
         KeyError
             If a key is none of these.
+        RuntimeError
+            If the values are no arrays or dicts.
 
         Examples
         --------
@@ -122,6 +124,7 @@ class SketchesOfItems:
         >>> sketch.element_sub_sketch("tea").sum(), sorted(sketch.element_sub_sketch())
         (6.0, ['milk', 'tea'])
         """
+        self._require((ARRAY_KIND, DICT_KIND), "keys or places that values have in common")
         several = isinstance(keys, (list, tuple, set))
         wanted = list(self._keys) if keys is None else list(keys) if several else [keys]
         for key in wanted:

@@ -54,14 +54,14 @@ class ColumnChanges(Columns):
             raise TakenNameError(f"the frame has columns of these names already: {', '.join(taken)}")
         self.add_columns(value, inplace=True)
 
-    def _column_of(self, value: Any) -> SArray:
+    def _column_of(self, value: Any, alone: int = 0) -> SArray:
         if isinstance(value, SArray):
             return value
         if isinstance(value, (Columns, Mapping)):
             raise SchemaError(f"a column is an SArray, a sequence of values or one value, not a {type(value).__name__}")
         value = one_value(value)
         if isinstance(value, str) or not hasattr(value, "__iter__"):
-            return SArray.from_const(value, row_count(self._node) if self._names else 0)
+            return SArray.from_const(value, row_count(self._node) if self._names else alone)
         return SArray(value)
 
     def _assign(self, name: str, column: SArray) -> None:
@@ -90,7 +90,7 @@ class ColumnChanges(Columns):
         Parameters
         ----------
         data
-            An SArray or other values, one for each row, or one value for all rows.
+            An SArray or other values, one for each row, or one value for all rows; for a frame without columns that is one row.
         column_name
             Its name; ``X`` and the number of its place when not given.
         inplace
@@ -112,7 +112,8 @@ class ColumnChanges(Columns):
         """
         if not isinstance(column_name, str):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
-        column = self._column_of(data)
+        # Where there is no column yet, one value is one row, as one SArray would be all rows; assignment makes none.
+        column = self._column_of(data, alone=1)
         name = column_name or automatic_name(self._names)
         if name in self._names:
             raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")

@@ -16,7 +16,7 @@ from sframe_spark.api.interchange.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.names import automatic_name
+from sframe_spark.api.names import with_automatic_names
 from sframe_spark.api.nodes import combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -118,15 +118,6 @@ def frame_from_columns(columns: Mapping[str, Any]) -> Frame:
             counts = f"{name!r} has {row_count(node)} rows, {names[0]!r} has {row_count(nodes[0])}"
             raise LengthMismatchError(f"the columns of a frame are of one length, but {counts}")
     return combine_columns(nodes), with_automatic_names(names)
-
-
-def with_automatic_names(names: list[str]) -> list[str]:
-    """Column names with one given to each that has none."""
-    result: list[str] = []
-    for name in names:
-        # Texts of numpy's own class would be keys of rows.
-        result.append(str(name) or automatic_name(result))
-    return result
 
 
 def names_in_order(columns: Mapping[str, Any]) -> list[str]:

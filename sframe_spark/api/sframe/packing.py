@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.columns_of_parts import names_beside
 from sframe_spark.api.faces import made_array, made_frame
-from sframe_spark.api.names import automatic_name
+from sframe_spark.api.names import automatic_name, with_automatic_names
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import (
     ColumnNotFoundError,
@@ -225,11 +225,11 @@ class Packing(Columns):
     def _in_place_of(self, name: str, parts: SFrame) -> SFrame:
         """The other columns, then those of its parts."""
         others = [other for other in self._names if other != name]
-        names = names_beside(others, parts.column_names())
+        names = with_automatic_names([*others, *names_beside(others, parts.column_names())])
         if not others:
             return made_frame(parts._node, names)
         kept = project(self._node, [self._names.index(other) for other in others])
-        return made_frame(zip_columns(kept, parts._node), [*others, *names])
+        return made_frame(zip_columns(kept, parts._node), names)
 
 
 def _packed_kind(dtype: Any) -> str:

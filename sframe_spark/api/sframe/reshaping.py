@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api import aggregate
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.functions import general
-from sframe_spark.api.names import automatic_name
+from sframe_spark.api.names import automatic_name, with_automatic_names
 from sframe_spark.api.nodes import first_values
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import ColumnNotFoundError, ColumnsOfRowsError, InvalidArgumentError, SchemaError, TakenNameError, UnknownNameError
@@ -153,9 +153,9 @@ def new_names(others: list[str], chosen: Any, width: int) -> list[str]:
         raise SchemaError(f"new_column_name is {form}, got {chosen!r:.80}")
     if taken := [name for name in given if name in others]:
         raise TakenNameError(f"the frame has a column {taken[0]!r} already: choose another name")
-    if len(set(given)) < width:
+    if width == 2 and given[0] and given[0] == given[1]:
         raise TakenNameError(f"keys and values are both to be named {given[0]!r}: choose two names")
-    return [*others, *given]
+    return [*others, *with_automatic_names([*others, *given])[len(others) :]]
 
 
 def new_types(chosen: Any, width: int) -> list[ColumnType] | None:

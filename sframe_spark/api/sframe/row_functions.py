@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.faces import made_array, made_frame
 from sframe_spark.api.functions import SAMPLE_ROWS, general, infer_result_type, with_first_results
 from sframe_spark.api.indexing import function_as_now
+from sframe_spark.api.names import with_automatic_names
 from sframe_spark.api.nodes import first_tuples
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import ColumnsOfRowsError, SchemaError, TakenNameError
@@ -100,6 +101,7 @@ class RowFunctions(Columns):
         names = list(column_names)
         if not all(isinstance(name, str) for name in names):
             raise ColumnsOfRowsError(f"flat_map takes a list of column names, got {names!r:.200}")
+        names = with_automatic_names(names)
         infers = isinstance(column_types, str) and column_types == "auto"
         if not infers and not isinstance(column_types, (list, tuple)):
             raise ColumnsOfRowsError(f"column_types is a list of classes, got {column_types!r}")

@@ -41,7 +41,10 @@ class RandomRows(Columns):
         5
         """
         number = chosen_seed(seed)
-        return made_frame(split(self._node, fraction, number, exact)[0], self._names) if self._names else self._unchanged()
+        if not self._names:
+            require_fraction(fraction)
+            return self._unchanged()
+        return made_frame(split(self._node, fraction, number, exact)[0], self._names)
 
     def random_split(self, fraction: float, seed: int | None = None, exact: bool = False) -> tuple[SFrame, SFrame]:
         """Rows drawn at random, and those that are left, both in order.
