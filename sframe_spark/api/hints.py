@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+from abc import ABCMeta
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.abc import MetaPathFinder
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
@@ -151,8 +152,10 @@ def no_array_member(name: str, members: Iterable[str] = ()) -> NoAttributeError:
     return NoAttributeError(f"an SArray has no member {name!r}" + _told(name, ARRAY, members))
 
 
-class HintedClass(type):
+class HintedClass(ABCMeta):
     """Class of SFrame and SArray: tells what to use instead of constructors and functions that other libraries' classes have.
+
+    A class of a user's may be abstract as well (:class:`abc.ABC`), so this class of classes is that of these.
 
     Examples
     --------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import copy
 import importlib
 import operator
@@ -252,3 +253,16 @@ def test_a_number_is_added_to_a_column_of_a_frame(value: Any) -> None:
     with pytest.raises(RuntimeError, match=r"appends the rows of another SFrame, got .*: to add to the values of a column, write sf\['a'\] \+ 1"):
         FRAME + value
     assert len(FRAME + FRAME) == len(FRAME + {"stars": [3, 4]}) == 4  # type: ignore[operator]
+
+
+def test_a_users_class_may_be_abstract_as_well() -> None:
+    class Described(abc.ABC):
+        @abc.abstractmethod
+        def described(self) -> str: ...
+
+    class Table(SFrame, Described):  # type: ignore[misc]
+        def described(self) -> str:
+            return f"{len(self)} rows"
+
+    assert Table({"a": [1, 2]}).described() == "2 rows"
+    assert isinstance(Table(), SFrame) and isinstance(Table(), Described) and not isinstance(3, SFrame)
