@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import tempfile
 import time
 from collections.abc import Callable, Sequence
@@ -48,7 +49,7 @@ def write(directory: Path, values: dict[str, Any], segments: int) -> SFrame:
     rows = len(next(iter(values.values())))
     edges = [rows * number // segments for number in range(segments + 1)]
     entries = []
-    for number, (start, stop) in enumerate(zip(edges, edges[1:], strict=False)):
+    for number, (start, stop) in enumerate(itertools.pairwise(edges)):
         entries.append(write_segment(str(directory), number, types, [[pa.array(column[start:stop]) for column in values.values()]]))
     publish(str(directory), types, entries, names=list(values), durable=False)
     return load_sframe(str(directory))

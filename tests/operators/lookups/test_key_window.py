@@ -16,8 +16,8 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.lookups import key_window as key_window_module
 from sframe_spark.operators.lookups import blocks as blocks_module
+from sframe_spark.operators.lookups import key_window as key_window_module
 from sframe_spark.operators.lookups.key_window import KeyWindow
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
