@@ -212,6 +212,10 @@ class DecomposableOperator(Operator):
         """The part of two consecutive runs of rows."""
         raise PlanInvariantError(f"operator {self.name!r} does not combine parts")
 
+    def bytes_of_part(self, part: Any) -> float:
+        """How many bytes a part takes, of an operator whose parts may turn out to be many rows; it is not made in parts where these are too many."""
+        return 0.0
+
     def rows_from(self, part: Any, facts: Sequence[Facts]) -> Chunk:
         """The output, from the part of all rows."""
         raise PlanInvariantError(f"operator {self.name!r} makes no rows of parts")

@@ -323,9 +323,9 @@ def test_budgets_can_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_large_row_group_of_others_is_several_blocks(tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from sframe_spark.operators.lookups import lookup
+    from sframe_spark.operators.lookups import blocks, lookup
 
-    monkeypatch.setattr(lookup, "LARGEST_BLOCK_BYTES", 20 * LONG)
+    monkeypatch.setattr(blocks, "LARGEST_BLOCK_BYTES", 20 * LONG)
     table = pa.table({"k": pa.array(range(0, 200, 2)), "t": pa.array([f"{row:05d}" * (LONG // 5) for row in range(100)])})
     pq.write_table(table, tmp_path / "one.parquet")
     right = SFrame.read_parquet(str(tmp_path / "one.parquet"))

@@ -26,6 +26,7 @@ from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, Sec
 from sframe_spark.engine.planning.shortcuts import may_look_at_first_rows
 from sframe_spark.operators.relational import sort
 from sframe_spark.operators.sources.segment_parts import lacks_key
+from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
@@ -218,6 +219,11 @@ def is_few_at_hand(node: PlannerNode) -> bool:
 
 
 def parts_are_small(operator: DecomposableOperator, below: PlannerNode) -> bool:
-    """True when the driver can hold what tasks send it: first rows may be long ones."""
+    """True when the driver can hold what tasks send it: first rows may be long ones.
+
+    How many groups there are is found out by trying, for which no function of the user's is called.
+    """
+    if operator.group_keys is not None and any(map(functions_of, postorder([below]))):
+        return False
     rows = operator.rows_of_part
     return not rows or rows * row_bytes(sizes_of(below)[id(below)], UNKNOWN_BYTES) <= SENT_BYTES

@@ -32,8 +32,12 @@ from sframe_spark.operators.sources.source import MemorySource, segment_source, 
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.storage.manifests.manifest import SegmentEntry
+
+# What tasks send to be put together on the driver, all of them, and each where there are very many.
+PARTS_BYTES = 64 << 20
+LEAST_PART_BYTES = 256 << 10
 
 
 @attrs.frozen(eq=False)
@@ -160,15 +164,19 @@ class Runs:
         rows = node.operator.kernel([source.operator.read_all()], [below.facts])
         return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
 
-    def _from_parts(self, node: PlannerNode) -> PlannerNode:
-        """Rows that follow from a part that each task makes of its range of the input."""
+    def _from_parts(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
-        works = [partial(part_of_range, task, operator, [below.facts]) for task in tasks]
-        part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts])
+        most = max(PARTS_BYTES // len(tasks), LEAST_PART_BYTES)
+        works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
+        part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts], PARTS_BYTES)
+        if part is TOO_LARGE:
+            self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
+            return NotAsPlanned(node)
         return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:

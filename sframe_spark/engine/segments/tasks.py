@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
@@ -12,7 +13,7 @@ from sframe_spark.engine.segments.others import combined
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
-from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.types import ColumnType
 
@@ -74,14 +75,21 @@ def read_stream(payload: bytes) -> Chunk:
     return Chunk.from_table(pa.ipc.open_stream(payload).read_all())
 
 
-def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts]) -> Any:
-    """Run a task and return what its rows contribute to an operator above the plan."""
-    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks_of(task)), facts)
+def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:
+    """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes."""
+    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks_of(task)), facts, most_bytes)
 
 
-def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts]) -> Any:
-    """The part of consecutive runs of rows together."""
-    return combined(operator, lambda first, second: operator.combined(first, second, facts), parts)
+def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], most_bytes: float = math.inf) -> Any:
+    """The part of consecutive runs of rows together; ``TOO_LARGE``, and no further one is asked for, where it takes more bytes."""
+    total: Any = None
+    for number, part in enumerate(parts):
+        if part is TOO_LARGE:
+            return TOO_LARGE
+        total = combined(operator, lambda first, second: operator.combined(first, second, facts), (total, part)) if number else part
+        if operator.bytes_of_part(total) > most_bytes:
+            return TOO_LARGE
+    return total
 
 
 def summarize_range(task: RangeTask, place: int) -> Any:

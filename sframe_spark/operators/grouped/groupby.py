@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -11,7 +12,7 @@ import pyarrow as pa
 
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.operators.grouped.aggregation import Aggregation, counts_distinct, decomposition_of, grouped_columns, moved, used_aggregations
-from sframe_spark.operators.grouped.grouped_rows import group_rows
+from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, PartialGroups, group_rows
 from sframe_spark.operators.relational.sort import order_parts
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.order import derive
@@ -31,11 +32,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column
 
 ORDER_COLUMN = "row_order"
+# Of more groups Spark puts together those of tasks by an exchange, not one after the other.
+MOST_GROUPS = 32_768
 
 
 @register
 @attrs.frozen
-class GroupBy(Operator):
+class GroupBy(DecomposableOperator):
     """One row per distinct value of the key columns, ascending by them (missing first): the keys, then the aggregates."""
 
     name: ClassVar[str] = "group_by"
@@ -137,6 +140,29 @@ class GroupBy(Operator):
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """Groups of all rows, in memory."""
         return group_rows(inputs[0], facts[0].schema, self.keys, self.aggregations)
+
+    def decomposes(self, facts: Sequence[Facts]) -> bool:
+        """True when no aggregate needs all values of a group at once."""
+        return bool(self.keys) and all(partial.is_small for partial in self._grouping(facts).partials)
+
+    def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
+        """The groups of the rows."""
+        return self._grouping(facts).groups(rows)
+
+    def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
+        """The groups of both, those of equal keys as one."""
+        return self._grouping(facts).together(first, second)
+
+    def bytes_of_part(self, part: PartialGroups) -> float:
+        """Those of keys and partial results; more than any budget where there are too many groups."""
+        return math.inf if part.rows.rows > MOST_GROUPS else sum(column.nbytes for column in part.rows.columns)
+
+    def rows_from(self, part: PartialGroups, facts: Sequence[Facts]) -> Chunk:
+        """Keys and finished aggregates."""
+        return self._grouping(facts).finished(part)
+
+    def _grouping(self, facts: Sequence[Facts]) -> GroupingByKeys:
+        return GroupingByKeys.of(facts[0].schema, self.keys, self.aggregations)
 
     def describe(self) -> str:
         """Keys and aggregates."""

@@ -1,22 +1,112 @@
-"""Group-by of rows in memory: they are put next to their equals, and groups are then runs."""
+"""Group-by of rows in memory: rows are put next to their equals, and groups are then runs; groups of parts of the rows are put together alike."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.runs_aggregates import partial_aggregate
+from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate, partial_aggregate
+from sframe_spark.operators.kernels.equal_keys import comparable_values
 from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
 MISSING, VALUE, NAN = 0, 1, 2
+# Codes below this are sorted by their digits, in two passes.
+SHORT_CODES = 1 << 16
+
+
+@attrs.frozen(eq=False)
+class PartialGroups:
+    """Groups of a run of rows: a row for each, ascending by the keys, which stand before the partial results of the aggregates.
+
+    Parameters
+    ----------
+    rows
+        Keys and partial results.
+    """
+
+    rows: Chunk
+
+
+@attrs.frozen(eq=False)
+class GroupingByKeys:
+    """How rows of a schema are grouped.
+
+    Parameters
+    ----------
+    schema
+        Types of their columns.
+    keys
+        Positions of the keys.
+    partials
+        The aggregates, in the form in which they are computed in parts.
+
+    Examples
+    --------
+    >>> grouping = GroupingByKeys.of((STR, INT), [0], [Aggregation("sum", (1,))])
+    >>> first = grouping.groups(Chunk.of([pa.array(["b", "a", "b"]), pa.array([1, 2, 3])]))
+    >>> both = grouping.together(first, grouping.groups(Chunk.of([pa.array(["a"]), pa.array([9])])))
+    >>> [column.to_pylist() for column in grouping.finished(both).columns]
+    [['a', 'b'], [11, 4]]
+    """
+
+    schema: Schema
+    keys: tuple[int, ...]
+    partials: tuple[PartialAggregate, ...]
+
+    @classmethod
+    def of(cls, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> GroupingByKeys:
+        """The grouping by some columns."""
+        return cls(schema, tuple(keys), tuple(partial_aggregate(aggregation, schema) for aggregation in aggregations))
+
+    @property
+    def key_types(self) -> Schema:
+        """Types of the keys."""
+        return tuple(self.schema[key] for key in self.keys)
+
+    def groups(self, chunk: Chunk) -> PartialGroups:
+        """Groups of some rows."""
+        columns = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
+        for partial in self.partials:
+            columns += partial.lift([chunk.columns[position] for position in partial.aggregation.positions], chunk.rows)
+        return self._merged(columns, chunk.rows)
+
+    def together(self, first: PartialGroups, second: PartialGroups) -> PartialGroups:
+        """Groups of the rows of both, those of the first before those of the second."""
+        if not first.rows.rows or not second.rows.rows:
+            return first if first.rows.rows else second
+        types = [column.type for column in first.rows.columns]
+        columns = [pa.concat_arrays([a, b.cast(kind)]) for a, b, kind in zip(first.rows.columns, second.rows.columns, types, strict=True)]
+        return self._merged(columns, first.rows.rows + second.rows.rows)
+
+    def _merged(self, columns: list[pa.Array], rows: int) -> PartialGroups:
+        """The groups of what is grouped already, in whatever groups."""
+        width = len(self.keys)
+        order, starts = in_groups(columns[:width], self.key_types, rows)
+        taken, firsts = pa.array(order), pa.array(order[starts])
+        merged = [column.take(firsts) for column in columns[:width]]
+        for partial in self.partials:
+            merged += partial.merge([column.take(taken) for column in columns[width : width + partial.width]], starts)
+            width += partial.width
+        return PartialGroups(Chunk(tuple(merged), len(starts)))
+
+    def finished(self, groups: PartialGroups) -> Chunk:
+        """Keys and aggregates."""
+        width = len(self.keys)
+        columns = list(groups.rows.columns[:width])
+        for partial in self.partials:
+            parts = list(groups.rows.columns[width : width + partial.width])
+            columns.append(partial.finish(parts, partial.aggregation.infer(self.schema)))
+            width += partial.width
+        return Chunk(tuple(columns), groups.rows.rows)
 
 
 def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> Chunk:
@@ -30,34 +120,80 @@ def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: 
     >>> [column.to_pylist() for column in group_rows(rows, (FLOAT,), [0], [Aggregation("count")]).columns]
     [[0.0, nan], [2, 2]]
     """
-    columns = [chunk.columns[key] for key in keys]
-    parts = [part for column, key in zip(columns, keys, strict=True) for part in key_parts(column, schema[key])]
-    # One instant at several offsets makes several groups, which the offsets put in order.
-    zoned = [column for column, key in zip(columns, keys, strict=True) if schema[key].is_zoned]
-    parts += [part for column in zoned for part in sort_parts(pc.struct_field(column, "offset").cast(pa.int64()), INT, True)]
-    order = np.lexsort(parts[::-1]) if parts else np.arange(chunk.rows)
-    is_start = np.arange(chunk.rows) == 0
-    for part in parts:
-        ordered = part[order]
-        is_start[1:] |= ordered[1:] != ordered[:-1]
-    starts, rows = np.flatnonzero(is_start), pa.array(order)
-    result = [one_zero(column.take(rows.take(pa.array(starts))), schema[key]) for column, key in zip(columns, keys, strict=True)]
-    for aggregation in aggregations:
-        partial = partial_aggregate(aggregation, schema)
-        lifted = partial.lift([chunk.columns[position].take(rows) for position in aggregation.positions], chunk.rows)
-        result.append(partial.finish(partial.merge(lifted, starts), aggregation.infer(schema)))
-    return Chunk(tuple(result), len(starts))
+    grouping = GroupingByKeys.of(schema, keys, aggregations)
+    return grouping.finished(grouping.groups(chunk))
+
+
+def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """An order of rows that ascends by their keys, and in which equal ones stay in theirs; and where in it each group starts.
+
+    Each key is looked up once in a table of the different ones, and only these are compared.
+
+    Examples
+    --------
+    >>> [found.tolist() for found in in_groups([pa.array(["b", None, "b", "a"])], [STR], 4)]
+    [[1, 3, 0, 2], [0, 1, 2]]
+    """
+    if not columns:
+        return np.arange(rows), np.zeros(min(rows, 1), dtype=np.int64)
+    codes, count = ranked(columns[0], types[0])
+    for column, column_type in zip(columns[1:], types[1:], strict=True):
+        further, more = ranked(column, column_type)
+        # Small again after each column, so that the product cannot wrap around.
+        codes, count = dense(codes * more + further, count * more)
+    order = np.argsort(codes.astype(np.uint16) if count <= SHORT_CODES else codes, kind="stable")
+    ordered = codes[order]
+    return order, np.flatnonzero(np.concatenate([np.ones(min(rows, 1), dtype=bool), ordered[1:] != ordered[:-1]]))
+
+
+def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
+    """For each key how many different ones come before it, and how many there are."""
+    if pa.types.is_nested(column.type) and not column_type.is_zoned:
+        return tokens_ranked(column)
+    # Lists and dicts that are stored as texts are compared as these.
+    kind = STR if pa.types.is_string(column.type) else column_type
+    codes, places = coded(comparable_values(column, kind))
+    order = np.lexsort(key_parts(column.take(pa.array(places)), kind)[::-1])
+    ranks = np.empty(len(order), dtype=np.int64)
+    ranks[order] = np.arange(len(order))
+    return ranks[codes], len(order)
+
+
+def coded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
+    """One number per row that is equal where all arrays are, from 0 without gaps, and the first row of each."""
+    codes = arrays[0].dictionary_encode("encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    for array in arrays[1:]:
+        further = array.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
+        codes = np.unique(codes * (int(further.max(initial=0)) + 1) + further, return_inverse=True)[1]
+    count = int(codes.max(initial=-1)) + 1
+    places = np.empty(count, dtype=np.int64)
+    # The last one written stays.
+    places[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
+    return codes, places
+
+
+def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
+    """Codes in the same order, of which there are at most as many as rows."""
+    if count <= SHORT_CODES:
+        return codes, count
+    different, inverse = np.unique(codes, return_inverse=True)
+    return inverse, len(different)
 
 
 def key_parts(column: pa.Array, column_type: ColumnType) -> list[np.ndarray]:
-    """Arrays whose ascending lexicographic order is that of the keys, as in Spark: missing first, NaN last."""
-    if pa.types.is_string(column.type):
-        return sort_parts(column, STR, True)
-    if column_type.is_zoned or not pa.types.is_nested(column.type):
-        return sort_parts(column, column_type, True)
+    """Arrays whose ascending lexicographic order is that of the keys, as in Spark: missing first, NaN last.
+
+    One instant at several offsets is several keys, which the offsets put in order.
+    """
+    parts = sort_parts(column, column_type, True)
+    return [*parts, *sort_parts(pc.struct_field(column, "offset").cast(pa.int64()), INT, True)] if column_type.is_zoned else parts
+
+
+def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
+    """For each list how many different ones come before it, and how many there are."""
     tokens = [order_token(value) for value in column.to_pylist()]
     places = {token: place for place, token in enumerate(sorted(set(tokens)))}
-    return [np.array([places[token] for token in tokens], dtype=np.int64)]
+    return np.array([places[token] for token in tokens], dtype=np.int64), len(places)
 
 
 def order_token(value: Any) -> tuple[Any, ...]:

@@ -41,9 +41,12 @@ class PartialAggregate:
     ----------------
     holds_values
         A partial result grows with the rows that it is of.
+    is_small
+        It does not, but perhaps with the number of different values.
     """
 
     holds_values: ClassVar[bool] = True
+    is_small: ClassVar[bool] = False
     aggregation: Aggregation
     types: tuple[ColumnType, ...]
     width: int
@@ -99,6 +102,7 @@ class Counted(PartialAggregate):
     """Number of rows."""
 
     holds_values: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """One for each row."""
@@ -127,6 +131,7 @@ class Averaged(PartialAggregate):
     """Mean of numbers: their count and sum."""
 
     holds_values: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """One and the number, or zero and zero."""
@@ -150,6 +155,7 @@ class Spread(PartialAggregate):
     """
 
     holds_values: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """A number is its own mean, without deviation."""
@@ -179,6 +185,7 @@ class Extreme(PartialAggregate):
     """Smallest or largest number or date-time without offset; NaN if there is one."""
 
     holds_values: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """The values."""
@@ -208,6 +215,7 @@ class Chosen(PartialAggregate):
     """Arguments in one row of each group: the first (``select_one``), or the first where the first argument is extreme."""
 
     holds_values: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """The arguments."""
@@ -252,15 +260,23 @@ class Gathered(PartialAggregate):
 class Distinct(PartialAggregate):
     """Distinct ints, floats or texts, missing included, in order of first occurrence; or their number."""
 
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+    is_small: ClassVar[bool] = True
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """The first of equal values in each group."""
-        values, group = members(partial[0])
+        values, group = members(longer_lists(partial[0], starts))
         values = comparable(values, self.types[0])
         codes = values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
         places = np.sort(np.unique(group * (len(values) + 1) + codes, return_index=True)[1])
+        offsets = np.concatenate([[0], np.cumsum(np.bincount(group[places], minlength=len(starts)))])
+        return [pa.LargeListArray.from_arrays(pa.array(offsets), values.take(pa.array(places)))]
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The values, or how many there are."""
+        values, group = members(partial[0])
         if self.aggregation.function == "distinct":
-            return lists_of(values.take(pa.array(places)), group[places], len(partial[0]), result)
-        return pa.array(np.bincount(group[places], minlength=len(partial[0])))
+            return lists_of(values, group, len(partial[0]), result)
+        return pa.array(np.bincount(group, minlength=len(partial[0])))
 
 
 @attrs.frozen
@@ -268,6 +284,7 @@ class CountedRuns(PartialAggregate):
     """Number of runs of equal values: their count in each part, and the values at both ends of the part."""
 
     holds_values: ClassVar[bool] = False
+    is_small: ClassVar[bool] = True
 
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """A value is a run."""

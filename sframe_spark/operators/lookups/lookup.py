@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeVar
 
 import attrs
@@ -12,21 +12,15 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.lookups.blocks import RowBlock, blocks_of, first_keys
 from sframe_spark.operators.lookups.keys import Numbers, Positions, key_numbers
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source
+from sframe_spark.operators.sources.source import MemorySource, Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.sizes import row_bytes, uneven_bytes
-from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.manifests.physical import order_column
-from sframe_spark.storage.parquet.footers import segment_footer
+from sframe_spark.planner.sizes import uneven_bytes
 
-# Rows of a block of a source that is not stored in row groups.
-BLOCK_ROWS = 131_072
 # Columns of blocks read last stay in memory up to this many bytes.
 CACHE_BYTES = 128 * 1024 * 1024
-# Row groups of other writers may be of any size; one of ours is smaller.
-LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
 OUT_OF_ORDER = "rows that are looked up are not in ascending order of the key; if assume_sorted() said so without a check, it is not true"
 
@@ -90,15 +84,14 @@ class Recent:
 class Lookup:
     """A source whose rows are read by number, or found by key where the source is in the order of a column.
 
-    Rows come in *blocks*: the row groups of stored segments, otherwise ranges of a fixed number of rows. Where each block starts is known from the
-    statistics
-    written with the segments; columns of a block are read as a whole
-    and kept as long as there is room.
+    Rows come in blocks (:mod:`sframe_spark.operators.lookups.blocks`). Columns of a block are read as a whole, and kept as long as there is room.
 
     Parameters
     ----------
     source
         The source.
+    blocks
+        Its blocks.
     starts
         Number of the first row of each block, and at the end the number of rows.
     blocks_read
@@ -115,6 +108,7 @@ class Lookup:
     """
 
     source: Source
+    blocks: tuple[RowBlock, ...]
     starts: Positions
     blocks_read: int = 0
     _columns: Recent = attrs.field(factory=lambda: Recent(CACHE_BYTES))
@@ -124,7 +118,8 @@ class Lookup:
     @classmethod
     def of(cls, source: Source) -> Lookup:
         """Look-up in a source."""
-        return cls(source, block_starts(source))
+        blocks = blocks_of(source)
+        return cls(source, blocks, np.array([*(block.start for block in blocks), source.row_count] if blocks else [0], dtype=np.int64))
 
     @property
     def schema(self) -> Schema:
@@ -225,7 +220,7 @@ class Lookup:
         """
         found = self._fences.get((column, as_float))
         if found is None:
-            firsts = [self._first(number, column, stored) for number, stored in enumerate(stored_starts(self.source, column, self.block_count))]
+            firsts = [self._first(number, column, stored) for number, stored in enumerate(first_keys(self.source, self.blocks, column))]
             missing = next((place for place, first in enumerate(firsts) if first is not None), len(firsts))
             is_float = as_float or self.schema[column].kind == "float"
             if None in firsts[missing:]:
@@ -281,74 +276,3 @@ def filled_forward(numbers: Positions, valid: np.ndarray[Any, Any]) -> Positions
     places[places < 0] = int(np.argmax(valid))
     filled: Positions = numbers[places]
     return filled
-
-
-def block_starts(source: Source) -> Positions:
-    """Number of the first row of each block of a source, and at the end the number of rows."""
-    rows = source.row_count
-    if isinstance(source, SegmentSource):
-        starts = [start for entry, offset in entries(source) for start in block_starts_in(source, entry, offset)]
-        inside = sorted({0, *(start - source.start for start in starts if source.start < start < source.stop)})
-    else:
-        inside = list(range(0, rows, BLOCK_ROWS))
-    return np.array([*inside, rows] if rows else [0], dtype=np.int64)
-
-
-def block_starts_in(source: SegmentSource, entry: SegmentEntry, offset: int) -> list[int]:
-    """Number of the first row of each block of a segment, in the dataset: a row group, or a part of one that is too large to be one block."""
-    starts = group_starts(source.manifest, entry, offset)
-    if source.manifest.has_key:
-        return starts
-    found: list[int] = []
-    for start, stop in itertools.pairwise([*starts, offset + entry.rows]):
-        rows = stop - start
-        size = row_bytes(source.sizes_between(start - source.start, stop - source.start), 0) if rows > 1 else 0.0
-        parts = max(1, min(rows, int(size) // LARGEST_BLOCK_BYTES))
-        found += [start + rows * part // parts for part in range(parts)]
-    return found
-
-
-def entries(source: SegmentSource) -> Iterator[tuple[SegmentEntry, int]]:
-    """Segments that hold rows of a source, each with the number of its first row in the dataset."""
-    for entry, offset in zip(source.manifest.segments, source.manifest.offsets, strict=True):
-        if entry.rows and offset < source.stop and offset + entry.rows > source.start:
-            yield entry, offset
-
-
-def group_starts(manifest: Manifest, entry: SegmentEntry, offset: int) -> list[int]:
-    """Number of the first row of each row group of a segment, in the dataset."""
-    footer = segment_footer(manifest, entry)
-    return [offset + start for start in footer.starts[:-1]]
-
-
-def stored_starts(source: Source, column: int, blocks: int) -> list[tuple[bool, Any]]:
-    """For each block of a source sorted by a column: whether statistics tell its first key, and the key (None: missing)."""
-    unknown = [(False, None)] * blocks
-    if not isinstance(source, SegmentSource):
-        return unknown
-    found: list[tuple[bool, Any]] = []
-    for entry, offset in entries(source):
-        firsts = group_firsts(source.manifest, entry, source.positions[column])
-        starts = group_starts(source.manifest, entry, offset)
-        ends = [*starts[1:], offset + entry.rows]
-        found += [first for first, a, b in zip(firsts, starts, ends, strict=True) if a < source.stop and b > source.start]
-    # Row groups of which some are several blocks, whose first keys nobody wrote down.
-    return found if len(found) == blocks else unknown
-
-
-def group_firsts(manifest: Manifest, entry: SegmentEntry, position: int) -> list[tuple[bool, Any]]:
-    """For each row group of a segment sorted by a column whether its first key is known, and the key."""
-    if manifest.column_names_in_files is not None:
-        # Files of others may hold the column in another type, and their bounds may be cut short.
-        return [(False, None)] * (len(group_starts(manifest, entry, 0)))
-    footer = segment_footer(manifest, entry)
-    found: list[tuple[bool, Any]] = []
-    for statistics in footer.chunks(order_column(manifest.file_name(position), manifest.types[position])):
-        if statistics is None or not statistics.has_null_count:
-            found.append((False, None))
-        elif statistics.null_count:
-            found.append((True, None))
-        else:
-            known = bool(statistics.has_min_max) and statistics.min_raw == statistics.min_raw
-            found.append((known, statistics.min_raw if known else None))
-    return found

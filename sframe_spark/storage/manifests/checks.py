@@ -101,6 +101,8 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
         raise _Wrong(f"no segment has {entry.rows!r:.30} rows")
     if entry.size is not None and not _is_number(entry.size, _LARGEST):
         raise _Wrong(f"no file has {entry.size!r:.30} bytes")
+    if entry.group_bytes is not None and not _is_number(entry.group_bytes, _LARGEST):
+        raise _Wrong(f"no rows take {entry.group_bytes!r:.30} bytes")
     if entry.rows or entry.file:
         _check_file_name(entry.file, is_ours)
     if entry.checksum is not None and not (type(entry.checksum) is str and _CHECKSUM.fullmatch(entry.checksum)):

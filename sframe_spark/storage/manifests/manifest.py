@@ -116,6 +116,8 @@ class SegmentEntry:
         The file as it was when its statistics were taken, if it is not one of ours with check sums: no manifest file and no plan's text says it.
     constants
         Columns, by position, that have one value in all rows and are not in the file, which is one of others: the names of its directories tell.
+    group_bytes
+        How many bytes its rows take in memory, where they are one row group; None where they are several, or nobody told.
     """
 
     file: str
@@ -130,11 +132,14 @@ class SegmentEntry:
     pages: tuple[int, ...] | None = attrs.field(default=None, eq=False)
     seen: Seen | None = attrs.field(default=None, eq=False)
     constants: tuple[tuple[int, Scalar], ...] = ()
+    group_bytes: int | None = attrs.field(default=None, eq=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         fields = {name: getattr(self, name) for name in _IN_FILES}
         fields["columns"] = [statistics.to_json() for statistics in self.columns]
+        if self.group_bytes is not None:
+            fields["group_bytes"] = self.group_bytes
         if self.constants:
             fields["constants"] = [[position, _scalar_to_json(value)] for position, value in self.constants]
         return fields
@@ -154,10 +159,11 @@ class SegmentEntry:
             tail=_optional_tuple(value.get("tail")),
             pages=_optional_tuple(value.get("pages")),
             constants=tuple((position, _scalar_from_json(constant)) for position, constant in value.get("constants", ())),
+            group_bytes=value.get("group_bytes"),
         )
 
 
-_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants"))
+_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", "group_bytes"))
 
 
 @attrs.frozen

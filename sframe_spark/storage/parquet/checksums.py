@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 
+import attrs
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -50,14 +51,10 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
         headers = page_headers(content, footer, with_pages=with_pages)
         pages = tuple(headers.sums[name] for name in (*map(file_column, range(columns)), KEY_NAME))
         tail = content[headers.end :]
-        return SegmentEntry(
-            entry.file,
-            entry.number,
-            entry.rows,
-            entry.columns,
+        return attrs.evolve(
+            entry,
             checksum=entry.checksum if (headers.complete and headers.gapless) or entry.checksum is not None else checksum_of(location),
             size=len(content),
-            first_position=entry.first_position,
             tail=(len(content) - headers.end, zlib.crc32(tail)),
             pages=pages,
         )

@@ -93,6 +93,8 @@ class SegmentWriter:
         self._pending_rows = 0
         self._pending_bytes = 0
         self._rows = 0
+        self._groups = 0
+        self._group_bytes = 0
         self._footers: list[pq.FileMetaData] = []
         self._sink: Any = None
         self._parquet: pq.ParquetWriter | None = None
@@ -142,6 +144,8 @@ class SegmentWriter:
             self.abort()
             raise
         self._rows += rows
+        self._groups += 1
+        self._group_bytes = table.nbytes
 
     def _taken(self, columns: list[pa.ChunkedArray], rows: int) -> list[pa.ChunkedArray]:
         """Take the first rows out of what is pending."""
@@ -196,7 +200,8 @@ class SegmentWriter:
         """Return the entry of the file as it is on the disk."""
         try:
             with telling("read back segment", self._location):
-                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics())
+                size = self._group_bytes if self._groups == 1 else None
+                entry = SegmentEntry(self.file, self._number, self._rows, self._statistics(), group_bytes=size)
                 return sealed(entry, self._location, len(self._types), self._footers[0])
         except BrokenThrift as error:
             raise StorageError(f"cannot read back segment {self._location}: {error}; the disk or the memory of this machine may be faulty") from None

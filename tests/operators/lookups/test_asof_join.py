@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import PlanInvariantError
-from sframe_spark.operators.lookups import lookup as lookup_module
+from sframe_spark.operators.lookups import blocks as blocks_module
 from sframe_spark.operators.lookups.asof_join import DIRECTIONS, AsofJoin
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.rowwise.columns import project
@@ -104,7 +104,7 @@ def test_every_row_gets_the_row_that_a_search_finds(case: Any, block: int, batch
     node = memory_source(table(left, types), types, len(left))
     answers = memory_source(table(numbered(right), [*types, INT]), [*types, INT], len(right))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup_module, "BLOCK_ROWS", block)
+        patch.setattr(blocks_module, "BLOCK_ROWS", block)
         plan = FlatPlan.of(join.make_planner_node(node, answers))
         found = [value for chunk in PlanRunner(plan).stream(0, len(left), batch) for value in chunk.columns[0].to_pylist()]
     assert found == [nearest_row(row, right, join) for row in left]
@@ -131,7 +131,8 @@ def test_int_keys_meet_float_keys() -> None:
     assert PlanRunner(FlatPlan.of(join.make_planner_node(left, right))).run(0, 3).columns[0].to_pylist() == ["a", "b", "c"]
 
 
-def test_only_the_row_groups_that_can_match_are_read(tmp_path: Path) -> None:
+def test_only_the_blocks_that_can_match_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks_module, "BLOCK_ROWS", 10)
     rows = [(number, number * 2) for number in range(40)]
     source = saved(tmp_path, rows, [INT, INT], [10, 20, 30])
     assert isinstance(source.operator, SegmentSource)
@@ -147,7 +148,8 @@ def test_only_the_row_groups_that_can_match_are_read(tmp_path: Path) -> None:
     assert lookup.blocks_read == 2
 
 
-def test_a_tolerance_bounds_how_far_groups_are_looked_for(tmp_path: Path) -> None:
+def test_a_tolerance_bounds_how_far_groups_are_looked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(blocks_module, "BLOCK_ROWS", 10)
     rows = [(number, "other", number) for number in range(40)]
     source = saved(tmp_path, rows, [INT, STR, INT], [10, 20, 30])
     assert isinstance(source.operator, SegmentSource)

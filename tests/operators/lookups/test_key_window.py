@@ -16,8 +16,8 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.lookups import blocks as blocks_module
 from sframe_spark.operators.lookups import key_window as key_window_module
-from sframe_spark.operators.lookups import lookup as lookup_module
 from sframe_spark.operators.lookups.key_window import KeyWindow
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
@@ -88,7 +88,7 @@ def test_every_row_gets_the_aggregates_of_its_window(data: st.DataObject, block:
     asked = [pa.array([row[place] for row in left], kind.physical) for place, kind in enumerate(types)]
     node, source = memory_source(asked, types, len(rows)), memory_source(columns, types, len(rows))
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup_module, "BLOCK_ROWS", block)
+        patch.setattr(blocks_module, "BLOCK_ROWS", block)
         patch.setattr(key_window_module, "MOST_BLOCKS", data.draw(st.sampled_from([1, 8])))
         plan = FlatPlan.of(window.make_planner_node(node, source))
         found: list[list[Any]] = [[] for _ in window.aggregations]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.lookups import lookup as lookup_module
+from sframe_spark.operators.lookups import blocks as blocks_module
 from sframe_spark.operators.lookups.merge_sorted import merge_sorted
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
@@ -48,7 +48,7 @@ def test_rows_come_as_a_stable_sort_puts_them(data: st.DataObject, block: int, b
     node = merge_sorted(rows_of(first, kind, "a"), rows_of(second, kind, "b"), [(0, True)], ["t"])
     assert node.length.rows == len(named)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup_module, "BLOCK_ROWS", block)
+        patch.setattr(blocks_module, "BLOCK_ROWS", block)
         chunks = list(PlanRunner(FlatPlan.of(node)).stream(0, len(named), batch))
     found = [row for chunk in chunks for row in zip(*[column.to_pylist() for column in chunk.columns], strict=True)]
     assert repr(found) == repr(sorted(named, key=lambda row: rank(row[0])))
@@ -70,7 +70,7 @@ def test_rows_in_the_order_of_several_columns(data: st.DataObject, by: list[tupl
     sources = [memory_source(arrays, [*TYPES, STR], len(rows)) for arrays, rows in zip(columns, sides, strict=True)]
     node = merge_sorted(*sources, by, [f"c{position}" for position, _ in by])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(lookup_module, "BLOCK_ROWS", block)
+        patch.setattr(blocks_module, "BLOCK_ROWS", block)
         chunks = list(PlanRunner(FlatPlan.of(node)).stream(0, len(sides[0]) + len(sides[1]), batch))
     found = [row for chunk in chunks for row in zip(*[column.to_pylist() for column in chunk.columns], strict=True)]
     assert repr(found) == repr(by_hand([*sides[0], *sides[1]], by))
