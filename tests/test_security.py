@@ -38,6 +38,7 @@ ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
+    ("engine/spark/parcels.py", "pickle"): "works that the driver of the same program sends to its tasks",
     ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
     ("testing/contract.py", "pickle"): "the check that operators pickle reads what it has written a line before",
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",

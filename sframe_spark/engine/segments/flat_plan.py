@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.batches import BatchSize
+from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.functions.base import FUNCTIONS
 from sframe_spark.operators.functions.table import FunctionTable
-from sframe_spark.operators.sources.source import Source
+from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
@@ -21,7 +22,7 @@ from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 
 
 @attrs.frozen(eq=False)
-class FlatPlan:
+class FlatPlan(Shared):
     """A plan as lists in postorder, so that it pickles and runs without recursion.
 
     Parameters
@@ -68,6 +69,16 @@ class FlatPlan:
         inputs = tuple(tuple(moved[child] for child in self.inputs[old]) for old in order)
         operators, facts = tuple(self.operators[i] for i in order), tuple(self.facts[i] for i in order)
         return FlatPlan(operators, inputs, facts, tuple(self.sizes[i] for i in order), self.batch_bytes)
+
+    def divided_places(self) -> tuple[int, ...]:
+        """Places of stored sources of which a range of rows needs a range of rows: nobody searches in them."""
+        searched = {self.inputs[place][slot] for place, slot in self.looked_up()}
+        return tuple(place for place, operator in enumerate(self.operators) if isinstance(operator, SegmentSource) and place not in searched)
+
+    def with_sources(self, sources: Mapping[int, Source]) -> FlatPlan:
+        """The plan over other sources, by their places."""
+        operators = tuple(sources.get(place, operator) for place, operator in enumerate(self.operators))
+        return attrs.evolve(self, operators=operators) if sources else self
 
     def sequential_places(self) -> list[int]:
         """Places of operators with a running state, inputs first."""

@@ -7,13 +7,17 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import attrs
+
 from sframe_spark.config import config
+from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
-from sframe_spark.engine.segments.runner import FlatPlan
+from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
 from sframe_spark.engine.spark import query
 from sframe_spark.engine.spark.dispatch import run_tasks
 from sframe_spark.engine.spark.probe import require_readable
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
 from sframe_spark.planner.sizes import row_bytes
@@ -52,6 +56,7 @@ def row_ranges(rows: int, size: int, segments: int | None) -> list[tuple[int, in
 def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[RangeTask]:
     """Tasks whose sequential operators know the state before their range: one pass over partial results per level."""
     ranges, states = list(ranges), [dict[int, Any]() for _ in ranges]
+    divided = DividedPlan.of(plan)
     for position in plan.sequential_places():
         operator = plan.operators[position]
         assert isinstance(operator, SequentialOperator)
@@ -59,13 +64,56 @@ def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[Range
         states[0][position] = initial
         if len(ranges) == 1:
             continue
-        tasks = [RangeTask(plan, a, b, config.batch_rows, dict(s)) for (a, b), s in zip(ranges, states, strict=True)]
-        works = [partial(summarize_range, task, position) for task in tasks[:-1]]
+        pairs = list(zip(ranges, states, strict=True))
+        works = [partial(summarize_range, divided.task(rows, dict(known)), position) for rows, known in pairs[:-1]]
         before = states_between(operator, initial, run_range_works(works, f"summarising {operator.name}"))
         ranges, states = joined_ranges(ranges, states, position, before)
-    last = len(ranges) - 1
-    pairs = enumerate(zip(ranges, states, strict=True))
-    return [RangeTask(plan, a, b, config.batch_rows, s, final=index == last) for index, ((a, b), s) in pairs]
+    last = ranges[-1]
+    return [divided.task(rows, known, final=rows is last) for rows, known in zip(ranges, states, strict=True)]
+
+
+@attrs.frozen(eq=False)
+class DividedPlan:
+    """A plan that tasks share, without the segments of sources that each reads a part of; a task is told of its own.
+
+    Parameters
+    ----------
+    plan
+        The whole plan.
+    shared
+        The plan without these segments.
+    places
+        Where these sources are.
+    runner
+        Tells which rows of them a range needs.
+    """
+
+    plan: FlatPlan
+    shared: FlatPlan
+    places: tuple[int, ...]
+    runner: PlanRunner
+
+    @classmethod
+    def of(cls, plan: FlatPlan) -> DividedPlan:
+        """A plan, divided."""
+        places = plan.divided_places()
+        nothing = {place: part_of_source(plan.operators[place], 0, 0) for place in places}
+        return cls(plan, plan.with_sources(nothing), places, PlanRunner(plan))
+
+    def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
+        """The task of a range of base rows, given the states before it."""
+        wanted = self.runner.wanted(*rows)
+        own = {}
+        for place in self.places:
+            low, high = min((first for first, _ in wanted[place]), default=0), max((stop for _, stop in wanted[place]), default=0)
+            own[place] = part_of_source(self.plan.operators[place], low, high)
+        return RangeTask(self.shared, *rows, config.batch_rows, states, final, own)
+
+
+def part_of_source(source: Any, start: int, stop: int) -> SegmentSource:
+    """A source that is told of no segments but those of some of its rows, which keep their numbers."""
+    assert isinstance(source, SegmentSource)
+    return attrs.evolve(source, manifest=source.manifest.between(source.start + start, source.start + stop))
 
 
 def run_range_works(works: list[Any], description: str) -> list[Any]:

@@ -83,7 +83,7 @@ class PlanRunner:
 
     def _base(self, first: int, stop: int, final: bool, rows: int) -> tuple[Wanted, ValuesAt]:
         """What is wanted of the places for so many base rows, and the values at those of the first stage."""
-        wanted = self._wanted(first, first + rows)
+        wanted = self.wanted(first, first + rows)
         return wanted, self._evaluated(0, wanted, {}, final and first + rows == stop, rows)
 
     def _cut(self, rows: int, evaluate: Callable[[int], Value]) -> tuple[Value, int]:
@@ -180,7 +180,7 @@ class PlanRunner:
 
     def _bytes_between(self, places: Sequence[int], start: int, stop: int) -> float:
         """What rows at some places take, of those that are wanted for some base rows."""
-        wanted = self._wanted(start, stop)
+        wanted = self.wanted(start, stop)
         return sum(self._bytes_of(place, *interval) for place in places for interval in wanted[place])
 
     def _bytes_of(self, place: int, start: int, stop: int) -> float:
@@ -223,7 +223,8 @@ class PlanRunner:
             self.read_by[place, slot] = self.lookups[child].for_reader()
         return self.read_by[place, slot]
 
-    def _wanted(self, start: int, stop: int) -> Wanted:
+    def wanted(self, start: int, stop: int) -> Wanted:
+        """Rows of each place that are read for the root's rows ``start`` to ``stop``."""
         count = len(self.plan.operators)
         wanted: list[dict[Interval, None]] = [{} for _ in range(count)]
         wanted[count - 1][(start, stop)] = None

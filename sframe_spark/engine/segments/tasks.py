@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.engine.segments.others import combined
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
+from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
@@ -25,7 +26,9 @@ class RangeTask:
     Parameters
     ----------
     plan
-        The section's plan.
+        The section's plan, which all its tasks share.
+    own
+        Sources of which this task is told no more than it reads, by their places in the plan.
     start, stop
         Base rows.
     batch_rows
@@ -42,11 +45,17 @@ class RangeTask:
     batch_rows: int
     states: dict[int, Any] = attrs.Factory(dict)
     final: bool = True
+    own: Mapping[int, Source] = attrs.Factory(dict)
+
+    @property
+    def whole(self) -> FlatPlan:
+        """The plan over the task's own sources."""
+        return self.plan.with_sources(self.own)
 
 
 def chunks_of(task: RangeTask) -> Iterator[Chunk]:
     """Rows of a task, batch by batch."""
-    return PlanRunner(task.plan, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
+    return PlanRunner(task.whole, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
 
 
 def write_range(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
@@ -96,4 +105,4 @@ def summarize_range(task: RangeTask, place: int) -> Any:
     """What the ranges after the task's need of the state of a sequential operator over it, or ``TOO_LARGE``."""
     operator = task.plan.operators[place]
     assert isinstance(operator, SequentialOperator)
-    return operator.carried(summarize(task.plan, place, task.states, task.start, task.stop, task.batch_rows))
+    return operator.carried(summarize(task.whole, place, task.states, task.start, task.stop, task.batch_rows))

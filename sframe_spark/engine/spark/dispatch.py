@@ -11,16 +11,19 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sframe_spark.engine.spark.parcels import Parcel, packed
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
-from sframe_spark.session import default_parallelism, follow_user, get_session
+from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
 from sframe_spark.session.cancel import run_cancellable
-from sframe_spark.session.workers import start_as_queries_do
+from sframe_spark.session.workers import is_one_process, start_as_queries_do
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 TaskWork = Callable[[], Any]
+
+TASKS_FOR_A_CORE = 4
 
 # Number of the work, whether it failed, and its pickled result or its error's text.
 TaskOutcome = tuple[int, bool, bytes]
@@ -40,10 +43,11 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
     """
     follow_user()
     spark = get_session()
-    tasks = min(len(works), default_parallelism(spark))
+    tasks = tasks_for(spark, len(works))
     run = from_job if start_as_queries_do(spark) else from_query
     try:
-        outcomes = sorted(run_cancellable(lambda: run(spark, works, tasks), description))
+        parcels, shared = packed(works)
+        outcomes = sorted(run_cancellable(lambda: run(spark, parcels, shared, tasks), description))
     except pickle.PicklingError as error:
         # Of a user's function it is told already whose it is.
         if isinstance(error, SFrameError):
@@ -59,34 +63,48 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
     return [pickle.loads(payload) for _, _, payload in outcomes]
 
 
-def from_job(spark: SparkSession, works: Sequence[TaskWork], tasks: int) -> list[TaskOutcome]:
-    """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long."""
+def tasks_for(spark: SparkSession, works: int) -> int:
+    """How many tasks do so many works.
+
+    On this machine as many as there are cores: starting one takes about as long as a short work. On a cluster several for each core, as some take
+    longer than others, and one that fails is done again; one for each work where executors may yet come.
+    """
+    cores = default_parallelism(spark)
+    if is_remote(spark) or is_one_process(spark):
+        return min(works, cores)
+    if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
+        return works
+    return min(works, TASKS_FOR_A_CORE * cores)
+
+
+def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+    """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long; a task is sent its own works."""
     transport = error_transport()
 
-    def run(numbers: Iterable[int]) -> Iterator[TaskOutcome]:
-        return outcomes_of(works, numbers, transport)
+    def run(numbered: Iterable[tuple[int, Parcel]]) -> Iterator[TaskOutcome]:
+        return outcomes_of(numbered, shared, transport)
 
-    return spark.sparkContext.parallelize(range(len(works)), tasks).mapPartitions(run).collect()
+    return spark.sparkContext.parallelize(list(enumerate(parcels)), tasks).mapPartitions(run).collect()
 
 
-def from_query(spark: SparkSession, works: Sequence[TaskWork], tasks: int) -> list[TaskOutcome]:
-    """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server."""
+def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
+    """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server; a task is sent all works."""
     transport = error_transport()
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for outcome in outcomes_of(works, batch.column(0).to_pylist(), transport):
+            for outcome in outcomes_of(((number, parcels[number]) for number in batch.column(0).to_pylist()), shared, transport):
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
-    frame = spark.range(0, len(works), 1, tasks)
+    frame = spark.range(0, len(parcels), 1, tasks)
     table = frame.mapInArrow(run, "number bigint, failed boolean, payload binary").toArrow()
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def outcomes_of(works: Sequence[TaskWork], numbers: Iterable[int], transport: ErrorTransport) -> Iterator[TaskOutcome]:
-    """Outcomes of some of the works, in a worker."""
-    for number in numbers:
-        yield outcome_of(number, works[number], transport)
+def outcomes_of(numbered: Iterable[tuple[int, Parcel]], shared: Sequence[Any], transport: ErrorTransport) -> Iterator[TaskOutcome]:
+    """Outcomes of some works, in a worker."""
+    for number, parcel in numbered:
+        yield outcome_of(number, parcel.opened(shared), transport)
     set_modules_aside(len(sys.modules))
 
 

@@ -143,7 +143,7 @@ class GroupBy(DecomposableOperator):
 
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """True when no aggregate needs all values of a group at once."""
-        return bool(self.keys) and all(partial.is_small for partial in self._grouping(facts).partials)
+        return all(partial.is_small for partial in self._grouping(facts).partials)
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
         """The groups of the rows."""

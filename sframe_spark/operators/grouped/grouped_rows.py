@@ -12,11 +12,11 @@ import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate, partial_aggregate
-from sframe_spark.operators.kernels.equal_keys import comparable_values
+from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.types import FLOAT, INT, STR, ColumnType
+from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 MISSING, VALUE, NAN = 0, 1, 2
 # Codes below this are sorted by their digits, in two passes.
@@ -136,9 +136,15 @@ def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: in
     """
     if not columns:
         return np.arange(rows), np.zeros(min(rows, 1), dtype=np.int64)
-    codes, count = ranked(columns[0], types[0])
-    for column, column_type in zip(columns[1:], types[1:], strict=True):
-        further, more = ranked(column, column_type)
+    compared = [ranked(column, column_type) for column, column_type in zip(columns, types, strict=True)]
+    # One instant at several offsets makes several groups, which the offsets put in order.
+    compared += [
+        ranked(pc.struct_field(column, "offset").cast(pa.int64()), INT)
+        for column, column_type in zip(columns, types, strict=True)
+        if column_type.is_zoned
+    ]
+    codes, count = compared[0]
+    for further, more in compared[1:]:
         # Small again after each column, so that the product cannot wrap around.
         codes, count = dense(codes * more + further, count * more)
     order = np.argsort(codes.astype(np.uint16) if count <= SHORT_CODES else codes, kind="stable")
@@ -147,29 +153,28 @@ def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: in
 
 
 def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
-    """For each key how many different ones come before it, and how many there are."""
+    """For each key, of date-times with an offset each instant, how many different ones come before it, and how many there are.
+
+    Missing comes first and NaN last, as in Spark.
+    """
     if pa.types.is_nested(column.type) and not column_type.is_zoned:
         return tokens_ranked(column)
     # Lists and dicts that are stored as texts are compared as these.
     kind = STR if pa.types.is_string(column.type) else column_type
-    codes, places = coded(comparable_values(column, kind))
-    order = np.lexsort(key_parts(column.take(pa.array(places)), kind)[::-1])
+    encoded = comparable(column, kind).dictionary_encode("encode")
+    codes = encoded.indices.to_numpy(zero_copy_only=False)
+    different = encoded.dictionary
+    order = np.lexsort(sort_parts(different, DATETIME if column_type.is_zoned else kind, True)[::-1])
     ranks = np.empty(len(order), dtype=np.int64)
     ranks[order] = np.arange(len(order))
     return ranks[codes], len(order)
 
 
-def coded(arrays: Sequence[pa.Array]) -> tuple[np.ndarray, np.ndarray]:
-    """One number per row that is equal where all arrays are, from 0 without gaps, and the first row of each."""
-    codes = arrays[0].dictionary_encode("encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
-    for array in arrays[1:]:
-        further = array.dictionary_encode("encode").indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        codes = np.unique(codes * (int(further.max(initial=0)) + 1) + further, return_inverse=True)[1]
-    count = int(codes.max(initial=-1)) + 1
-    places = np.empty(count, dtype=np.int64)
-    # The last one written stays.
-    places[codes[::-1]] = np.arange(len(codes) - 1, -1, -1)
-    return codes, places
+def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
+    """For each list how many different ones come before it, and how many there are."""
+    tokens = [order_token(value) for value in column.to_pylist()]
+    places = {token: place for place, token in enumerate(sorted(set(tokens)))}
+    return np.array([places[token] for token in tokens], dtype=np.int64), len(places)
 
 
 def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
@@ -178,22 +183,6 @@ def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
         return codes, count
     different, inverse = np.unique(codes, return_inverse=True)
     return inverse, len(different)
-
-
-def key_parts(column: pa.Array, column_type: ColumnType) -> list[np.ndarray]:
-    """Arrays whose ascending lexicographic order is that of the keys, as in Spark: missing first, NaN last.
-
-    One instant at several offsets is several keys, which the offsets put in order.
-    """
-    parts = sort_parts(column, column_type, True)
-    return [*parts, *sort_parts(pc.struct_field(column, "offset").cast(pa.int64()), INT, True)] if column_type.is_zoned else parts
-
-
-def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
-    """For each list how many different ones come before it, and how many there are."""
-    tokens = [order_token(value) for value in column.to_pylist()]
-    places = {token: place for place, token in enumerate(sorted(set(tokens)))}
-    return np.array([places[token] for token in tokens], dtype=np.int64), len(places)
 
 
 def order_token(value: Any) -> tuple[Any, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bisect
 import copy
 import functools
 import hashlib
@@ -245,6 +246,8 @@ class Manifest:
         What is known of the row order.
     elsewhere
         The whole frame, of which this has only the columns that are in no other dataset; None for all others. No plan's text says it.
+    left_out
+        How many rows before the first segment, and after the last one, a task is not told of (see :meth:`between`). No text says it.
 
     Examples
     --------
@@ -263,6 +266,7 @@ class Manifest:
     column_names_in_files: tuple[str, ...] | None = None
     order: RecordedOrder = NO_RECORDED_ORDER
     elsewhere: Elsewhere | None = attrs.field(default=None, eq=False)
+    left_out: tuple[int, int] = (0, 0)
 
     def __attrs_post_init__(self) -> None:
         check(self)
@@ -270,13 +274,13 @@ class Manifest:
     @functools.cached_property
     def rows(self) -> int:
         """Number of rows."""
-        return sum(entry.rows for entry in self.segments)
+        return sum(entry.rows for entry in self.segments) + sum(self.left_out)
 
     @functools.cached_property
     def offsets(self) -> tuple[int, ...]:
         """Dense number of the first row of each segment."""
-        ends = itertools.accumulate(entry.rows for entry in self.segments)
-        return tuple(end - entry.rows for end, entry in zip(ends, self.segments, strict=True))
+        starts = itertools.accumulate((entry.rows for entry in self.segments), initial=self.left_out[0])
+        return tuple(itertools.islice(starts, len(self.segments)))
 
     @functools.cached_property
     def offset_of_number(self) -> dict[int, int]:
@@ -311,6 +315,24 @@ class Manifest:
     def with_segments(self, segments: tuple[SegmentEntry, ...]) -> Manifest:
         """Return a manifest of some of the segments of this one, or of the same ones with more that is known of them."""
         return self._trusted("segments", segments)
+
+    def between(self, start: int, stop: int) -> Manifest:
+        """Return what a task needs to read the rows ``start`` to ``stop``, under the numbers that they have: no other segment, no statistics.
+
+        Examples
+        --------
+        >>> from sframe_spark.types import INT
+        >>> whole = Manifest((INT,), (SegmentEntry("a", 0, 3), SegmentEntry("b", 2, 4), SegmentEntry("c", 3, 5)), "/data")
+        >>> part = whole.between(3, 5)
+        >>> part.rows, part.offsets, [entry.file for entry in part.segments], part.left_out
+        (12, (3,), ['b'], (3, 5))
+        """
+        first = bisect.bisect_right(self.offsets, start) - 1
+        last = bisect.bisect_left(self.offsets, stop, lo=max(first, 0))
+        segments = tuple(_without_statistics(entry) for entry in self.segments[max(first, 0) : last])
+        before = self.offsets[max(first, 0)] if segments else self.rows
+        left_out = (before, self.rows - before - sum(entry.rows for entry in segments))
+        return self.with_segments(segments)._trusted("left_out", left_out)
 
     def with_order(self, order: RecordedOrder) -> Manifest:
         """Return the same rows with what is known of their order."""
@@ -376,6 +398,12 @@ class Manifest:
         if content.get("rows") != manifest.rows:
             raise damaged(directory, "its segments have another number of rows than it says")
         return manifest
+
+
+def _without_statistics(entry: SegmentEntry) -> SegmentEntry:
+    made = copy.copy(entry)
+    object.__setattr__(made, "columns", ())
+    return made
 
 
 def _optional_tuple(items: Any) -> tuple[Any, ...] | None:

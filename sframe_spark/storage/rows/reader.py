@@ -96,6 +96,9 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         raise StorageError(f"row range {start}:{stop} counts from the end; storage takes row numbers from 0")
     offsets = manifest.offsets
     end = manifest.rows if stop is None else min(stop, manifest.rows)
+    before, after = manifest.left_out
+    if start < min(before, end):
+        raise _not_told(manifest, start, min(before, end))
     index = max(bisect.bisect_right(offsets, start) - 1, 0)
     while index < len(offsets) and offsets[index] < end:
         entry, offset = manifest.segments[index], offsets[index]
@@ -103,6 +106,14 @@ def intersecting(manifest: Manifest, start: int = 0, stop: int | None = None) ->
         if low < high:
             yield entry, low, high
         index += 1
+    # Who goes on from row to row may ask for more than is read in the end.
+    if end > manifest.rows - after:
+        raise _not_told(manifest, max(start, manifest.rows - after), end)
+
+
+def _not_told(manifest: Manifest, start: int, stop: int) -> StorageError:
+    what = f"a task was not told where rows {start}:{stop} of {manifest.directory} are"
+    return StorageError(f"{what}: this is a fault of the engine, please report it")
 
 
 def last_group_start(manifest: Manifest, start: int, stop: int) -> int:

@@ -107,7 +107,8 @@ CASES = [
     Case("sort by a strictly monotone result", lambda a, b, c: assigned(a, "later", a["t"] + 10).sort("later"), 0, 0, 0),
     Case("sort by a column that a filter makes constant, then the order", lambda a, b, c: a[a["k"] == 3].sort(["k", "t"]), 0, 0, 0),
     Case("sort below a sum", lambda a, b, c: a.sort("v")["v"].sum(), 0, 0, 0),
-    Case("group-by", lambda a, b, c: sums(a, "k"), 1, 2, 1),
+    Case("group-by", lambda a, b, c: sums(a, "k"), 0, 0, 0),
+    Case("group-by that keeps all values", lambda a, b, c: concatenated(a), 1, 2, 1),
     Case("group-by on the recorded order", lambda a, b, c: sums(a, "t"), 0, 0, 0),
     Case("group-by on a sort's key, then its order again", lambda a, b, c: sums(a.sort("t"), "t").sort("t"), 0, 0, 0),
     Case("values of each group in the order of a sort by the key", lambda a, b, c: concatenated(a.sort([("k", True), ("v", False)])), 1, 1, 1),
@@ -128,10 +129,10 @@ CASES = [
     Case("filter by a range of the order", lambda a, b, c: a[(a["t"] > 100) & (a["t"] < 120)], 0, 0, 0),
     Case("filter by values far apart", lambda a, b, c: a[(a["t"] == 5) | (a["t"] > 1300)], 0, 0, 0),
     Case("sort by the order of values far apart", lambda a, b, c: a[a["t"].is_in([5, 800, 1300])].sort("t"), 0, 0, 0),
-    Case("group-by of values far apart", lambda a, b, c: sums(a[a["t"].is_in([5, 800, 1300])], "k"), 1, 2, 1),
+    Case("group-by of values far apart", lambda a, b, c: sums(a[a["t"].is_in([5, 800, 1300])], "k"), 0, 0, 0),
     Case("filter by a computed value of the order", lambda a, b, c: a[a["t"] * -2 < -2600], 0, 0, 0),
     Case("sort with a running sum beside it", lambda a, b, c: beside(a.sort("v"), "c", lambda s: s["k"].cumulative_sum()), 1, 1, 1),
-    Case("group-by with a rolling mean of a result", lambda a, b, c: beside(sums(a, "k"), "m", lambda g: g["s"].rolling_mean(-1, 0)), 1, 2, 1),
+    Case("group-by with a rolling mean of a result", lambda a, b, c: beside(sums(a, "k"), "m", lambda g: g["s"].rolling_mean(-1, 0)), 0, 0, 0),
     Case(
         "filter of a sort with a running maximum beside it", lambda a, b, c: beside(few(a.sort("v")), "c", lambda s: s["k"].cumulative_max()), 1, 1, 1
     ),
@@ -153,7 +154,7 @@ OTHER_ORDERS = [
     Case("group-by on a leading descending key, its groups summed", lambda a, b, c: sums(c, "k")["s"].sum(), 0, 0, 0),
     Case("distinct values of a column in order", lambda a, b, c: b.groupby([], COUNTS), 0, 0, 0),
     Case("distinct values within groups, both in order", lambda a, b, c: c.groupby("k", COUNTS), 0, 0, 0),
-    Case("distinct values of a column out of order", lambda a, b, c: b.groupby([], {"n": agg.COUNT_DISTINCT("v")}), 1, 2, 0),
+    Case("distinct values of a column out of order", lambda a, b, c: b.groupby([], {"n": agg.COUNT_DISTINCT("v")}), 0, 0, 0),
 ]
 
 

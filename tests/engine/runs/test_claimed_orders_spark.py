@@ -22,7 +22,7 @@ pytestmark = pytest.mark.spark
 PROGRAMS: dict[str, Callable[[tc.SFrame, tc.SFrame], tc.SFrame]] = {
     "sort": lambda sf, other: sf.sort("t"),
     "sort of a filter": lambda sf, other: sf[sf["v"] > 3].sort("t"),
-    "group-by": lambda sf, other: sf.groupby("t", {"sum": agg.SUM("v")}),
+    "group-by": lambda sf, other: sf.groupby("t", {"all": agg.CONCAT("v")}),
     "join": lambda sf, other: sf.join(other, on="t"),
     "as-of join": lambda sf, other: sf.asof_join(other, on="t"),
 }

@@ -4,15 +4,23 @@ from __future__ import annotations
 
 import array
 import datetime
+import functools
+import itertools
 import math
 import random
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.api.nodes import row_tuples
+from sframe_spark.engine.runs.materialize import read_all
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, group_rows
 from sframe_spark.testing.oracle.values import rows_equal
+from sframe_spark.values.decode import decode
 from tests.examples import examples, part
 
 NAN = math.nan
@@ -116,3 +124,24 @@ def test_intervals_of_each_key_are_those_of_spark(spark: Any) -> None:
         with config.using(small_rows=0, single_task_rows=0):
             on_spark = row_tuples(sf.resample("t", "10min", {"s": aggregate.SUM("v"), "n": aggregate.COUNT}, by="k")._node)
         assert repr(in_memory) == repr(on_spark)
+
+
+@settings(max_examples=examples(60), deadline=None)
+@given(seed=st.integers(0, 10**6), kind=st.sampled_from(sorted(KEYS)), rows=st.integers(0, 40), cuts=st.lists(st.integers(0, 40), max_size=4))
+def test_groups_of_parts_are_those_of_all_rows(seed: int, kind: str, rows: int, cuts: list[int]) -> None:
+    sf = frame(random.Random(seed), kind, rows)
+    chunk, schema = read_all(sf._node), sf._node.schema
+    k, j, v, s = map(sf.column_names().index, "kjvs")
+    wanted = [
+        Aggregation("sum", (v,)), Aggregation("mean", (v,)), Aggregation("max", (j,)), Aggregation("argmin", (v, s)), Aggregation("select_one", (s,)),
+        Aggregation("count"), Aggregation("count_distinct", (s,)), Aggregation("distinct", (j,)), Aggregation("concat", (s,)),
+    ]  # fmt: skip
+    for keys in ([k], [k, j], [s, j, k]):
+        grouping = GroupingByKeys.of(schema, keys, wanted)
+        edges = sorted({0, *(min(cut, rows) for cut in cuts), rows})
+        parts = [grouping.groups(chunk.slice(start, stop)) for start, stop in itertools.pairwise(edges)] or [grouping.groups(chunk)]
+        found = grouping.finished(functools.reduce(grouping.together, parts))
+        whole = group_rows(chunk, schema, keys, wanted)
+        types = [*(schema[key] for key in keys), *(aggregation.infer(schema) for aggregation in wanted)]
+        values = [[decode(column, kind) for column, kind in zip(table.columns, types, strict=True)] for table in (found, whole)]
+        assert rows_equal(list(zip(*values[0], strict=True)), list(zip(*values[1], strict=True)))

@@ -1,0 +1,93 @@
+"""Works as bytes: each with what it alone needs, so that a task is sent that of its own; what several share is pickled once."""
+
+from __future__ import annotations
+
+import io
+import pickle
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import attrs
+
+
+class Shared:
+    """Base of values that several works hold: they are sent once with all of them."""
+
+    travels_once: ClassVar[bool] = True
+
+
+@attrs.frozen(eq=False)
+class Parcel:
+    """A work without what it shares with others.
+
+    Parameters
+    ----------
+    content
+        The work, pickled, with numbers in place of shared values.
+    """
+
+    content: bytes
+
+    def opened(self, shared: Sequence[Any]) -> Callable[[], Any]:
+        """The work, over the values that are shared."""
+        work: Callable[[], Any] = WorkUnpickler(self.content, shared).load()
+        return work
+
+
+class WorkUnpickler(pickle.Unpickler):
+    """Reads a work that this program's driver has pickled."""
+
+    def __init__(self, content: bytes, shared: Sequence[Any]) -> None:
+        super().__init__(io.BytesIO(content))
+        self.shared = shared
+
+    def persistent_load(self, number: Any) -> Any:
+        """What stands for a number."""
+        return self.shared[number]
+
+
+def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[Parcel], list[Any]]:
+    """Works as parcels, and what they share.
+
+    Raises
+    ------
+    pickle.PicklingError
+        If one cannot be pickled.
+
+    Examples
+    --------
+    >>> from functools import partial
+    >>> parcels, shared = packed([partial(divmod, number, 3) for number in (7, 8)])
+    >>> [parcel.opened(shared)() for parcel in parcels], shared
+    ([(2, 1), (2, 2)], [])
+    """
+    shared: list[Any] = []
+    numbers: dict[int, int] = {}
+
+    def number_of(value: Any) -> int | None:
+        if not getattr(type(value), "travels_once", False):
+            return None
+        if id(value) not in numbers:
+            numbers[id(value)] = len(shared)
+            shared.append(value)
+        return numbers[id(value)]
+
+    return [Parcel(_dumped(work, number_of)) for work in works], shared
+
+
+def _dumped(work: Callable[[], Any], number_of: Callable[[Any], int | None]) -> bytes:
+    # By value where workers cannot import: Spark's own pickler of functions.
+    from pyspark.cloudpickle import Pickler
+
+    class WorkPickler(Pickler):
+        def persistent_id(self, value: Any) -> int | None:
+            return number_of(value)
+
+    buffer = io.BytesIO()
+    try:
+        WorkPickler(buffer).dump(work)
+    except pickle.PicklingError:
+        raise
+    except Exception as error:
+        raise pickle.PicklingError(f"{type(error).__name__}: {error}") from error
+    return buffer.getvalue()

@@ -1,0 +1,100 @@
+"""Works as bytes: a task is sent its own, and of stored rows only where its own are."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from sframe_spark.engine.segments.flat_plan import FlatPlan
+from sframe_spark.engine.segments.range_tasks import DividedPlan
+from sframe_spark.engine.segments.tasks import chunks_of
+from sframe_spark.engine.spark.parcels import Shared, packed
+from sframe_spark.errors import StorageError
+from sframe_spark.operators.lookups.asof_join import AsofJoin
+from sframe_spark.operators.running.shift import Shift
+from sframe_spark.operators.sources.source import SegmentSource, memory_source, segment_source
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.rows.reader import read_rows
+from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.types import INT
+
+
+class Table(Shared):
+    """Something that works share."""
+
+    def __init__(self, values: list[int]) -> None:
+        self.values = values
+
+
+def at(table: Table, other: Table, place: int) -> tuple[int, bool]:
+    return table.values[place], table is other
+
+
+def stored(directory: Path, rows: int, segments: int) -> PlannerNode:
+    directory.mkdir()
+    edges = [rows * number // segments for number in range(segments + 1)]
+    entries = [
+        write_segment(str(directory), number, [INT], [[pa.array(range(edges[number], edges[number + 1]), pa.int64())]]) for number in range(segments)
+    ]
+    return segment_source(publish(str(directory), [INT], entries))
+
+
+def test_what_works_share_is_pickled_once_and_stays_one_object() -> None:
+    table = Table(list(range(10_000)))
+    parcels, shared = packed([partial(at, table, table, place) for place in (3, 5)])
+    assert shared == [table]
+    assert max(len(parcel.content) for parcel in parcels) < 500
+    sent = pickle.loads(pickle.dumps((parcels, shared)))
+    assert [parcel.opened(sent[1])() for parcel in sent[0]] == [(3, True), (5, True)]
+
+
+def test_what_cannot_be_pickled_is_told_before_anything_is_sent() -> None:
+    with pytest.raises(pickle.PicklingError, match="lock"):
+        packed([partial(print, threading.Lock())])
+
+
+def test_a_task_is_told_of_its_own_segments(tmp_path: Path) -> None:
+    node = stored(tmp_path / "rows", 4_000, 400)
+    divided = DividedPlan.of(FlatPlan.of(Shift(1).make_planner_node(node)))
+    tasks = [divided.task((first, first + 100), {}) for first in range(0, 4_000, 100)]
+    parcels, shared = packed([partial(chunks_of, task) for task in tasks])
+    assert len(shared) == 1
+    # Ten segments each and one for the row before, however many there are.
+    assert [len(source.manifest.segments) for task in tasks[1:] for source in task.own.values()] == [11] * 39  # type: ignore[attr-defined]
+    assert max(len(parcel.content) for parcel in parcels) < 5_000
+    (plan,) = shared
+    assert [len(operator.manifest.segments) for operator in plan.operators if isinstance(operator, SegmentSource)] == [0]
+    found = [value for parcel in parcels for chunk in parcel.opened(shared)() for value in chunk.columns[0].to_pylist()]
+    assert found == [None, *range(3_999)]
+
+
+def test_sources_that_are_searched_are_told_whole(tmp_path: Path) -> None:
+    right = stored(tmp_path / "right", 100, 10)
+    left = memory_source([pa.array([5, 55])], [INT])
+    divided = DividedPlan.of(FlatPlan.of(AsofJoin(0, (), (0,)).make_planner_node(left, right)))
+    assert divided.places == ()
+    (chunk,) = chunks_of(divided.task((0, 2), {}))
+    assert chunk.columns[0].to_pylist() == [5, 55]
+
+
+def test_rows_of_which_a_task_was_not_told_are_no_rows_that_are_not_there(tmp_path: Path) -> None:
+    node = stored(tmp_path / "rows", 100, 10)
+    manifest: Any = node.operator.manifest  # type: ignore[attr-defined]
+    part = pickle.loads(pickle.dumps(manifest.between(35, 52)))
+    assert (part.rows, part.offsets, part.left_out) == (100, (30, 40, 50), (30, 40))
+    assert read_rows(part, [0], 30, 60).column(0).to_pylist() == list(range(30, 60))
+    for start, stop in ((29, 40), (50, 61), (0, 100), (70, None)):
+        with pytest.raises(StorageError, match="was not told"):
+            read_rows(part, [0], start, stop)
+    nothing = manifest.between(0, 0)
+    assert (nothing.rows, nothing.segments) == (100, ())
+    with pytest.raises(StorageError, match="was not told"):
+        read_rows(nothing, [0], 0, 1)
+    assert read_rows(nothing, [0], 5, 5).num_rows == 0
