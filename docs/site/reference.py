@@ -101,7 +101,7 @@ def page(title: str, *parts: str) -> str:
 
 def pages() -> dict[str, str]:
     """All pages of the reference by name."""
-    functions = [f"sframe_spark.{name}" for name in ("load_sframe", "load_sarray", "sql", "plot", "show", "uniform_clock")]
+    functions = [f"sframe_spark.{name}" for name in ("load_sframe", "load_sarray", "history", "vacuum", "sql", "plot", "show", "uniform_clock")]
     options = [f"sframe_spark.config.Configuration.{name}" for name in dir(config) if not name.startswith("_")]
     listed = ["sframe", "sarray", "aggregate", "functions", "builders", "visualization", "config", "errors", "plugin"]
     contents = "\n".join([f"{FENCE}{{toctree}}", ":maxdepth: 1", "", *listed, FENCE])

@@ -6,11 +6,12 @@ import functools
 import gc
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sframe_spark.config import config
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.session import default_parallelism, follow_user, get_session
@@ -61,21 +62,21 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
 
 def from_job(spark: SparkSession, works: Sequence[TaskWork], tasks: int) -> list[TaskOutcome]:
     """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long."""
-    transport = error_transport()
+    transport, options = error_transport(), config.storage_options
 
     def run(numbers: Iterable[int]) -> Iterator[TaskOutcome]:
-        return outcomes_of(works, numbers, transport)
+        return outcomes_of(works, numbers, transport, options)
 
     return spark.sparkContext.parallelize(range(len(works)), tasks).mapPartitions(run).collect()
 
 
 def from_query(spark: SparkSession, works: Sequence[TaskWork], tasks: int) -> list[TaskOutcome]:
     """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server."""
-    transport = error_transport()
+    transport, options = error_transport(), config.storage_options
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for outcome in outcomes_of(works, batch.column(0).to_pylist(), transport):
+            for outcome in outcomes_of(works, batch.column(0).to_pylist(), transport, options):
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
     frame = spark.range(0, len(works), 1, tasks)
@@ -83,10 +84,14 @@ def from_query(spark: SparkSession, works: Sequence[TaskWork], tasks: int) -> li
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def outcomes_of(works: Sequence[TaskWork], numbers: Iterable[int], transport: ErrorTransport) -> Iterator[TaskOutcome]:
-    """Outcomes of some of the works, in a worker."""
+def outcomes_of(
+    works: Sequence[TaskWork], numbers: Iterable[int], transport: ErrorTransport, options: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[TaskOutcome]:
+    """Outcomes of some of the works, in a worker; ``options`` are those of file systems elsewhere, which it does not know."""
     for number in numbers:
-        yield outcome_of(number, works[number], transport)
+        with config.using(storage_options=options or {}):
+            outcome = outcome_of(number, works[number], transport)
+        yield outcome
     set_modules_aside(len(sys.modules))
 
 

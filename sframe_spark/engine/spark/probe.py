@@ -20,6 +20,7 @@ from sframe_spark.engine.spark.executor_answers import Answer, answering, readin
 from sframe_spark.engine.spark.messages import is_of_spark
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
@@ -50,7 +51,7 @@ def require_writable(directory: str) -> None:
         If they do not, naming a machine, the directory and the option to set.
     """
     above = os.path.dirname(directory)
-    if is_one_process(get_session()) or (above, "written") in get_reached():
+    if is_elsewhere(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
         return
     holder = Holder()
     with telling("create a directory in", above):
@@ -74,7 +75,7 @@ def require_readable(root: PlannerNode) -> None:
     if is_one_process(get_session()):
         return
     for node in postorder([root]):
-        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows:
+        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows and not is_elsewhere(node.operator.manifest.directory):
             manifest = node.operator.manifest
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
             _require_seen(file, os.path.dirname(manifest.directory))

@@ -6,7 +6,6 @@ import copy
 import functools
 import hashlib
 import itertools
-import math
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -17,6 +16,7 @@ from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.storage.files.file_state import Seen
 from sframe_spark.storage.manifests.checks import check
 from sframe_spark.storage.manifests.elsewhere import Elsewhere
+from sframe_spark.storage.manifests.json_values import flag_of, optional_tuple, scalar_from_json, scalar_to_json, tuple_of_list
 from sframe_spark.storage.manifests.physical import file_column, type_from_json, type_to_json
 from sframe_spark.storage.manifests.text import VERSION_WITH_ELSEWHERE, damaged, sealed, unsealed
 from sframe_spark.types import ColumnType
@@ -73,14 +73,14 @@ class ColumnStatistics:
         known: dict[str, Any] = {}
         for name, value in zip(_FACTS, _facts_of(self), strict=True):
             if value is not None and (value is not False or name not in ("edges_known", "bounds_known")):
-                known[name] = _scalar_to_json(value) if isinstance(value, float) else value
+                known[name] = scalar_to_json(value) if isinstance(value, float) else value
         return known
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ColumnStatistics:
         """Return the facts that :meth:`to_json` described; facts of a later version are left out."""
         known = {field.name for field in attrs.fields(cls)}
-        return cls(**{name: _scalar_from_json(fact) for name, fact in value.items() if name in known})
+        return cls(**{name: scalar_from_json(fact) for name, fact in value.items() if name in known})
 
 
 _FACTS = tuple(field.name for field in attrs.fields(ColumnStatistics))
@@ -116,6 +116,8 @@ class SegmentEntry:
         The file as it was when its statistics were taken, if it is not one of ours with check sums: no manifest file and no plan's text says it.
     constants
         Columns, by position, that have one value in all rows and are not in the file, which is one of others: the names of its directories tell.
+    group_pages
+        The same as ``pages`` for each row group, of files elsewhere, of which nobody fetches the others to check one; None where ``pages`` tells.
     """
 
     file: str
@@ -130,13 +132,16 @@ class SegmentEntry:
     pages: tuple[int, ...] | None = attrs.field(default=None, eq=False)
     seen: Seen | None = attrs.field(default=None, eq=False)
     constants: tuple[tuple[int, Scalar], ...] = ()
+    group_pages: tuple[tuple[int, ...], ...] | None = attrs.field(default=None, eq=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         fields = {name: getattr(self, name) for name in _IN_FILES}
         fields["columns"] = [statistics.to_json() for statistics in self.columns]
         if self.constants:
-            fields["constants"] = [[position, _scalar_to_json(value)] for position, value in self.constants]
+            fields["constants"] = [[position, scalar_to_json(value)] for position, value in self.constants]
+        if self.group_pages is not None:
+            fields["group_pages"] = self.group_pages
         return fields
 
     @classmethod
@@ -151,13 +156,14 @@ class SegmentEntry:
             checksum=value.get("checksum"),
             size=value.get("size"),
             first_position=value.get("first_position", 0),
-            tail=_optional_tuple(value.get("tail")),
-            pages=_optional_tuple(value.get("pages")),
-            constants=tuple((position, _scalar_from_json(constant)) for position, constant in value.get("constants", ())),
+            tail=optional_tuple(value.get("tail")),
+            pages=optional_tuple(value.get("pages")),
+            constants=tuple((position, scalar_from_json(constant)) for position, constant in value.get("constants", ())),
+            group_pages=None if (groups := optional_tuple(value.get("group_pages"))) is None else tuple(map(tuple_of_list, groups)),
         )
 
 
-_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants"))
+_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", "group_pages"))
 
 
 @attrs.frozen
@@ -208,7 +214,7 @@ class RecordedOrder:
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> RecordedOrder:
         """Return the facts that :meth:`to_json` described."""
-        orderings = tuple(tuple((column, _flag(up)) for column, up in items) for items in value.get("orderings", ()))
+        orderings = tuple(tuple((column, flag_of(up)) for column, up in items) for items in value.get("orderings", ()))
         return cls(orderings, tuple(tuple(key) for key in value.get("keys", ())))
 
 
@@ -285,7 +291,9 @@ class Manifest:
         """What tells the rows of this dataset from those of any other, a later one in the same directory included."""
         # Every segment of ours is written under a name of its own, so the two at the ends tell; plans compare sources often.
         ends = self.segments[:1] + self.segments[-1:]
-        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version)
+        # Versions of one frame are under one name.
+        types = self.types if not ends else None
+        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version, types)
 
     @functools.cached_property
     def watched(self) -> tuple[SegmentEntry, ...]:
@@ -329,8 +337,8 @@ class Manifest:
             raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
         return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
 
-    def to_json(self) -> str:
-        """Return the text of the manifest file."""
+    def to_json(self, more: Mapping[str, Any] | None = None) -> str:
+        """Return the text of the manifest file, and what else it is to say."""
         content = {
             "kind": self.kind,
             "names": self.names,
@@ -340,6 +348,7 @@ class Manifest:
             "rows": self.rows,
             "order": self.order.to_json(),
             "segments": [entry.to_json() for entry in self.segments],
+            **(more or {}),
         }
         if self.elsewhere is None:
             return sealed(content)
@@ -354,10 +363,10 @@ class Manifest:
                 types=tuple(map(type_from_json, content["types"])),
                 segments=tuple(SegmentEntry.from_json(entry) for entry in content["segments"]),
                 directory=directory,
-                names=_optional_tuple(content["names"]),
+                names=optional_tuple(content["names"]),
                 kind=content["kind"],
                 has_key=content["has_key"],
-                column_names_in_files=_optional_tuple(content["column_names_in_files"]),
+                column_names_in_files=optional_tuple(content["column_names_in_files"]),
                 order=RecordedOrder.from_json(content.get("order", {})),
                 elsewhere=None if content.get("elsewhere") is None else Elsewhere.from_json(content["elsewhere"]),
             )
@@ -370,28 +379,3 @@ class Manifest:
         if content.get("rows") != manifest.rows:
             raise damaged(directory, "its segments have another number of rows than it says")
         return manifest
-
-
-def _optional_tuple(items: Any) -> tuple[Any, ...] | None:
-    """Return the items of a JSON list; a text is no list of letters."""
-    if items is None:
-        return None
-    if not isinstance(items, list):
-        raise TypeError(f"{items!r:.80} is no list")
-    return tuple(items)
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r:.80} is neither true nor false")
-    return value
-
-
-def _scalar_to_json(value: Any) -> Any:
-    """Return a scalar as JSON; JSON has no NaN and no infinities."""
-    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _scalar_from_json(value: Any) -> Any:
-    """Undo :func:`_scalar_to_json`."""
-    return float(str(value["float"])) if isinstance(value, dict) else value

@@ -8,7 +8,8 @@ from typing import Any
 
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.parquet.footers import Footer, check_pages, opened, segment_footer
+from sframe_spark.storage.parquet.footers import Footer, segment_footer
+from sframe_spark.storage.parquet.opened_files import WantedChunks, check_pages, opened
 from sframe_spark.storage.rows.reader import intersecting, other_rows, page_checksums
 
 # Row groups that are looked at in a long range, evenly spread over it.
@@ -103,7 +104,7 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
 
 def _sampled(location: str, footer: Footer, name: str, group: int) -> float:
     """Return the bytes of a row among the first ones of a row group."""
-    with opened(location, footer) as file:
+    with opened(location, footer, wanted=WantedChunks(range(group, group + 1), (name,))) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
     if batch is None:
         raise other_rows(location, 0, footer.metadata.row_group(group).num_rows)
