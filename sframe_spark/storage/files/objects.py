@@ -121,12 +121,9 @@ def create(uri: str, content: bytes) -> bool:
 def creates_exclusively(uri: str) -> bool:
     """Say whether the class of a file system has a way of its own to create files that are not there."""
     files, _ = file_system(uri)
-    for kind in type(files).__mro__:
-        for name in ("_pipe_file", "pipe_file"):
-            if name in vars(kind) and not kind.__module__.startswith(("fsspec.spec", "fsspec.asyn")):
-                return "mode" in inspect.signature(vars(kind)[name]).parameters
     # The one for all looks first whether the file is there, and another may come between.
-    return False
+    own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(type(files), name, None)) is not None]
+    return any(method.__module__ not in ("fsspec.spec", "fsspec.asyn") and "mode" in inspect.signature(method).parameters for method in own)
 
 
 def upload(local: str, uri: str) -> None:
