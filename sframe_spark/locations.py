@@ -221,6 +221,17 @@ def is_elsewhere(place: str) -> bool:
     return not place.startswith("/") and "://" in place
 
 
+def is_private(place: str) -> bool:
+    """Say whether a place is in the memory of this process, where no other process finds it.
+
+    Examples
+    --------
+    >>> is_private("memory://frame"), is_private("s3://bucket/frame")
+    (True, False)
+    """
+    return place.startswith("memory://")
+
+
 def without_secrets(url: str) -> str:
     """Return a URL as messages show it: without a password, and without a query, which often is a signature.
 

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import datetime
 import os
+from functools import partial
 
 from sframe_spark.api.files.paths import path_text
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.locations import is_elsewhere, place_of
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.remote.vacuum import removable, remove_all
 from sframe_spark.storage.remote.versions import read_version, saved_versions
 
@@ -40,7 +43,7 @@ def history(path: str | os.PathLike[str]) -> SFrame:
     [{'version': 1, 'rows': 2, 'columns': 1}, {'version': 2, 'rows': 3, 'columns': 2}]
     """
     root = versioned(path)
-    found = [read_version(root, version) for version in saved_versions(root)]
+    found = in_threads(partial(read_version, root), saved_versions(root), available_cores())
     return SFrame(
         {
             "version": [version.number for version in found],

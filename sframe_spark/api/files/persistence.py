@@ -17,7 +17,7 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, NotSavedError, StorageError
-from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of
+from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.archive_source import ArchiveSource, archive_source
 from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
@@ -27,6 +27,7 @@ from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
 from sframe_spark.storage.files.remote import WEB
+from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.legacy.archive import STRICT
 from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.verify import require_readable_rows
@@ -79,12 +80,14 @@ def _save_elsewhere(found: Look, root: str, names: tuple[str, ...], kind: str) -
         if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_save_columns(source.manifest, source.positions):
             version.commit(copied_columns(source.manifest, source.positions, version.directory), names, kind)
             return
+        # What tasks write into their memory would stay there.
+        holder = temporary_store().new_dataset() if is_private(root) else None
+        options = MaterializeOptions(directory=version.directory if holder is None else holder.directory, names=names, kind=kind)
         made: list[PlannerNode] = []
-        options = MaterializeOptions(directory=version.directory, names=names, kind=kind)
         _with_narrow_types(found.plan, lambda plan: made.append(_written(found, plan, options)))
         stored = source_of(made[-1])
         assert isinstance(stored, SegmentSource)
-        version.commit(stored.manifest, names, kind)
+        version.commit(stored.manifest if holder is None else copied_dataset(stored.manifest, version.directory), names, kind)
 
 
 def _written(found: Look, plan: PlannerNode, options: MaterializeOptions) -> PlannerNode:

@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.errors import CarriedError, SFrameError, StorageError
+from sframe_spark.errors import CarriedError, SFrameError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 from sframe_spark.session.build import is_remote
@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 LOG = logging.getLogger("sframe_spark")
 # What Hadoop calls file systems that go by other names here.
 SPARK_SCHEMES = {"s3": "s3a"}
-# These are in the memory of one process.
-PRIVATE = ("memory",)
 
 
 @attrs.frozen
@@ -78,16 +76,8 @@ class SegmentTasks:
 def read_by_tasks(
     manifest: Manifest, positions: Sequence[int], ranges: Sequence[tuple[int, int]], names: Sequence[str], ddl: str, spark: SparkSession
 ) -> DataFrame:
-    """A DataFrame of some rows of a dataset with their stored keys, read by tasks of ours.
-
-    Raises
-    ------
-    StorageError
-        If they are in the memory of this process, which no task has.
-    """
+    """A DataFrame of some rows of a dataset with their stored keys, read by tasks of ours."""
     scheme = manifest.directory.partition(":")[0]
-    if scheme in PRIVATE:
-        raise StorageError(f"{manifest.directory} is in the memory of this process, which Spark's tasks do not have: save it in a directory first")
     LOG.info("this Spark has no file system for %s://, so tasks in Python read the rows of %s for it: slower", scheme, manifest.directory)
     plain = manifest.with_segments(tuple(attrs.evolve(entry, columns=()) for entry in manifest.segments))
     tasks = SegmentTasks(plain, tuple(positions), tuple(ranges), (*names, KEY_NAME), config.batch_rows, error_transport(), config.storage_options)

@@ -106,7 +106,7 @@ def _explanation(error: Exception, uri: str, options: str) -> str:
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
     if isinstance(error, TypeError) or kinds & {"ParamValidationError", "UnknownServiceError", "InvalidRegionError"}:
         return f"its file system does not take these options ({text}): check {OPTIONS}"
-    if isinstance(error, (ConnectionError, TimeoutError)) or kinds & {"HTTPClientError", "ClientConnectorError", "ConnectTimeoutError"}:
+    if isinstance(error, (ConnectionError, TimeoutError)) or kinds & {"HTTPClientError", "EndpointConnectionError", "ClientConnectorError"}:
         return f"it cannot be reached ({text}): check the network, and the address in {OPTIONS}"
     return f"{type(error).__name__}: {text}"
 

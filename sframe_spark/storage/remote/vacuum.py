@@ -16,7 +16,7 @@ from sframe_spark.storage.remote.save import PROBE
 from sframe_spark.storage.remote.versions import DATA, MANIFESTS, SavedVersion, Version, read_version, saved_versions
 
 # Names that only our writers give; whatever else there is below a frame's place is somebody's.
-_OURS = re.compile(r"[0-9a-f]{32}/segment-\d{8,}-[0-9a-f]{32}\.parquet")
+_OURS = re.compile(r"[0-9a-f]{32}/segment-[0-9]{8,}-[0-9a-f]{32}\.parquet")
 
 
 @attrs.frozen

@@ -15,13 +15,13 @@ from sframe_spark.errors import NotSavedError, StorageError
 from sframe_spark.storage.files.objects import FoundFile, listed, read_range, require_bucket
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.length import check_length
-from sframe_spark.storage.manifests.manifest import SFRAME, Manifest
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.text import damaged, unsealed
 
 MANIFESTS, DATA = "_manifests", "data"
 # What a manifest says, beside what every one does, of when it was saved.
 SAVED = "saved"
-_NAME = re.compile(r"(\d{8,18})\.json")
+_NAME = re.compile(r"([0-9]{8,18})\.json")
 # What every manifest ends with; file systems without whole writes show the beginning of one that is being written.
 _END = b"}\n"
 _TRIES, _SECONDS_BETWEEN = 5, 0.2
@@ -171,11 +171,6 @@ def load_remote(root: str, version: int | None = None) -> Manifest:
 def _numbers(found: list[Version]) -> str:
     first, last = found[0].number, found[-1].number
     return f"version {first} alone" if first == last else f"versions {first} to {last}" + (", with gaps" if last - first >= len(found) else "")
-
-
-def kind_at(root: str) -> str:
-    """Say what is saved in a place elsewhere: a frame or a column."""
-    return load_remote(root).kind or SFRAME
 
 
 def with_version_checksums(manifest: Manifest) -> Manifest:

@@ -13,6 +13,7 @@ from sframe_spark.errors import InvalidArgumentError, NotSavedError, StorageErro
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.plugin import graph_from_json, graph_to_json, node_of
 from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.util import get_archive_type, is_directory_archive
 from tests.storage.damage import frame_of_every_type, save_in_segments
 from tests.storage.remote.conftest import KEY, SECRET, Bucket
 
@@ -44,6 +45,14 @@ def test_columns_and_empty_frames(place: str) -> None:
     assert len(load_sarray(place, version=1)) == 3
     with pytest.raises(StorageError, match="load_sframe"):
         load_sarray(place, version=2)
+
+
+def test_what_is_saved_is_told(place: str) -> None:
+    assert not is_directory_archive(place)
+    SArray([1]).save(place)
+    assert get_archive_type(place) == "sarray" and is_directory_archive(place)
+    SFrame({"a": [1]}).save(place)
+    assert get_archive_type(place) == "sframe"
 
 
 def test_versions_are_held_by_who_has_opened_them(place: str) -> None:
