@@ -17,6 +17,7 @@ from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.intervals import uniform_clock
 from sframe_spark.api.sql import sql
+from sframe_spark.api.versions import history, vacuum
 from sframe_spark.config import config
 from sframe_spark.visualization import plot, show
 
@@ -33,6 +34,7 @@ __all__ = [
     "aggregate",
     "config",
     "data_structures",
+    "history",
     "load_sarray",
     "load_sframe",
     "plot",
@@ -40,6 +42,7 @@ __all__ = [
     "sql",
     "uniform_clock",
     "util",
+    "vacuum",
     "version_info",
     "visualization",
 ]

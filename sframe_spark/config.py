@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import StorageOptions, normalised
 
 Value = TypeVar("Value")
 
@@ -43,12 +43,14 @@ class Option(Generic[Value]):
         What the option does, in one sentence.
     variable
         Name of the environment variable; None when there is none.
+    is_secret
+        Whether errors are not to show values.
     """
 
-    def __init__(self, default: Value, convert: Callable[[Any], Value], summary: str, variable: str | None = None) -> None:
+    def __init__(self, default: Value, convert: Callable[[Any], Value], summary: str, variable: str | None = None, is_secret: bool = False) -> None:
         self.default = default
         self.convert = convert
-        self.variable = variable
+        self.variable, self.is_secret = variable, is_secret
         self.__doc__ = summary
         self.name = ""
 
@@ -72,9 +74,9 @@ class Option(Generic[Value]):
         try:
             return self.convert(value)
         except StorageError as error:
-            raise StorageError(f"{origin} = {value!r}: {error}") from error
+            raise StorageError(f"{origin} = {'...' if self.is_secret else repr(value)}: {error}") from error
         except (TypeError, ValueError) as error:
-            raise InvalidArgumentError(f"{origin} = {value!r}: {error}") from error
+            raise InvalidArgumentError(f"{origin} = {'...' if self.is_secret else repr(value)}: {error}") from error
 
     def from_environment(self) -> Value:
         """Return what the environment variable says, or the default."""
@@ -234,6 +236,12 @@ class Configuration:
         None,
         optional(path_text),
         "Where the rows of pickled frames and columns are; None: these are not pickled.",
+    )
+    storage_options: Option[Mapping[str, Mapping[str, Any]]] = Option(
+        StorageOptions(),
+        StorageOptions,
+        "Options of file systems elsewhere that saved frames are on, credentials among them: dicts by what URIs begin with.",
+        is_secret=True,
     )
     disabled_laws: Option[frozenset[str]] = Option(
         frozenset(),

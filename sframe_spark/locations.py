@@ -1,18 +1,31 @@
-"""What a user may name as the place of data: a path, or a ``file:`` URI; anything else is refused before any work is done."""
+"""What a user may name as the place of data: a path or a ``file:`` URI, and for saved frames a URI of a file system elsewhere."""
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 import urllib.parse
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from sframe_spark.errors import StorageError
-from sframe_spark.visible import is_unicode
+from sframe_spark.visible import is_unicode, visible
 
 # One letter is a drive of Windows. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
 _FILE_URI = re.compile(r"file:", re.IGNORECASE)
 _NOT_AN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+# Databricks shows its file system under a path, too.
+_MOUNTED = {"dbfs": "/dbfs"}
+# Other names of one file system: those that Hadoop and other libraries have for it.
+_ALIASES = {"s3a": "s3", "s3n": "s3", "gcs": "gs", "abfs": "abfss"}
+# Nobody can put a file there, or no two files at once.
+_READ_ONLY = ("http", "https", "data", "git", "github")
+# What comes first there is the name of a bucket or container, without which there is no place.
+BUCKETS = ("s3", "gs", "abfss", "az", "oss", "r2", "b2")
+# File systems take these for patterns, versions and parts of what is inside a file.
+_NOT_IN_NAMES = re.compile(r"[?#*\[\]{}\\\x00-\x1f]|::")
 
 
 def normalised(location: str | os.PathLike[str]) -> str:
@@ -42,6 +55,8 @@ def normalised(location: str | os.PathLike[str]) -> str:
     uri = text.lstrip().removeprefix("\ufeff").lstrip()
     if _FILE_URI.match(uri):
         path = _path_of_file_uri(uri)
+    elif mounted := _mounted(uri):
+        path = mounted
     elif scheme := _URI.match(uri):
         raise StorageError(f"{text} is not on a local or mounted disk, and data on {scheme.group(1)}: cannot be read or written yet: name a path")
     else:
@@ -67,6 +82,176 @@ def scheme_of(location: str) -> str | None:
     text = location.lstrip().removeprefix("\ufeff").lstrip()
     found = None if _FILE_URI.match(text) else _URI.match(text)
     return None if found is None else found.group(1)
+
+
+def place_of(location: str | os.PathLike[str]) -> str:
+    """Return the place of a frame that is saved or loaded: an absolute local path, or the one URI that a place elsewhere goes by here.
+
+    Parameters
+    ----------
+    location
+        As of :func:`normalised`, or a URI of a file system that fsspec knows.
+
+    Raises
+    ------
+    StorageError
+        If nothing can be saved there, or the URI holds a password.
+
+    Examples
+    --------
+    >>> place_of("S3A://bucket/a//frame/"), place_of("memory:///frame"), place_of("/data/frame"), place_of("dbfs:/x")
+    ('s3://bucket/a/frame', 'memory://frame', '/data/frame', '/dbfs/x')
+    """
+    text = os.fsdecode(os.fspath(location))
+    uri = text.lstrip().removeprefix("\ufeff").strip()
+    if scheme_of(uri) is None or _mounted(uri):
+        return normalised(text)
+    scheme, _, rest = with_usual_scheme(uri).partition(":")
+    if scheme in BUCKETS:
+        # pathlib leaves one slash of two.
+        rest = f"//{rest.lstrip('/')}"
+    shown = visible(without_secrets(f"{scheme}:{rest}"))
+    if scheme in _READ_ONLY:
+        raise StorageError(f"{shown} is read only: on {scheme}: no frames can be saved; name another place")
+    return _canonical(scheme, rest, shown)
+
+
+def with_usual_scheme(uri: str) -> str:
+    """Return a URI whose scheme is the one that its file system goes by here.
+
+    Examples
+    --------
+    >>> with_usual_scheme("S3a://bucket/a*.csv")
+    's3://bucket/a*.csv'
+    """
+    scheme, mark, rest = uri.partition(":")
+    return f"{_ALIASES.get(scheme.lower(), scheme.lower())}{mark}{rest}"
+
+
+def _canonical(scheme: str, rest: str, shown: str) -> str:
+    authority, _, path = (rest[2:] if rest.startswith("//") else f"/{rest}").partition("/")
+    if ":" in authority.rpartition("@")[0]:
+        raise StorageError(f"{shown} holds a password, which messages and plans would show: give it as one of config.storage_options instead")
+    if not is_unicode(rest) or (wrong := _NOT_IN_NAMES.search(rest)):
+        which = repr(wrong[0]) if is_unicode(rest) and wrong else "half of a character"
+        raise StorageError(f"{shown} has {which} in it, which file systems elsewhere take for something else: choose another name")
+    parts = [part for part in path.split("/") if part not in ("", ".")]
+    if ".." in parts:
+        raise StorageError(f"{shown} goes up by '..': write the place out")
+    if scheme == "memory":
+        authority, parts = "", [*([authority] if authority else []), *parts]
+        return f"memory://{'/'.join(parts)}"
+    if not authority and scheme in BUCKETS:
+        raise StorageError(f"{shown} names no bucket: write {scheme}://bucket/name")
+    return posixpath.join(f"{scheme}://{authority}", *parts) if authority else f"{scheme}:///{'/'.join(parts)}"
+
+
+class StorageOptions(Mapping[str, Mapping[str, Any]]):
+    """Options of file systems elsewhere, by what URIs begin with; what they are is never shown, since passwords are among them.
+
+    Parameters
+    ----------
+    options
+        For each URI, or scheme with ``://``, the options that fsspec's file system takes: None, bools, numbers, texts, lists and mappings of these.
+
+    Raises
+    ------
+    ValueError
+        If they are of another form.
+
+    Examples
+    --------
+    >>> options = StorageOptions({"s3a://": {"key": "abc", "secret": "xyz"}, "s3://bucket/mine": {"anon": True}})
+    >>> options
+    StorageOptions('s3://': ..., 's3://bucket/mine': ...)
+    >>> options.of_place("s3://bucket/mine/frame"), sorted(options.of_place("s3://bucket/minerals"))
+    ({'anon': True}, ['key', 'secret'])
+    """
+
+    def __init__(self, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+        if not isinstance(options or {}, Mapping):
+            raise ValueError("must be a dict of dicts: options of file systems, by what URIs begin with")
+        self._options = {_prefix(prefix): _plain_options(prefix, found) for prefix, found in (options or {}).items()}
+
+    def of_place(self, uri: str) -> dict[str, Any]:
+        """Return the options of the longest URI that a place is, or is below; none if there is none."""
+        found = [prefix for prefix in self._options if uri == prefix or uri.startswith(prefix if prefix.endswith("/") else prefix + "/")]
+        return dict(self._options[max(found, key=len)]) if found else {}
+
+    def __getitem__(self, prefix: str) -> Mapping[str, Any]:
+        return self._options[prefix]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._options)
+
+    def __len__(self) -> int:
+        return len(self._options)
+
+    def __repr__(self) -> str:
+        return f"StorageOptions({', '.join(f'{prefix!r}: ...' for prefix in self._options)})"
+
+
+def _prefix(prefix: Any) -> str:
+    if not isinstance(prefix, str) or "://" not in prefix:
+        raise ValueError("options are given by what URIs begin with, such as 's3://' or 's3://bucket'")
+    return with_usual_scheme(prefix) if prefix.endswith("://") else place_of(prefix)
+
+
+def _plain_options(prefix: str, options: Any) -> dict[str, Any]:
+    if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options) or not _is_plain(options):
+        message = f"options of {without_secrets(prefix)} must be a dict of texts to None, bools, numbers, texts, lists and dicts of these"
+        raise ValueError(message)
+    return dict(options)
+
+
+def _is_plain(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return all(isinstance(key, str) and _is_plain(item) for key, item in value.items())
+    return all(map(_is_plain, value)) if isinstance(value, (list, tuple)) else value is None or isinstance(value, (bool, int, float, str))
+
+
+def is_elsewhere(place: str) -> bool:
+    """Say whether a place, as :func:`place_of` gives it, or a file below it, is elsewhere.
+
+    Examples
+    --------
+    >>> is_elsewhere("s3://bucket/frame"), is_elsewhere("/data/s3://frame")
+    (True, False)
+    """
+    return not place.startswith("/") and "://" in place
+
+
+def is_private(place: str) -> bool:
+    """Say whether a place is in the memory of this process, where no other process finds it.
+
+    Examples
+    --------
+    >>> is_private("memory://frame"), is_private("s3://bucket/frame")
+    (True, False)
+    """
+    return place.startswith("memory://")
+
+
+def without_secrets(url: str) -> str:
+    """Return a URL as messages show it: without a password, and without a query, which often is a signature.
+
+    Examples
+    --------
+    >>> without_secrets("https://me:secret@host/a.csv?sig=abc"), without_secrets("memory:///a")
+    ('https://host/a.csv', 'memory:///a')
+    """
+    scheme, mark, rest = url.partition("://")
+    place, slash, path = rest.partition("/")
+    # Before the sign is the name of a container on Azure, elsewhere a user's, or what lets in.
+    place = place if scheme.lower() in ("abfs", "abfss") and ":" not in place.rpartition("@")[0] else place.rpartition("@")[2]
+    return scheme + mark + place + slash + path.partition("?")[0].partition("#")[0] if mark else url
+
+
+def _mounted(uri: str) -> str | None:
+    """The path of a URI whose file system is mounted wherever there is one."""
+    scheme, mark, rest = uri.partition(":/")
+    root = _MOUNTED.get(scheme.lower()) if mark else None
+    return None if root is None else f"{root}/{rest.lstrip('/')}"
 
 
 def _path_of_file_uri(text: str) -> str:

@@ -37,7 +37,7 @@ RANK = {name: rank for rank, names in enumerate(LAYERS) for name in names}
 NO_ROOM = ""
 ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
     "values": (("flat",), (NO_ROOM,), ("outgoing",)),
-    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("foreign", "exports", "legacy")),
+    "storage": (("files",), ("manifests",), ("parquet",), ("rows",), ("claims",), ("datasets",), ("remote", "foreign", "exports", "legacy")),
     "operators": (
         ("user_functions",),
         ("kernels",),
@@ -56,7 +56,7 @@ ROOMS: dict[str, tuple[tuple[str, ...], ...]] = {
         (NO_ROOM,),
     ),
     "engine": (("spark",), ("segments",), ("datasets",), ("planning",), ("runs",)),
-    "api": (("interchange", "files"), ("pictures",), ("sarray",), ("sframe",), ("sql", "builders", "random_frames")),
+    "api": (("interchange", "files"), ("pictures",), ("sarray",), ("sframe",), ("sql", "builders", "random_frames", "versions")),
 }
 # As many modules as one looks through.
 SCREENFUL = 25

@@ -28,6 +28,14 @@ class NotSavedError(StorageError, RuntimeError):
 
 
 @travelling
+class ConcurrentSaveError(StorageError):
+    """Somebody else saved a frame in the same place meanwhile.
+
+    Raised by a save to a file system elsewhere. What they saved is as they saved it, and of this save nothing is left: save again.
+    """
+
+
+@travelling
 class CsvHintError(InvalidArgumentError, UnsupportedOperationError):
     """Column names or types do not fit the file; a ValueError and, as in the reference, a RuntimeError."""
 

@@ -20,7 +20,8 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT
-from sframe_spark.storage.parquet.footers import footer_of, opened
+from sframe_spark.storage.parquet.footers import footer_of
+from sframe_spark.storage.parquet.opened_files import WantedChunks, opened
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.statistics import StatisticsCollector, compare_scalars
 
@@ -127,7 +128,8 @@ def _keys_are_in_place(manifest: Manifest, entry: SegmentEntry, batch_rows: int)
     """Whether the row keys in a file are those that follow from the segment's number."""
     location = join(manifest.directory, entry.file)
     expected = _first_key(entry)
-    with opened(location, footer_of(location, entry.size, entry.tail)) as file:
+    footer = footer_of(location, entry.size, entry.tail)
+    with opened(location, footer, wanted=WantedChunks(range(len(footer.starts) - 1), (KEY_NAME,))) as file:
         for batch in file.iter_batches(batch_size=batch_rows, columns=[KEY_NAME]):
             keys = batch.column(0).to_numpy()
             if (keys != np.arange(expected, expected + len(keys))).any():

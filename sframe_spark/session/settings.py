@@ -68,3 +68,16 @@ def apply(session: SparkSession, changes: Mapping[str, str | None]) -> None:
                 session.conf.unset(key)
             else:
                 session.conf.set(key, value)
+
+
+def has_file_system(spark: SparkSession, scheme: str) -> bool:
+    """Say whether the Hadoop of a session in this process has a file system for a scheme."""
+    from py4j.protocol import Py4JError
+
+    jvm, java = spark._jvm, spark._jsparkSession
+    assert jvm is not None
+    try:
+        jvm.org.apache.hadoop.fs.FileSystem.getFileSystemClass(scheme, java.sessionState().newHadoopConf())
+    except Py4JError:
+        return False
+    return True

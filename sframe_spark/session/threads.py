@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextvars import copy_context
 from functools import partial
 from typing import TypeVar
 
@@ -66,7 +67,8 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
         works: list[Future[Result]] = []
         try:
             try:
-                works.extend(pool.submit(call_cancellable, ending.has_begun, work, item) for item in todo)
+                # What is set for a while here, is so there.
+                works.extend(pool.submit(copy_context().run, call_cancellable, ending.has_begun, work, item) for item in todo)
             except RuntimeError:
                 if works:
                     raise
@@ -82,6 +84,7 @@ def in_threads(work: Callable[[Item], Result], items: Iterable[Item], threads: i
 
 def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
     """Return the result of one work, in a thread of its own: a pool and a future take twice as long to come and go, and small saves notice."""
+    context = copy_context()
     results: list[Result] = []
     errors: list[BaseException] = []
     # Not a join: one that another signal's handler breaks off takes the thread for ended from then on.
@@ -89,7 +92,7 @@ def _in_a_thread(work: Callable[[], Result], ending: _Ending) -> Result:
 
     def run() -> None:
         try:
-            results.append(call_cancellable(ending.has_begun, work))
+            results.append(context.run(call_cancellable, ending.has_begun, work))
         except BaseException as error:
             errors.append(error)
         finally:

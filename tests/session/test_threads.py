@@ -25,7 +25,7 @@ from sframe_spark.session.owner import CLAIMS
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets import content
 from sframe_spark.storage.files.temporary import temporary_store
-from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER
+from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
 from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import INT
 

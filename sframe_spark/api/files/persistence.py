@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import attrs
@@ -16,19 +16,24 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.errors import InvalidArgumentError, NotOneColumnError, NotSavedError, StorageError
+from sframe_spark.locations import is_elsewhere, is_private, normalised, place_of, scheme_of
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.archive_source import ArchiveSource, archive_source
-from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.operators.sources.source import SegmentSource, segment_source, source_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.columns import may_save_columns, save_columns
+from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
+from sframe_spark.storage.files.remote import WEB
+from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.legacy.archive import STRICT
 from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.verify import require_readable_rows
-from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME
+from sframe_spark.storage.manifests.manifest import SARRAY, SFRAME, Manifest
+from sframe_spark.storage.remote.save import copied_columns, copied_dataset, saving
+from sframe_spark.storage.remote.versions import load_remote
 
 COLUMN_NAME = "X1"
 _CSV, _JSON = (".csv", ".csv.gz"), (".json", ".json.gz")
@@ -40,8 +45,11 @@ def save_node(node: PlannerNode, path: str | os.PathLike[str], names: Sequence[s
 
     Segments that exist already are linked or copied as they are; of some of their columns the pages are copied.
     """
-    target = normalised(path_text(path))
+    target = place_of(path_text(path))
     require_unicode(names)
+    if is_elsewhere(target):
+        look(node, partial(_save_elsewhere, root=target, names=tuple(names), kind=kind), materialize)
+        return
     check_replaceable(target)
     look(node, partial(_save_plan, target=target, names=tuple(names), kind=kind), materialize)
 
@@ -57,19 +65,52 @@ def _save_plan(found: Look, target: str, names: tuple[str, ...], kind: str) -> N
 
     def write(plan: PlannerNode) -> None:
         with staged(target) as staging:
-            Executor(MaterializeOptions(directory=staging, names=names, kind=kind), owned=found.owned, journal=found.journal).save(plan)
+            _written(found, plan, MaterializeOptions(directory=staging, names=names, kind=kind))
 
+    _with_narrow_types(found.plan, write)
+
+
+def _save_elsewhere(found: Look, root: str, names: tuple[str, ...], kind: str) -> None:
+    """Make a plan's rows the next version of a frame elsewhere; what is stored already is copied as it is."""
+    source = found.plan.operator
+    with saving(root) as version:
+        if isinstance(source, SegmentSource) and source == SegmentSource.of(source.manifest):
+            version.commit(copied_dataset(source.manifest, version.directory), names, kind)
+            return
+        if isinstance(source, SegmentSource) and source.row_count == source.manifest.rows and may_save_columns(source.manifest, source.positions):
+            version.commit(copied_columns(source.manifest, source.positions, version.directory), names, kind)
+            return
+        # What tasks write into their memory would stay there.
+        holder = temporary_store().new_dataset() if is_private(root) else None
+        options = MaterializeOptions(directory=version.directory if holder is None else holder.directory, names=names, kind=kind)
+        made: list[PlannerNode] = []
+        _with_narrow_types(found.plan, lambda plan: made.append(_written(found, plan, options)))
+        stored = source_of(made[-1])
+        assert isinstance(stored, SegmentSource)
+        version.commit(stored.manifest if holder is None else copied_dataset(stored.manifest, version.directory), names, kind)
+
+
+def _written(found: Look, plan: PlannerNode, options: MaterializeOptions) -> PlannerNode:
+    return Executor(options, owned=found.owned, journal=found.journal).save(plan)
+
+
+def _with_narrow_types(plan: PlannerNode, write: Callable[[PlannerNode], None]) -> None:
+    source = plan.operator
     if isinstance(source, ArchiveSource):
         # What all values of a column are is known when it is written.
         with_narrow_types(source.archive, source.positions, lambda archive: write(attrs.evolve(source, archive=archive).make_planner_node()))
     else:
-        write(found.plan)
+        write(plan)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:
     """Save a frame, as :func:`save_node` does, but for columns of saved frames: these stay where they are, and are read from there."""
-    target = normalised(path_text(path))
+    target = place_of(path_text(path))
     require_unicode(names)
+    if is_elsewhere(target):
+        # Who reads it there need not reach what is here.
+        save_node(node, target, names)
+        return
     check_replaceable(target)
     elsewhere = elsewhere_of(node, names, target)
     if elsewhere is None:
@@ -119,6 +160,7 @@ def load_frame(
     references: Sequence[str | os.PathLike[str]] = (),
     encoding_errors: str = STRICT,
     own_files_only: bool = False,
+    version: int | None = None,
 ) -> tuple[PlannerNode, list[str]]:
     """Node and column names of a saved frame, or of an archive of Turi Create.
 
@@ -134,6 +176,8 @@ def load_frame(
         What is done about texts of an archive that are not UTF-8.
     own_files_only
         Whether to refuse a frame that refers to columns of others.
+    version
+        Which version of a frame that is saved elsewhere; None: the newest.
 
     Raises
     ------
@@ -142,7 +186,17 @@ def load_frame(
     """
     from sframe_spark.storage.datasets.load import load_manifest
 
+    nothing: NotSavedError | None = None
+    if is_version_elsewhere(path):
+        try:
+            return _frame_of(load_remote(place_of(path_text(path)), version), verify)
+        except NotSavedError as error:
+            nothing = error
+    elif version is not None:
+        raise InvalidArgumentError(f"version={version!r:.30}: frames in directories of this machine have one version, the last that was saved")
     archive = load_archive(path, references, encoding_errors)
+    if archive is None and nothing is not None:
+        raise nothing
     if archive is not None:
         if verify:
             require_readable_rows(archive.opened)
@@ -153,12 +207,27 @@ def load_frame(
         if own_files_only:
             raise StorageError(f"{location} refers to rows elsewhere, which are not read here")
         return referring_frame(manifest, verify)
-    names = list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
-    return segment_source(manifest), names
+    return _frame_of(manifest, verify=False)
+
+
+def _frame_of(manifest: Manifest, verify: bool) -> tuple[PlannerNode, list[str]]:
+    if verify and (found := damage_in(manifest)):
+        raise found[0]
+    return segment_source(manifest), list(manifest.names or [f"X{i + 1}" for i in range(len(manifest.types))])
+
+
+def is_version_elsewhere(path: str | os.PathLike[str]) -> bool:
+    """Say whether a path is a URI under which versions of a frame may be."""
+    scheme = scheme_of(path_text(path))
+    return scheme is not None and scheme.lower() not in WEB and is_elsewhere(place_of(path_text(path)))
 
 
 def load_column(
-    path: str | os.PathLike[str], verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+    path: str | os.PathLike[str],
+    verify: bool = False,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = STRICT,
+    version: int | None = None,
 ) -> PlannerNode:
     """Node of a saved column, or of one in an archive of Turi Create; ``verify`` reads every byte first.
 
@@ -167,7 +236,7 @@ def load_column(
     StorageError
         If the path holds a frame of several columns.
     """
-    node, names = load_frame(path, verify, references, encoding_errors)
+    node, names = load_frame(path, verify, references, encoding_errors, version=version)
     if len(names) != 1:
         raise NotOneColumnError(f"{path} holds a frame of {len(names)} columns: load it with load_sframe()")
     return node

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from typing import Any
 
 from sframe_spark.api.files.archives import kind_of_archive
 from sframe_spark.api.files.paths import path_text
-from sframe_spark.errors import InvalidArgumentError, NoArchiveError, SchemaError, StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.api.files.persistence import is_version_elsewhere
+from sframe_spark.errors import InvalidArgumentError, NoArchiveError, NotSavedError, SchemaError, StorageError
+from sframe_spark.locations import normalised, place_of
 from sframe_spark.storage.datasets.load import read_manifest
+from sframe_spark.storage.remote.versions import load_remote
 
 
 def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
@@ -32,6 +35,9 @@ def get_turicreate_object_type(url: str | os.PathLike[str]) -> str:
     ...     get_turicreate_object_type(directory + "/column")
     'sarray'
     """
+    if is_version_elsewhere(url):
+        with contextlib.suppress(NotSavedError):
+            return load_remote(place_of(path_text(url))).kind
     return kind_of_archive(url) or read_manifest(normalised(path_text(url))).kind
 
 

@@ -22,7 +22,12 @@ PATTERN = "*?["
 
 
 def column_from_path(
-    path: str, dtype: Any, verify: bool, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = STRICT
+    path: str,
+    dtype: Any,
+    verify: bool,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = STRICT,
+    version: int | None = None,
 ) -> PlannerNode:
     """The column saved under a path, here or by Turi Create, or the lines of the text files there.
 
@@ -33,8 +38,8 @@ def column_from_path(
     CsvLineError
         If a line is no value of the class asked for.
     """
-    if verify or not is_text(path):
-        return persistence.load_column(path, verify, references, encoding_errors)
+    if verify or version is not None or not is_text(path):
+        return persistence.load_column(path, verify, references, encoding_errors, version)
     return read_lines(path, dtype)
 
 

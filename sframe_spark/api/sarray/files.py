@@ -73,14 +73,21 @@ class ValuesInFiles:
         return made_array(read_json_column(filename))
 
 
-def load_sarray(filename: str, *, verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = "strict") -> SArray:
+def load_sarray(
+    filename: str,
+    *,
+    verify: bool = False,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = "strict",
+    version: int | None = None,
+) -> SArray:
     """The column saved under a path, by this package or by Turi Create, or a text from each line of the text files there.
 
     Parameters
     ----------
     filename
         The path: what ``save`` has written, here or with Turi Create, or a ``.sidx`` file of Turi Create's, of which the first column is taken.
-    verify, references, encoding_errors
+    verify, references, encoding_errors, version
         As of :func:`sframe_spark.load_sframe`.
 
     Raises
@@ -97,4 +104,4 @@ def load_sarray(filename: str, *, verify: bool = False, references: Sequence[str
     ...     len(load_sarray(os.path.join(directory, "column")))
     2
     """
-    return made_array(column_from_path(path_text(filename), None, verify, references, encoding_errors))
+    return made_array(column_from_path(path_text(filename), None, verify, references, encoding_errors, version))

@@ -308,13 +308,20 @@ class SFrame(
 Faces.frame = SFrame
 
 
-def load_sframe(filename: str, *, verify: bool = False, references: Sequence[str | os.PathLike[str]] = (), encoding_errors: str = "strict") -> SFrame:
+def load_sframe(
+    filename: str,
+    *,
+    verify: bool = False,
+    references: Sequence[str | os.PathLike[str]] = (),
+    encoding_errors: str = "strict",
+    version: int | None = None,
+) -> SFrame:
     """The frame saved under a path, by this package or by Turi Create.
 
     Parameters
     ----------
     filename
-        The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's.
+        The path: what ``save`` has written, here or with Turi Create, or a ``.frame_idx`` file of Turi Create's; or the URI of a frame elsewhere.
     verify
         Whether to read every byte first and compare all check sums; of an archive of Turi Create, which has none, to decode every row.
         Without it, what is read is checked as it is read.
@@ -323,6 +330,9 @@ def load_sframe(filename: str, *, verify: bool = False, references: Sequence[str
     encoding_errors
         What becomes of texts in such an archive that are not UTF-8: ``"strict"`` refuses them, ``"latin-1"`` reads them as Latin-1, and
         ``"replace"``, ``"backslashreplace"`` and ``"ignore"`` do what they do in ``bytes.decode``.
+    version
+        Which version of a frame that is saved elsewhere (:func:`sframe_spark.history` tells of all); None: the newest. Rows are those of this version
+        whatever is saved there later.
 
     Raises
     ------
@@ -340,5 +350,5 @@ def load_sframe(filename: str, *, verify: bool = False, references: Sequence[str
     ...     len(load_sframe(os.path.join(directory, "frame"), verify=True))
     2
     """
-    node, names = persistence.load_frame(filename, verify, references, encoding_errors)
+    node, names = persistence.load_frame(filename, verify, references, encoding_errors, version=version)
     return SFrame(_node=node, _names=names)

@@ -23,7 +23,8 @@ from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.traits import Origin
 from sframe_spark.storage.claims.claimed_order import claimed_orders
 from sframe_spark.storage.claims.held_order import Held, held_order, parts_of
-from sframe_spark.storage.manifests.manifest import Manifest, RecordedOrder
+from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.manifests.recorded_order import RecordedOrder
 
 # So many rows are compared here in less time than a Spark that has not been started needs for it.
 MOST_ROWS_HERE = 16_000_000

@@ -6,11 +6,12 @@ import functools
 import gc
 import pickle
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from sframe_spark.config import config
 from sframe_spark.engine.spark.parcels import Parcel, packed
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
@@ -79,21 +80,22 @@ def tasks_for(spark: SparkSession, works: int) -> int:
 
 def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes from a job without a query: nothing is planned or compiled, which takes half as long; a task is sent its own works."""
-    transport = error_transport()
+    transport, options = error_transport(), config.storage_options
 
     def run(numbered: Iterable[tuple[int, Parcel]]) -> Iterator[TaskOutcome]:
-        return outcomes_of(numbered, shared, transport)
+        return outcomes_of(numbered, shared, transport, options)
 
     return spark.sparkContext.parallelize(list(enumerate(parcels)), tasks).mapPartitions(run).collect()
 
 
 def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
     """Outcomes as rows of a query, for sessions that have no jobs of their own: those of a remote server; a task is sent all works."""
-    transport = error_transport()
+    transport, options = error_transport(), config.storage_options
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            for outcome in outcomes_of(((number, parcels[number]) for number in batch.column(0).to_pylist()), shared, transport):
+            numbered = ((number, parcels[number]) for number in batch.column(0).to_pylist())
+            for outcome in outcomes_of(numbered, shared, transport, options):
                 yield pa.RecordBatch.from_pylist([dict(zip(("number", "failed", "payload"), outcome, strict=True))])
 
     frame = spark.range(0, len(parcels), 1, tasks)
@@ -101,10 +103,14 @@ def from_query(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[
     return list(zip(*(column.to_pylist() for column in table.columns), strict=True))
 
 
-def outcomes_of(numbered: Iterable[tuple[int, Parcel]], shared: Sequence[Any], transport: ErrorTransport) -> Iterator[TaskOutcome]:
-    """Outcomes of some works, in a worker."""
+def outcomes_of(
+    numbered: Iterable[tuple[int, Parcel]], shared: Sequence[Any], transport: ErrorTransport, options: Mapping[str, Mapping[str, Any]] | None = None
+) -> Iterator[TaskOutcome]:
+    """Outcomes of some works, in a worker; ``options`` are those of file systems elsewhere, which it does not know."""
     for number, parcel in numbered:
-        yield outcome_of(number, parcel.opened(shared), transport)
+        with config.using(storage_options=options or {}):
+            outcome = outcome_of(number, parcel.opened(shared), transport)
+        yield outcome
     set_modules_aside(len(sys.modules))
 
 

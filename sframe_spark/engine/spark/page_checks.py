@@ -6,6 +6,7 @@ Of little data the driver does so when a scan is opened. It takes about a second
 from __future__ import annotations
 
 from sframe_spark.engine.spark.dispatch import run_tasks
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS, scanned
 from sframe_spark.operators.sources.segment_scan import page_checks
 from sframe_spark.planner.graph import postorder
@@ -25,7 +26,9 @@ def require_sound_pages(root: PlannerNode) -> None:
     StorageError
         If a file is missing, damaged or another one.
     """
-    checks = [check for node in postorder([root]) if isinstance(node.operator, STORED_ROWS) for check in page_checks(scanned(node.operator))]
+    stored = [scanned(node.operator) for node in postorder([root]) if isinstance(node.operator, STORED_ROWS)]
+    # What tasks of ours read they check as they read it.
+    checks = [check for source in stored if not is_elsewhere(source.manifest.directory) for check in page_checks(source)]
     if not are_much(checks):
         return
     due = due_checks(checks)

@@ -20,6 +20,7 @@ from sframe_spark.engine.spark.executor_answers import Answer, answering, readin
 from sframe_spark.engine.spark.messages import is_of_spark
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
+from sframe_spark.locations import is_elsewhere, is_private
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
@@ -50,7 +51,7 @@ def require_writable(directory: str) -> None:
         If they do not, naming a machine, the directory and the option to set.
     """
     above = os.path.dirname(directory)
-    if is_one_process(get_session()) or (above, "written") in get_reached():
+    if is_elsewhere(directory) or is_one_process(get_session()) or (above, "written") in get_reached():
         return
     holder = Holder()
     with telling("create a directory in", above):
@@ -70,16 +71,26 @@ def require_readable(root: PlannerNode) -> None:
     ------
     NotSharedError
         If they do not, naming a machine, the directory and the option to set.
+    StorageError
+        If rows are in the memory of this process.
     """
+    _refuse_private(root)
     if is_one_process(get_session()):
         return
     for node in postorder([root]):
-        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows:
+        if isinstance(node.operator, STORED_ROWS) and node.operator.manifest.rows and not is_elsewhere(node.operator.manifest.directory):
             manifest = node.operator.manifest
             file = join(manifest.directory, next(entry.file for entry in manifest.segments if entry.rows))
             _require_seen(file, os.path.dirname(manifest.directory))
         elif isinstance(node.operator, Source) and node.operator.shared_file is not None:
             _require_seen(node.operator.shared_file, os.path.dirname(os.path.dirname(node.operator.shared_file)))
+
+
+def _refuse_private(root: PlannerNode) -> None:
+    for node in postorder([root]):
+        place = node.operator.manifest.directory if isinstance(node.operator, STORED_ROWS) else ""
+        if is_private(place):
+            raise StorageError(f"{place} is in the memory of this process, which Spark's tasks do not have: save it in a directory first")
 
 
 def _require_seen(file: str, above: str) -> None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.kernels.number_table import looked_up
 from sframe_spark.operators.kernels.spark_columns import spark_type
+from sframe_spark.operators.sources.segment_tasks import ranges_of_segments, read_by_tasks, spark_uri
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
@@ -15,7 +17,7 @@ from sframe_spark.storage.parquet.page_checks import PageCheck, as_it_is
 from sframe_spark.storage.rows.reader import page_checksums
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column
+    from pyspark.sql import Column, SparkSession
 
     from sframe_spark.operators.sources.source import SegmentSource
     from sframe_spark.storage.manifests.manifest import SegmentEntry
@@ -82,15 +84,21 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     schema = source.infer_type(())
     names = [manifest.file_name(position) for position in source.positions]
     types = dict(zip(names, schema, strict=True))
+    places = dict(zip(names, source.positions, strict=True))
     ddl = ", ".join([f"`{name}` {spark_type(column_type)}" for name, column_type in types.items()] + ["_key bigint"])
     not_missing = columns_without_missing(source, [entry for _, entry in chosen])
     if not chosen:
         empty = context.spark.createDataFrame([], schema=ddl)
         return _relation(empty, names, schema, F.col("_key"), F.col("_key"), not_missing)
+    directory = read_by_spark(source, context.spark)
+    if directory is None:
+        ranges = ranges_of_segments(chosen, source.start, source.stop)
+        read = read_by_tasks(manifest, list(places.values()), ranges, list(places), ddl, context.spark)
+        return _relation(read, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
     for check in page_checks(source):
         # Spark takes what footers and page headers say for true.
         check.run()
-    paths = [spark_path(join(manifest.directory, entry.file)) for _, entry in chosen]
+    paths = [join(directory, entry.file) for _, entry in chosen]
     df = context.spark.read.options(**AS_NAMED, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]
     last_offset, last = chosen[-1]
@@ -99,6 +107,12 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
     if last_offset + last.rows > source.stop:
         df = df.where(F.col("_key") < F.lit((last.number << KEY_BITS) + last.first_position + source.stop - last_offset))
     return _relation(df, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
+
+
+def read_by_spark(source: SegmentSource, spark: SparkSession) -> str | None:
+    """Return what Spark calls the directory of a dataset that it reads itself; None where tasks of ours read it."""
+    directory = source.manifest.directory
+    return spark_uri(directory, spark) if is_elsewhere(directory) else spark_path(directory)
 
 
 def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEntry]) -> frozenset[int]:

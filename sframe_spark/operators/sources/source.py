@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.errors import InvalidArgumentError, PlanInvariantError, StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import is_elsewhere, place_of
 from sframe_spark.operators.kernels.spark_columns import spark_type
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
 from sframe_spark.operators.sources.statistics import memory_statistics, segment_statistics, source_properties
@@ -25,7 +25,8 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
 from sframe_spark.planner.traits import NO_WORK, QueryWork
-from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, ColumnStatistics, Manifest, RecordedOrder, SegmentEntry
+from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.types import ColumnType
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
@@ -354,18 +355,22 @@ class SegmentSource(Source):
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
         from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
         from sframe_spark.storage.files.listing import states_below
+        from sframe_spark.storage.remote.versions import with_version_checksums
 
         manifest = self.manifest
-        if normalised(manifest.directory) != manifest.directory:
+        if place_of(manifest.directory) != manifest.directory:
             raise StorageError(f"the plan reads from {manifest.directory!r:.200}, which is not an absolute path: write it out")
+        if not all(0 <= position < len(manifest.types) for position in self.positions):
+            raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
+        check_range(self.start, self.stop, manifest.rows)
+        unordered = manifest.with_order(NO_RECORDED_ORDER)
+        if is_elsewhere(manifest.directory):
+            return attrs.evolve(self, manifest=with_version_checksums(unordered))
         states = states_below(manifest.directory)
         for entry in manifest.segments:
             if entry.size is None or entry.file not in states or states[entry.file].size != entry.size:
                 raise StorageError(f"the plan reads {entry.file!r:.200} in {manifest.directory}, where no such file has {entry.size} bytes")
-        if not all(0 <= position < len(manifest.types) for position in self.positions):
-            raise InvalidArgumentError(f"the plan's text names columns that {manifest.directory} does not have: {list(self.positions)!r:.200}")
-        check_range(self.start, self.stop, manifest.rows)
-        return attrs.evolve(self, manifest=with_seen(with_saved_checksums(manifest.with_order(NO_RECORDED_ORDER)), states))
+        return attrs.evolve(self, manifest=with_seen(with_saved_checksums(unordered), states))
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:
         """A Parquet scan of the segments in range; the stored key gives order and row number."""

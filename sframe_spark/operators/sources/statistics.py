@@ -10,7 +10,8 @@ from sframe_spark.order.items import Ordering
 from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of
-from sframe_spark.storage.manifests.manifest import NO_RECORDED_ORDER, UNKNOWN_STATISTICS, ColumnStatistics, RecordedOrder
+from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifests.shown_order import shown_order
 from sframe_spark.storage.rows.statistics import column_statistics, merge, of_some_rows
 

@@ -9,12 +9,13 @@ import posixpath
 from collections.abc import Iterable, Mapping, Sequence
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.session.trees import remove_tree
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import files_below, sizes_below
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, RecordedOrder, SegmentEntry
+from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.parquet.checksums import with_checksums
 from sframe_spark.types import ColumnType
 
@@ -64,6 +65,9 @@ def publish(
     ...     publish(directory, [INT], [writer.close()]).rows
     2
     """
+    if is_elsewhere(directory):
+        # Files there are whole from the moment that they are; who saves makes a version of them.
+        return Manifest(tuple(types), in_row_order(entries, directory), directory, None if names is None else tuple(names), kind, order=order)
     location = normalised(directory)
     column_names = None if names is None else tuple(names)
     manifest = Manifest(tuple(types), in_row_order(entries, location), location, names=column_names, kind=kind, order=order)

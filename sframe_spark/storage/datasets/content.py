@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
+from functools import partial
 
+import attrs
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.threads import in_threads
@@ -17,6 +21,7 @@ from sframe_spark.storage.datasets.commit import check_file
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import sizes_below
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, conform, is_stored_as
 from sframe_spark.storage.manifests.text import damaged
@@ -45,8 +50,11 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     ...     damage_in(manifest)
     []
     """
-    sizes = sizes_below(manifest.directory)
-    looked_at = in_threads(lambda entry: _damage(manifest, entry, sizes), manifest.segments, available_cores())
+    if is_elsewhere(manifest.directory):
+        look = partial(_damage_elsewhere, manifest)
+    else:
+        look = partial(_damage, manifest, sizes=sizes_below(manifest.directory))
+    looked_at = in_threads(look, manifest.segments, available_cores())
     found = [error for error in looked_at if error is not None]
     if found:
         return found
@@ -55,6 +63,19 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     except StorageError as error:
         return [error]
     return []
+
+
+def _damage_elsewhere(manifest: Manifest, entry: SegmentEntry) -> StorageError | None:
+    """The same of a copy: every byte is wanted."""
+    location = join(manifest.directory, entry.file)
+    try:
+        with local_file(location) as copy:
+            directory, file = os.path.split(copy)
+            here = attrs.evolve(manifest, segments=(attrs.evolve(entry, file=file),), directory=directory)
+            found = _damage(here, here.segments[0], {file: os.path.getsize(copy)})
+            return None if found is None else StorageError(str(found).replace(copy, location))
+    except StorageError as error:
+        return error
 
 
 def _damage(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> StorageError | None:

@@ -9,11 +9,12 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import Holder, own_directory_beside
@@ -22,12 +23,16 @@ from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import check_replaceable
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import files_below, sizes_below
+from sframe_spark.storage.files.objects import download
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, NO_RECORDED_ORDER, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
 from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
 from sframe_spark.storage.rows.reader import iterate_rows
 from sframe_spark.storage.rows.writer import segment_file_name, write_segment
 
+# Brings a file of a dataset into a directory as it is.
+TakeOver = Callable[[Manifest, SegmentEntry, str], SegmentEntry]
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
@@ -129,17 +134,25 @@ def _take_over_rights(target: str, staging: str) -> None:
 
 def _gather(sources: Sequence[Manifest], directory: str) -> list[SegmentEntry]:
     """Bring the rows of all sources into a directory and return their entries in row order."""
-    entries: list[SegmentEntry] = []
+    return [work() for work in gather_works(sources, directory, _take_over)]
+
+
+def gather_works(sources: Sequence[Manifest], directory: str, take_over: TakeOver) -> list[Callable[[], SegmentEntry]]:
+    """What brings the rows of all sources into a directory, file by file in row order: each gives its entry, and none depends on another."""
+    planned: list[SegmentEntry] = []
+    works: list[Callable[[], SegmentEntry]] = []
     for source in sources:
         for entry, offset in zip(source.segments, source.offsets, strict=True):
             if entry.rows == 0:
                 continue
-            if source.has_key and source.column_names_in_files is None and _fits_after(entries, entry):
-                entries.append(_take_over(source, entry, directory))
+            if source.has_key and source.column_names_in_files is None and _fits_after(planned, entry):
+                planned.append(entry)
+                works.append(partial(take_over, source, entry, directory))
             else:
-                number = entries[-1].number + 1 if entries else 0
-                entries.append(_rewrite(source, offset, entry.rows, directory, number))
-    return entries
+                number = planned[-1].number + 1 if planned else 0
+                planned.append(SegmentEntry(entry.file, number, entry.rows))
+                works.append(partial(_rewrite, source, offset, entry.rows, directory, number))
+    return works
 
 
 def _fits_after(entries: Sequence[SegmentEntry], entry: SegmentEntry) -> bool:
@@ -156,6 +169,10 @@ def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> Segment
     origin, place = join(source.directory, entry.file), join(directory, file)
     if _linked(origin, place):
         # The same file: what is known of it is known of the link.
+        return attrs.evolve(entry, file=file)
+    if is_elsewhere(origin):
+        download(origin, place)
+        check_bytes(place, entry, len(source.types))
         return attrs.evolve(entry, file=file)
     if None in (entry.tail, entry.pages):
         check_whole(origin, entry)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import attrs
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import telling
 
 # Clocks of file systems stand still for so long at most, network and memory cards apart.
@@ -41,6 +42,15 @@ class FileState(NamedTuple):
     def of(cls, status: os.stat_result) -> FileState:
         """Return what the system told of a file."""
         return cls(status.st_size, status.st_mtime_ns, status.st_ino, status.st_ctime_ns)
+
+
+def state_of(location: str, size: int | None, may_be_link: bool) -> FileState:
+    """Return a file of a dataset as it is now; one elsewhere as it was written, as nobody ever changes it: its length is compared when it is read."""
+    if not is_elsewhere(location):
+        return file_state(location, may_be_link)
+    if size is None:
+        raise StorageError(f"{location} has no known length: it was not saved by this package; save the frame again")
+    return FileState(size, 0, 0, 0)
 
 
 def file_state(location: str, may_be_link: bool) -> FileState:

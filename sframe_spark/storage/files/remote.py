@@ -17,8 +17,9 @@ from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import scheme_of
+from sframe_spark.locations import scheme_of, with_usual_scheme, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
+from sframe_spark.storage.files.file_systems import INSTALL, options_of
 from sframe_spark.storage.files.listing import is_hidden
 from sframe_spark.storage.files.temporary import DatasetHandle, temporary_store
 from sframe_spark.visible import visible
@@ -28,7 +29,6 @@ WEB = ("http", "https")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 BLOCK_BYTES = 4 << 20
 SECONDS_OF_SILENCE = 60
-INSTALL = "pip install 'sframe_spark[remote]'"
 
 
 class Fetched(NamedTuple):
@@ -133,19 +133,6 @@ def _whole(url: str) -> str:
     return f"{scheme.lower()}:{rest if rest.startswith('//') else '/' + rest}"
 
 
-def without_secrets(url: str) -> str:
-    """Return a URL as messages show it: without a password, and without a query, which often is a signature.
-
-    Examples
-    --------
-    >>> without_secrets("https://me:secret@host/a.csv?sig=abc"), without_secrets("memory:///a")
-    ('https://host/a.csv', 'memory:///a')
-    """
-    scheme, mark, rest = url.partition("://")
-    place, slash, path = rest.partition("/")
-    return scheme + mark + place.rpartition("@")[2] + slash + path.partition("?")[0].partition("#")[0] if mark else url
-
-
 def _file_system(url: str) -> tuple[Any, str]:
     """The file system of a URL, and the path in it.
 
@@ -161,7 +148,7 @@ def _file_system(url: str) -> tuple[Any, str]:
             f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {INSTALL}; or copy it here"
         ) from None
     try:
-        files, path = fsspec.core.url_to_fs(url)
+        files, path = fsspec.core.url_to_fs(url, **options_of(with_usual_scheme(url)))
     except (ImportError, ValueError) as error:
         raise StorageError(
             f"{visible(without_secrets(url))} cannot be read: {visible(str(error).splitlines()[0])}; install what is missing, or copy it here"

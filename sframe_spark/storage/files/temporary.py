@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import os
 import tempfile
 import threading
 import weakref
+from collections.abc import Iterator
 
 from sframe_spark.config import config
-from sframe_spark.locations import normalised
+from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import CLAIMS, delete, own_directory
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.objects import download
 from sframe_spark.storage.files.paths import join
 
 
@@ -105,3 +108,18 @@ def temporary_store() -> TemporaryStore:
         if store is None or not os.path.isdir(store.directory):
             store = _STORES[key] = TemporaryStore(root)
         return store
+
+
+@contextlib.contextmanager
+def local_file(location: str) -> Iterator[str]:
+    """A path of a file here or elsewhere; of one elsewhere there is a copy, as long as the block is."""
+    if not is_elsewhere(location):
+        yield location
+        return
+    handle = temporary_store().new_dataset()
+    try:
+        place = join(handle.directory, location.rpartition("/")[2])
+        download(location, place)
+        yield place
+    finally:
+        handle.discard()

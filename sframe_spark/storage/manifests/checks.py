@@ -86,6 +86,8 @@ def _check_segments(manifest: Manifest) -> None:
             raise _Wrong("check sums of a key that the files do not have")
         if entry.pages is not None and len(entry.pages) != width + 1:
             raise _Wrong(f"check sums of {len(entry.pages)} columns of {width}")
+        if entry.group_pages is not None and (entry.pages is None or any(len(sums) != width + 1 for sums in entry.group_pages)):
+            raise _Wrong("check sums of row groups for other columns than there are")
         for facts, kind in zip(entry.columns, classes, strict=False):
             _check_facts(facts, kind)
         for position, value in entry.constants:
@@ -111,8 +113,9 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
         entry.size is not None and len(entry.tail) == 2 and _is_number(entry.tail[0], entry.size + 1) and _is_number(entry.tail[1], 1 << 32)
     ):
         raise _Wrong("the check sum of a footer is none")
-    if entry.pages is not None and not all(_is_number(value, 1 << 32) for value in entry.pages):
-        raise _Wrong("the check sum of a column is none")
+    for sums in (entry.pages or (), *(entry.group_pages or ())):
+        if not all(_is_number(value, 1 << 32) for value in sums):
+            raise _Wrong("the check sum of a column is none")
 
 
 def _check_file_name(file: Any, is_ours: bool) -> None:

@@ -7,7 +7,6 @@ import copy
 import functools
 import hashlib
 import itertools
-import math
 import operator
 from collections.abc import Mapping
 from typing import Any
@@ -18,7 +17,9 @@ from sframe_spark.errors import StorageError, UnknownColumnTypeError
 from sframe_spark.storage.files.file_state import Seen
 from sframe_spark.storage.manifests.checks import check
 from sframe_spark.storage.manifests.elsewhere import Elsewhere
+from sframe_spark.storage.manifests.json_values import optional_tuple, scalar_from_json, scalar_to_json, tuple_of_list
 from sframe_spark.storage.manifests.physical import file_column, type_from_json, type_to_json
+from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifests.text import VERSION_WITH_ELSEWHERE, damaged, sealed, unsealed
 from sframe_spark.types import ColumnType
 
@@ -74,14 +75,14 @@ class ColumnStatistics:
         known: dict[str, Any] = {}
         for name, value in zip(_FACTS, _facts_of(self), strict=True):
             if value is not None and (value is not False or name not in ("edges_known", "bounds_known")):
-                known[name] = _scalar_to_json(value) if isinstance(value, float) else value
+                known[name] = scalar_to_json(value) if isinstance(value, float) else value
         return known
 
     @classmethod
     def from_json(cls, value: Mapping[str, Any]) -> ColumnStatistics:
         """Return the facts that :meth:`to_json` described; facts of a later version are left out."""
         known = {field.name for field in attrs.fields(cls)}
-        return cls(**{name: _scalar_from_json(fact) for name, fact in value.items() if name in known})
+        return cls(**{name: scalar_from_json(fact) for name, fact in value.items() if name in known})
 
 
 _FACTS = tuple(field.name for field in attrs.fields(ColumnStatistics))
@@ -119,6 +120,8 @@ class SegmentEntry:
         Columns, by position, that have one value in all rows and are not in the file, which is one of others: the names of its directories tell.
     group_bytes
         How many bytes its rows take in memory, where they are one row group; None where they are several, or nobody told.
+    group_pages
+        The same as ``pages`` for each row group, of files elsewhere, of which nobody fetches the others to check one; None where ``pages`` tells.
     """
 
     file: str
@@ -134,6 +137,7 @@ class SegmentEntry:
     seen: Seen | None = attrs.field(default=None, eq=False)
     constants: tuple[tuple[int, Scalar], ...] = ()
     group_bytes: int | None = attrs.field(default=None, eq=False)
+    group_pages: tuple[tuple[int, ...], ...] | None = attrs.field(default=None, eq=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
@@ -142,7 +146,9 @@ class SegmentEntry:
         if self.group_bytes is not None:
             fields["group_bytes"] = self.group_bytes
         if self.constants:
-            fields["constants"] = [[position, _scalar_to_json(value)] for position, value in self.constants]
+            fields["constants"] = [[position, scalar_to_json(value)] for position, value in self.constants]
+        if self.group_pages is not None:
+            fields["group_pages"] = self.group_pages
         return fields
 
     @classmethod
@@ -157,69 +163,15 @@ class SegmentEntry:
             checksum=value.get("checksum"),
             size=value.get("size"),
             first_position=value.get("first_position", 0),
-            tail=_optional_tuple(value.get("tail")),
-            pages=_optional_tuple(value.get("pages")),
-            constants=tuple((position, _scalar_from_json(constant)) for position, constant in value.get("constants", ())),
+            tail=optional_tuple(value.get("tail")),
+            pages=optional_tuple(value.get("pages")),
+            constants=tuple((position, scalar_from_json(constant)) for position, constant in value.get("constants", ())),
             group_bytes=value.get("group_bytes"),
+            group_pages=None if (groups := optional_tuple(value.get("group_pages"))) is None else tuple(map(tuple_of_list, groups)),
         )
 
 
-_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", "group_bytes"))
-
-
-@attrs.frozen
-class RecordedOrder:
-    """What was proved about the rows of a result before they were written, beyond what looking at single columns tells.
-
-    Parameters
-    ----------
-    orderings
-        Lists of column and whether it ascends; the rows are in order of each, compared column by column. Missing values are the smallest.
-    keys
-        Lists of columns on which no two rows are equal.
-    compared
-        Orderings that files of others seem to be in, whose rows were compared, each with how many of its first columns they are in order of. No
-        manifest file and no plan's text says it.
-
-    Examples
-    --------
-    >>> order = RecordedOrder(orderings=(((1, True), (0, False)),), keys=((0,),))
-    >>> RecordedOrder.from_json(order.to_json()) == order
-    True
-    """
-
-    orderings: tuple[tuple[tuple[int, bool], ...], ...] = ()
-    keys: tuple[tuple[int, ...], ...] = ()
-    compared: tuple[tuple[tuple[tuple[int, bool], ...], int], ...] = attrs.field(default=(), eq=False)
-
-    def and_ordering(self, ordering: tuple[tuple[int, bool], ...]) -> RecordedOrder:
-        """Return these facts and one more ordering."""
-        return self if ordering in self.orderings else attrs.evolve(self, orderings=(*self.orderings, ordering))
-
-    def and_compared(self, ordering: tuple[tuple[int, bool], ...], held: int, key: int | None) -> RecordedOrder:
-        """Return these facts and what comparing rows told: of how many leading columns the order holds, and how many of these are a key.
-
-        Examples
-        --------
-        >>> RecordedOrder().and_compared(((0, True), (1, True)), 1, None).orderings
-        (((0, True),),)
-        """
-        known = self.and_ordering(ordering[:held]) if held else self
-        keys = known.keys if key is None else (*known.keys, tuple(column for column, _ in ordering[:key]))
-        return attrs.evolve(known, keys=keys, compared=(*self.compared, (ordering, held)))
-
-    def to_json(self) -> dict[str, Any]:
-        """Return the facts as a JSON object."""
-        return {"orderings": self.orderings, "keys": self.keys}
-
-    @classmethod
-    def from_json(cls, value: Mapping[str, Any]) -> RecordedOrder:
-        """Return the facts that :meth:`to_json` described."""
-        orderings = tuple(tuple((column, _flag(up)) for column, up in items) for items in value.get("orderings", ()))
-        return cls(orderings, tuple(tuple(key) for key in value.get("keys", ())))
-
-
-NO_RECORDED_ORDER = RecordedOrder()
+_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", "group_bytes", "group_pages"))
 
 
 @attrs.frozen(cache_hash=True)
@@ -295,7 +247,9 @@ class Manifest:
         """What tells the rows of this dataset from those of any other, a later one in the same directory included."""
         # Every segment of ours is written under a name of its own, so the two at the ends tell; plans compare sources often.
         ends = self.segments[:1] + self.segments[-1:]
-        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version)
+        # Versions of one frame are under one name.
+        types = self.types if not ends else None
+        return (self.directory, len(self.segments), *((entry.file, entry.size) for entry in ends), self.version, types)
 
     @functools.cached_property
     def watched(self) -> tuple[SegmentEntry, ...]:
@@ -357,8 +311,8 @@ class Manifest:
             raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
         return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
 
-    def to_json(self) -> str:
-        """Return the text of the manifest file."""
+    def to_json(self, more: Mapping[str, Any] | None = None) -> str:
+        """Return the text of the manifest file, and what else it is to say."""
         content = {
             "kind": self.kind,
             "names": self.names,
@@ -368,6 +322,7 @@ class Manifest:
             "rows": self.rows,
             "order": self.order.to_json(),
             "segments": [entry.to_json() for entry in self.segments],
+            **(more or {}),
         }
         if self.elsewhere is None:
             return sealed(content)
@@ -382,10 +337,10 @@ class Manifest:
                 types=tuple(map(type_from_json, content["types"])),
                 segments=tuple(SegmentEntry.from_json(entry) for entry in content["segments"]),
                 directory=directory,
-                names=_optional_tuple(content["names"]),
+                names=optional_tuple(content["names"]),
                 kind=content["kind"],
                 has_key=content["has_key"],
-                column_names_in_files=_optional_tuple(content["column_names_in_files"]),
+                column_names_in_files=optional_tuple(content["column_names_in_files"]),
                 order=RecordedOrder.from_json(content.get("order", {})),
                 elsewhere=None if content.get("elsewhere") is None else Elsewhere.from_json(content["elsewhere"]),
             )
@@ -404,28 +359,3 @@ def _without_statistics(entry: SegmentEntry) -> SegmentEntry:
     made = copy.copy(entry)
     object.__setattr__(made, "columns", ())
     return made
-
-
-def _optional_tuple(items: Any) -> tuple[Any, ...] | None:
-    """Return the items of a JSON list; a text is no list of letters."""
-    if items is None:
-        return None
-    if not isinstance(items, list):
-        raise TypeError(f"{items!r:.80} is no list")
-    return tuple(items)
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise TypeError(f"{value!r:.80} is neither true nor false")
-    return value
-
-
-def _scalar_to_json(value: Any) -> Any:
-    """Return a scalar as JSON; JSON has no NaN and no infinities."""
-    return {"float": repr(value)} if isinstance(value, float) and not math.isfinite(value) else value
-
-
-def _scalar_from_json(value: Any) -> Any:
-    """Undo :func:`_scalar_to_json`."""
-    return float(str(value["float"])) if isinstance(value, dict) else value

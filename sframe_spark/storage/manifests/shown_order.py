@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Sequence
 
-from sframe_spark.storage.manifests.manifest import RecordedOrder
+from sframe_spark.storage.manifests.recorded_order import RecordedOrder
 
 
 def shown_order(order: RecordedOrder, positions: Sequence[int]) -> RecordedOrder:

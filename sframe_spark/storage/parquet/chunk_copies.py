@@ -14,6 +14,7 @@ from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
 from sframe_spark.storage.parquet.checksums import sealed
@@ -53,7 +54,11 @@ def copy_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[in
     StorageError
         If the file is damaged.
     """
-    origin, place = join(manifest.directory, entry.file), join(directory, file)
+    with local_file(join(manifest.directory, entry.file)) as origin:
+        return _copied_columns(manifest, entry, positions, origin, join(directory, file), schema)
+
+
+def _copied_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[int], origin: str, place: str, schema: pa.Schema) -> SegmentEntry:
     _require_sound(segment_footer(manifest, entry), origin, entry, positions)
     try:
         with telling("read", origin), pa.OSFile(origin) as source, telling("write", place), open(place, "xb") as target:
@@ -66,7 +71,7 @@ def copy_columns(manifest: Manifest, entry: SegmentEntry, positions: Sequence[in
             content = write_struct(footer)
             target.write(content + len(content).to_bytes(4, "little") + MAGIC)
         columns = tuple(entry.columns[position] for position in positions) if entry.columns else ()
-        return sealed(attrs.evolve(entry, file=file, columns=columns, tail=None, pages=None, size=None), place, len(positions))
+        return sealed(attrs.evolve(entry, file=os.path.basename(place), columns=columns, tail=None, pages=None, size=None), place, len(positions))
     except BaseException as error:
         if os.path.exists(place):
             os.remove(place)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import itertools
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -14,15 +13,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenThrift, StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import missing, telling
-from sframe_spark.storage.files.file_state import FileState, Seen, file_state
+from sframe_spark.storage.files.file_state import FileState, Seen, state_of
+from sframe_spark.storage.files.objects import read_range, require_size
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
 from sframe_spark.storage.parquet import int96
 from sframe_spark.storage.parquet.foreign_footer import check_footer
-from sframe_spark.storage.parquet.pages import MAGIC, FileBytes, page_headers
-from sframe_spark.storage.parquet.sound import SOUND_COLUMNS, Identity
+from sframe_spark.storage.parquet.pages import MAGIC
+from sframe_spark.storage.parquet.sound import Identity
 from sframe_spark.types import ColumnType
 
 REMEMBERED_FOOTERS = 1024
@@ -139,7 +140,7 @@ def footer_of(
     """
     with telling("read", location):
         try:
-            state = file_state(location, may_be_link=tail is None)
+            state = state_of(location, size, may_be_link=tail is None)
         except FileNotFoundError:
             raise StorageError(missing(location)) from None
         if size is not None and state.size != size:
@@ -167,7 +168,9 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
     """Read a footer; the state of the file is part of the key."""
     found = None
     try:
-        if tail is None and not just_written:
+        if is_elsewhere(location):
+            metadata = _footer_elsewhere(location, state.size, tail)
+        elif tail is None and not just_written:
             metadata, found = _foreign_footer(location, state.size)
         else:
             with pa.OSFile(location) as source:
@@ -181,6 +184,17 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
         raise StorageError(f"{location} is not a readable Parquet file ({error}); restore it from a copy") from error
     rows = (metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
     return Footer(metadata, tuple(itertools.accumulate(rows, initial=0)), state.size, (location, state), found)
+
+
+def _footer_elsewhere(location: str, size: int, tail: tuple[int, int] | None) -> pq.FileMetaData:
+    """Read the end of a file elsewhere by one request; one byte behind it is asked for, too, so that a longer file is told."""
+    if tail is None:
+        raise StorageError(f"{location} has no check sum: it was not saved by this package; save the frame again")
+    content = read_range(location, size - tail[0], size + 1)
+    require_size(location, len(content), tail[0])
+    if zlib.crc32(content) != tail[1]:
+        raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; save the frame again")
+    return pq.read_metadata(pa.BufferReader(MAGIC + content))
 
 
 def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
@@ -216,52 +230,6 @@ def tail_checksum(source: pa.NativeFile, length: int) -> int:
     while block := source.read(TAIL_BLOCK):
         value = zlib.crc32(block, value)
     return value
-
-
-def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
-    """Make sure that the page headers of some columns are as they were written; looked at once per process and file.
-
-    Parameters
-    ----------
-    footer
-        Footer of the file.
-    location
-        The file.
-    sums
-        Check sum for each column, by its name in the file.
-
-    Raises
-    ------
-    StorageError
-        If they are not.
-    """
-    wanted = SOUND_COLUMNS.unchecked(footer.identity, sums)
-    if not wanted:
-        return
-    with telling("read", location), pa.OSFile(location) as source:
-        try:
-            found = page_headers(FileBytes(source), footer.metadata, wanted).sums
-        except BrokenThrift as error:
-            raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
-    for name in wanted:
-        if found.get(name) != sums[name]:
-            raise StorageError(f"{location} is damaged: the check sum of page headers of column {name} is another one; restore it from a copy")
-    SOUND_COLUMNS.add(footer.identity, wanted)
-
-
-@contextlib.contextmanager
-def opened(location: str, footer: Footer, verify: bool = True) -> Iterator[pq.ParquetFile]:
-    """Open a Parquet file whose footer is known; pages are compared with the check sums that they carry, if wanted.
-
-    The file is read, not mapped into memory: where another process cuts a mapped one, or its disk fails, looking at it ends this process.
-    """
-    with (
-        pa.OSFile(location) as source,
-        pq.ParquetFile(
-            source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify, coerce_int96_timestamp_unit=int96.UNIT
-        ) as file,
-    ):
-        yield file
 
 
 def bounds_of(chunks: Iterable[pq.Statistics | None]) -> tuple[Scalar, Scalar] | None:

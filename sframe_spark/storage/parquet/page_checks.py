@@ -8,10 +8,11 @@ from collections.abc import Mapping
 import attrs
 
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.files.file_state import file_state
+from sframe_spark.storage.files.file_state import state_of
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.storage.parquet.footers import check_pages, footer_of_entry
+from sframe_spark.storage.parquet.footers import footer_of_entry
+from sframe_spark.storage.parquet.opened_files import check_pages
 from sframe_spark.storage.parquet.sound import SOUND_COLUMNS, Identity
 
 
@@ -65,6 +66,6 @@ def as_it_is(directory: str, entry: SegmentEntry) -> Identity | None:
     """Return the file of a segment as it is now; None where there is none, or one of another length, which reading its footer tells."""
     location = join(directory, entry.file)
     with contextlib.suppress(OSError, StorageError):
-        state = file_state(location, may_be_link=entry.tail is None)
+        state = state_of(location, entry.size, may_be_link=entry.tail is None)
         return (location, state) if entry.size in (None, state.size) else None
     return None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import zlib
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 
 from sframe_spark.errors import BrokenPages
 from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.storage.files.opening import BytesOfGroup
 from sframe_spark.storage.parquet.thrift import INTEGERS, signed, skipped
 
 MAGIC = b"PAR1"
@@ -87,7 +88,13 @@ class FileBytes:
         return bytes(self._source.read_at(max(stop - start, 0), start))
 
 
-def page_headers(content: FileBytes, metadata: pq.FileMetaData, wanted: Collection[str] | None = None, with_pages: bool = False) -> PageHeaders:
+def page_headers(
+    content: FileBytes | BytesOfGroup,
+    metadata: pq.FileMetaData,
+    wanted: Collection[str] | None = None,
+    with_pages: bool = False,
+    groups: Iterable[int] | None = None,
+) -> PageHeaders:
     """Return what is to be known of the page headers of some columns.
 
     Parameters
@@ -100,6 +107,8 @@ def page_headers(content: FileBytes, metadata: pq.FileMetaData, wanted: Collecti
         Names of the columns; None for all.
     with_pages
         Whether to compare the data of pages with the check sums in their headers.
+    groups
+        The row groups; None for all.
 
     Raises
     ------
@@ -110,11 +119,11 @@ def page_headers(content: FileBytes, metadata: pq.FileMetaData, wanted: Collecti
     places = [(place, name) for place, name in enumerate(names) if wanted is None or name in wanted]
     found: dict[str, int] = dict.fromkeys((name for _, name in places), 0)
     complete, ranges = True, []
-    for group in range(metadata.num_row_groups):
+    for group in range(metadata.num_row_groups) if groups is None else groups:
         chunks = metadata.row_group(group)
         for place, name in places:
             raise_if_cancelled()
-            start, end = _chunk_range(chunks.column(place))
+            start, end = chunk_range(chunks.column(place))
             ranges.append((start, end))
             if not 0 < start <= end <= len(content):
                 raise BrokenPages(f"column {name} is said to be at {start}")
@@ -132,14 +141,15 @@ def column_names(metadata: pq.FileMetaData) -> list[str]:
     return [schema.column(place).path.partition(".")[0] for place in range(len(schema))]
 
 
-def _chunk_range(chunk: Any) -> tuple[int, int]:
+def chunk_range(chunk: Any) -> tuple[int, int]:
+    """Return where the pages of a column chunk start and end."""
     start = chunk.data_page_offset
     if chunk.has_dictionary_page and 0 < chunk.dictionary_page_offset < start:
         start = chunk.dictionary_page_offset
     return start, start + chunk.total_compressed_size
 
 
-def _pages(content: FileBytes, start: int, end: int) -> Iterator[tuple[bytes, int, int, int | None]]:
+def _pages(content: FileBytes | BytesOfGroup, start: int, end: int) -> Iterator[tuple[bytes, int, int, int | None]]:
     """Yield for each page of a column its header, where its data start and end, and the check sum of these in the header."""
     while start < end:
         header, size, checksum = _header(content, start, end)
@@ -153,7 +163,7 @@ def _pages(content: FileBytes, start: int, end: int) -> Iterator[tuple[bytes, in
         raise BrokenPages("page headers are damaged")
 
 
-def _header(content: FileBytes, start: int, end: int) -> tuple[bytes, int, int | None]:
+def _header(content: FileBytes | BytesOfGroup, start: int, end: int) -> tuple[bytes, int, int | None]:
     """Return the header of a page, how long the page behind it is, and its check sum if the header has it."""
     window = USUAL_HEADER
     while True:

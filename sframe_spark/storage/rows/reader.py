@@ -14,7 +14,9 @@ from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
-from sframe_spark.storage.parquet.footers import Footer, check_pages, opened, segment_footer
+from sframe_spark.storage.parquet.footers import Footer, segment_footer
+from sframe_spark.storage.parquet.group_sums import checking
+from sframe_spark.storage.parquet.opened_files import WantedChunks, check_pages, opened
 from sframe_spark.storage.rows.partitions import repeated
 from sframe_spark.values.named_columns import column_named
 
@@ -142,13 +144,17 @@ def segment_batches(
     """
     location = join(manifest.directory, entry.file)
     footer = segment_footer(manifest, entry)
-    check_pages(footer, location, page_checksums(manifest, entry, columns))
+    check = checking(manifest, entry, footer, columns)
+    if check is None:
+        check_pages(footer, location, page_checksums(manifest, entry, columns))
     convert = conform if manifest.column_names_in_files is None else convert_foreign
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
     constants = dict(entry.constants)
     stored = [column for column in columns if column not in constants]
-    for batch in _file_batches(location, footer, [manifest.file_name(column) for column in stored], low, high, size, threads, passing):
+    names = tuple(manifest.file_name(column) for column in stored)
+    wanted = WantedChunks(range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)), names, check)
+    for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing):
         with telling("read", location):
             found = {}
             for index, column in enumerate(stored):
@@ -172,11 +178,10 @@ def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[in
 
 
 def _file_batches(
-    location: str, footer: Footer, names: Sequence[str], low: int, high: int, size: int | None, threads: bool | None, passing: int
+    location: str, footer: Footer, wanted: WantedChunks, low: int, high: int, size: int | None, threads: bool | None, passing: int
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
-    first = bisect.bisect_right(footer.starts, low) - 1
-    last = bisect.bisect_left(footer.starts, high)
+    first, last, names = wanted.groups.start, wanted.groups.stop, wanted.names
     # Rows are decoded from the start of a row group, and no further than this in one go.
     step = size or min(high - footer.starts[first], DEFAULT_BATCH_ROWS)
     # Each step takes its time: where few rows are wanted, those before them in the row group are not passed by so few.
@@ -184,7 +189,7 @@ def _file_batches(
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
-    with telling("read", location), opened(location, footer, verify=not pages <= footer.sound) as file:
+    with telling("read", location), opened(location, footer, not pages <= footer.sound, wanted) as file:
         # The last one for itself, since it may not be read to its end: pyarrow goes on with the next one where a column of one ends too early,
         # and tells that at the end of all.
         for start, stop in ((first, last - 1), (last - 1, last)):

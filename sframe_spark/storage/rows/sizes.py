@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import bisect
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+from sframe_spark.storage.files.opening import Check
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import Manifest
-from sframe_spark.storage.parquet.footers import Footer, check_pages, opened, segment_footer
+from sframe_spark.storage.parquet.footers import Footer, segment_footer
+from sframe_spark.storage.parquet.group_sums import checking
+from sframe_spark.storage.parquet.opened_files import WantedChunks, check_pages, opened
 from sframe_spark.storage.rows.reader import intersecting, other_rows, page_checksums
 
 # Row groups that are looked at in a long range, evenly spread over it.
@@ -45,13 +49,13 @@ def column_bytes(manifest: Manifest, columns: Sequence[int], start: int, stop: i
     for entry, low, high in chosen:
         location = join(manifest.directory, entry.file)
         footer = segment_footer(manifest, entry)
-        sums = page_checksums(manifest, entry, columns)
+        sums, check = page_checksums(manifest, entry, columns), partial(checking, manifest, entry, footer)
         first, last = bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)
         for group in spread(range(first, last), max(1, MOST_GROUPS // len(chosen))):
             rows = min(high, footer.starts[group + 1]) - max(low, footer.starts[group])
             seen += rows
             for place, column in enumerate(columns):
-                totals[place] += rows * bytes_in_group(location, footer, manifest.file_name(column), group, sums)
+                totals[place] += rows * bytes_in_group(location, footer, manifest.file_name(column), group, sums, check([column]))
     rows = sum(high - low for _, low, high in segments)
     return tuple(total * rows / seen for total in totals) if seen else tuple(0.0 for _ in columns)
 
@@ -69,15 +73,15 @@ def spread(items: Sequence[Any], most: int) -> list[Any]:
     return [items[place * (len(items) - 1) // max(most - 1, 1)] for place in range(most)]
 
 
-def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int]) -> float:
+def bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None = None) -> float:
     """Return the bytes that a row of a column of a row group takes in memory, on average; pages are only read after their headers were checked."""
     found = footer.measured.get((name, group))
     if found is None:
-        found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group, sums)
+        found = footer.measured[(name, group)] = _bytes_in_group(location, footer, name, group, sums, check)
     return found
 
 
-def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int]) -> float:
+def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: Mapping[str, int], check: Check | None) -> float:
     metadata = footer.metadata.row_group(group)
     rows = metadata.num_rows
     leaves = [metadata.column(index) for index in footer.leaves.get(name, ())]
@@ -97,13 +101,14 @@ def _bytes_in_group(location: str, footer: Footer, name: str, group: int, sums: 
             total += leaf.num_values * 8
     if longest <= WORTH_A_LOOK:
         return total / rows
-    check_pages(footer, location, {name: sums[name]} if name in sums else {})
-    return max(total / rows, _sampled(location, footer, name, group))
+    if check is None:
+        check_pages(footer, location, {name: sums[name]} if name in sums else {})
+    return max(total / rows, _sampled(location, footer, name, group, check))
 
 
-def _sampled(location: str, footer: Footer, name: str, group: int) -> float:
+def _sampled(location: str, footer: Footer, name: str, group: int, check: Check | None) -> float:
     """Return the bytes of a row among the first ones of a row group."""
-    with opened(location, footer) as file:
+    with opened(location, footer, wanted=WantedChunks(range(group, group + 1), (name,), check)) as file:
         batch = next(file.iter_batches(batch_size=SAMPLE_ROWS, row_groups=[group], columns=[name]), None)
     if batch is None:
         raise other_rows(location, 0, footer.metadata.row_group(group).num_rows)

@@ -30,6 +30,7 @@ from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnSt
 from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.parquet.checksums import sealed
 from sframe_spark.storage.parquet.footers import bounds_of, column_chunks, leaf_places
+from sframe_spark.storage.rows.delivery import delivering
 from sframe_spark.storage.rows.mixed_texts import DICTIONARY_BYTES, is_mixed, written_bounds
 from sframe_spark.storage.rows.statistics import StatisticsCollector, has_order_statistics
 from sframe_spark.types import ColumnType
@@ -247,6 +248,8 @@ class SegmentWriter:
 def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs: Iterable[Sequence[pa.Array]]) -> SegmentEntry:
     """Write runs of rows, one after the other, as a segment; without rows there is no file, and an error leaves none.
 
+    The directory may be elsewhere: the file is written here and uploaded when it is complete.
+
     Examples
     --------
     >>> import tempfile
@@ -255,10 +258,10 @@ def write_segment(directory: str, number: int, types: Sequence[ColumnType], runs
     ...     write_segment(directory, 0, [INT], ([pa.array([run, run + 1])] for run in (0, 2))).rows
     4
     """
-    with SegmentWriter(directory, number, types) as writer:
+    with delivering(directory) as delivery, SegmentWriter(delivery.directory, number, types) as writer:
         for columns in runs:
             writer.write(columns)
-        return writer.close()
+        return delivery.delivered(writer.close(), len(types))
 
 
 def _unchunked(arrays: Sequence[pa.Array | pa.ChunkedArray]) -> list[list[pa.Array]]:

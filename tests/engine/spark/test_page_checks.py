@@ -13,7 +13,7 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.spark import page_checks
 from sframe_spark.errors import StorageError
-from sframe_spark.storage.parquet import footers
+from sframe_spark.storage.parquet import footers, opened_files
 
 ROWS = 3_000
 
@@ -30,7 +30,7 @@ def saved(tmp_path: Path) -> str:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks of the driver through the page headers of a file."""
-    with mock.patch.object(footers, "page_headers", wraps=footers.page_headers) as counting:
+    with mock.patch.object(opened_files, "page_headers", wraps=opened_files.page_headers) as counting:
         yield counting
 
 

@@ -204,7 +204,7 @@ def test_an_archive_that_is_elsewhere_is_fetched(place: Path) -> None:
         assert list(frame["t"].head(2)) == ["row 0", "row 1"]
         assert frame["n"][999] == 999
         assert copy.is_dir()
-        with pytest.raises(StorageError, match="not on a local"):
+        with pytest.raises(StorageError, match="there is no saved frame"):
             load_sframe("memory:///project")
         memory.pipe("/project/old/a b", b"")
         with pytest.raises(StorageError, match="no plain name"):

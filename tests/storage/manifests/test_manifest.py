@@ -15,8 +15,9 @@ from hypothesis import strategies as st
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifests import manifest as manifest_module
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, RecordedOrder, SegmentEntry
+from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import PHYSICAL_TYPES
+from sframe_spark.storage.manifests.recorded_order import RecordedOrder
 from sframe_spark.storage.manifests.text import sealed, unsealed
 from sframe_spark.types import (
     ARRAY,

@@ -14,7 +14,7 @@ from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.physical import KEY_NAME
-from sframe_spark.storage.parquet import footers
+from sframe_spark.storage.parquet import footers, opened_files
 from sframe_spark.storage.parquet.page_checks import PageCheck
 from sframe_spark.storage.parquet.sound import SoundColumns
 from sframe_spark.storage.rows import sizes
@@ -36,7 +36,7 @@ def manifest(tmp_path: Path) -> Manifest:
 @pytest.fixture
 def walks() -> Iterator[mock.Mock]:
     """Counts the walks through the page headers of a file."""
-    with mock.patch.object(footers, "page_headers", wraps=footers.page_headers) as counting:
+    with mock.patch.object(opened_files, "page_headers", wraps=opened_files.page_headers) as counting:
         yield counting
 
 

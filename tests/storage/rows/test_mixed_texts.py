@@ -136,7 +136,7 @@ def page_lengths(manifest: Manifest, column: int) -> list[int]:
     metadata, found = pq.read_metadata(location), []
     with pa.OSFile(location) as source:
         for group in range(metadata.num_row_groups):
-            start, end = pages._chunk_range(metadata.row_group(group).column(column))
+            start, end = pages.chunk_range(metadata.row_group(group).column(column))
             found += [stop - data for _, data, stop, _ in pages._pages(pages.FileBytes(source), start, end)]
     return found
 

@@ -1,0 +1,116 @@
+"""Versions of frames and columns that are saved elsewhere: what there are, and removing old ones."""
+
+from __future__ import annotations
+
+import datetime
+import os
+from functools import partial
+
+from sframe_spark.api.files.paths import path_text
+from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sframe import SFrame
+from sframe_spark.errors import InvalidArgumentError
+from sframe_spark.locations import is_elsewhere, place_of
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.remote.vacuum import removable, remove_all
+from sframe_spark.storage.remote.versions import read_version, saved_versions
+
+LONGEST_AGE = 36_500
+
+
+def history(path: str | os.PathLike[str]) -> SFrame:
+    """The versions of a frame or column that is saved elsewhere, the oldest first: their numbers, when each was saved, its rows and columns.
+
+    Parameters
+    ----------
+    path
+        The URI that it was saved to.
+
+    Raises
+    ------
+    OSError
+        If nothing is saved there, or a version is damaged.
+    ValueError
+        If it is a directory of this machine: what is saved there replaces what was there.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame, history
+    >>> SFrame({"a": [1, 2]}).save("memory://examples/history")
+    >>> SFrame({"a": [1, 2, 3], "b": ["x", "y", "z"]}).save("memory://examples/history")
+    >>> list(history("memory://examples/history")[["version", "rows", "columns"]])
+    [{'version': 1, 'rows': 2, 'columns': 1}, {'version': 2, 'rows': 3, 'columns': 2}]
+    """
+    root = versioned(path)
+    found = in_threads(partial(read_version, root), saved_versions(root), available_cores())
+    return SFrame(
+        {
+            "version": [version.number for version in found],
+            "time": [version.saved for version in found],
+            "rows": [version.manifest.rows for version in found],
+            "columns": [len(version.manifest.types) for version in found],
+        }
+    )
+
+
+def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = False) -> SFrame:
+    """Remove versions of a frame or column that is saved elsewhere, and files that no version names; the newest version stays.
+
+    A version goes when the one after it is older than so many days, and a file when it is as old and no version that stays names it: a save that
+    did not come to its end has left it. What this package has not written stays. Frames that were loaded from a version that goes cannot be read
+    any more, nor can a save that takes longer come to its end.
+
+    Parameters
+    ----------
+    path
+        The URI that it was saved to.
+    older_than
+        Days.
+    dry_run
+        Whether only to tell what would be removed.
+
+    Returns
+    -------
+    SFrame
+        The files that were removed, with their bytes.
+
+    Raises
+    ------
+    OSError
+        If nothing is saved there, or it cannot be changed.
+    ValueError
+        If it is a directory of this machine, or the days are no number from 0.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame, load_sframe, vacuum
+    >>> for rows in ([1], [1, 2]):
+    ...     SFrame({"a": rows}).save("memory://examples/vacuum")
+    >>> len(vacuum("memory://examples/vacuum")), len(vacuum("memory://examples/vacuum", older_than=0))
+    (0, 2)
+    >>> len(load_sframe("memory://examples/vacuum"))
+    2
+    """
+    root = versioned(path)
+    if isinstance(older_than, bool) or not isinstance(older_than, (int, float)) or not 0 <= older_than <= LONGEST_AGE:
+        raise InvalidArgumentError(f"older_than is a number of days from 0, got {older_than!r:.60}")
+    found = removable(root, datetime.timedelta(days=older_than))
+    if not dry_run:
+        remove_all(found)
+    names = [file.uri.removeprefix(root + "/") for file in found.files]
+    return SFrame({"file": SArray(names, dtype=str), "bytes": SArray([file.size for file in found.files], dtype=int)})
+
+
+def versioned(path: str | os.PathLike[str]) -> str:
+    """The place of a frame that has versions.
+
+    Raises
+    ------
+    InvalidArgumentError
+        If it is on this machine.
+    """
+    place = place_of(path_text(path))
+    if not is_elsewhere(place):
+        raise InvalidArgumentError(f"{place} is a directory of this machine, where a frame has one version: the last that was saved")
+    return place

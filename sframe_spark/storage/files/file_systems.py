@@ -1,0 +1,132 @@
+"""File systems elsewhere, as fsspec knows them, and errors of theirs in one line that says what to do and shows no secret."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import json
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from sframe_spark.config import config
+from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.locations import StorageOptions, without_secrets
+from sframe_spark.visible import visible
+
+INSTALL = "pip install 'sframe_spark[remote]'"
+# Packages of schemes, beside fsspec.
+PACKAGES = {"s3": "s3fs", "gs": "gcsfs", "abfss": "adlfs", "az": "adlfs", "hdfs": "pyarrow", "sftp": "paramiko", "oss": "ossfs"}
+REMEMBERED = 64
+# Shorter texts among options are no secrets, and may be part of any word.
+LEAST_SECRET = 4
+LONGEST_SHOWN = 300
+OPTIONS = "config.storage_options"
+
+
+def file_system(uri: str) -> tuple[Any, str]:
+    """Return the file system of a place, and its path there.
+
+    Raises
+    ------
+    StorageError
+        If there is no such file system, a package is not installed, or the options are not its own.
+
+    Examples
+    --------
+    >>> files, path = file_system("memory://frames/a")
+    >>> path
+    '/frames/a'
+    """
+    scheme, _, rest = uri.partition("://")
+    options = json.dumps(options_of(uri), sort_keys=True)
+    files = _opened(scheme, rest.partition("/")[0], options, os.getpid())
+    return files, files._strip_protocol(uri)
+
+
+def options_of(uri: str) -> dict[str, Any]:
+    """Return the options in force here for a place."""
+    return StorageOptions(config.storage_options).of_place(uri)
+
+
+@functools.lru_cache(maxsize=REMEMBERED)
+def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
+    """Return a file system; a forked process has none of those of its parent, whose threads it has not."""
+    shown = f"{scheme}://{authority}"
+    try:
+        import fsspec
+    except ImportError:
+        raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
+    try:
+        kind = fsspec.get_filesystem_class(scheme)
+    except ImportError:
+        raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
+    except ValueError:
+        known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
+        raise StorageError(f"{shown} cannot be read or written: there is no file system {scheme!r}: known are {known}") from None
+    with telling("open", shown, options):
+        # What a URI says of it, such as the host, unless the options do.
+        return kind(**{**kind._get_kwargs_from_urls(shown), **json.loads(options)})
+
+
+def _installing(scheme: str) -> str:
+    return f"{INSTALL} {PACKAGES.get(scheme, '')}".strip()
+
+
+@contextlib.contextmanager
+def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]:
+    """Turn whatever a file system elsewhere reports inside the block into a :class:`StorageError`.
+
+    Examples
+    --------
+    >>> with telling("read", "memory://frame/a"):
+    ...     _ = open("/no/such/file")
+    Traceback (most recent call last):
+        ...
+    sframe_spark.errors.StorageError: cannot read memory://frame/a: it does not exist
+    """
+    try:
+        yield
+    except (SFrameError, FileExistsError):
+        raise
+    except Exception as error:
+        shown = json.dumps(options_of(uri)) if options is None else options
+        raise StorageError(f"cannot {action} {without_secrets(uri)}: {_explanation(error, uri, shown)}") from None
+
+
+def _explanation(error: Exception, uri: str, options: str) -> str:
+    text = visible(_without_secrets(error, options))
+    kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
+    bucket = "/".join(uri.split("/")[:3])
+    if isinstance(error, FileNotFoundError):
+        return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else "it does not exist"
+    if kinds & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "CredentialRetrievalError", "NoAuthTokenError"}:
+        return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
+    if isinstance(error, PermissionError) or kinds & {"ClientAuthenticationError"}:
+        return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
+    if isinstance(error, TypeError) or kinds & {"ParamValidationError", "UnknownServiceError", "InvalidRegionError"}:
+        return f"its file system does not take these options ({text}): check {OPTIONS}"
+    if isinstance(error, (ConnectionError, TimeoutError)) or kinds & {"HTTPClientError", "EndpointConnectionError", "ClientConnectorError"}:
+        return f"it cannot be reached ({text}): check the network, and the address in {OPTIONS}"
+    return f"{type(error).__name__}: {text}"
+
+
+def _without_secrets(error: Exception, options: str) -> str:
+    """The first line of what an error says, without any text that is among the options."""
+    text = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    for secret in sorted(_texts(json.loads(options)), key=len, reverse=True):
+        text = text.replace(secret, "***")
+    return text[:LONGEST_SHOWN]
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        # Where something is, is no secret, and helps.
+        for name, item in value.items():
+            if name not in ("endpoint_url", "region_name", "profile", "host"):
+                yield from _texts(item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _texts(item)
+    elif isinstance(value, str) and len(value) >= LEAST_SECRET:
+        yield value

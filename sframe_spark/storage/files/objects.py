@@ -1,0 +1,174 @@
+"""The few things that are done with files on file systems elsewhere: whole objects and ranges of bytes, nothing that is changed in place."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import inspect
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from sframe_spark.errors import StorageError
+from sframe_spark.locations import BUCKETS
+from sframe_spark.session.forks import keep_whole_at_fork
+from sframe_spark.storage.files.file_systems import file_system, telling
+
+# One after the other in this process, where a file system looks first and creates then.
+_CREATING = threading.Lock()
+keep_whole_at_fork(_CREATING)
+_TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
+
+
+@attrs.frozen
+class FoundFile:
+    """A file in a listing: its URI, its length, and when it was written; None where the file system does not tell."""
+
+    uri: str
+    size: int
+    written: datetime.datetime | None
+
+
+def read_range(uri: str, start: int, stop: int) -> bytes:
+    """Return some bytes of a file by one request; fewer where it is shorter.
+
+    Raises
+    ------
+    StorageError
+        If it cannot be read.
+    """
+    files, path = file_system(uri)
+    with telling("read", uri):
+        return bytes(files.cat_file(path, start=start, end=stop))
+
+
+def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
+    """Return several ranges of bytes of a file, one request each, side by side where the file system does so."""
+    if len(ranges) < 2:
+        return [read_range(uri, *place) for place in ranges]
+    files, path = file_system(uri)
+    with telling("read", uri):
+        starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
+        return [bytes(part) for part in files.cat_ranges([path] * len(ranges), starts, stops, on_error="raise")]
+
+
+def listed(uri: str, below: bool = False) -> list[FoundFile]:
+    """Return the files in a directory, or at any depth below it, by name, as they are now; none where there is no such directory."""
+    files, path = file_system(uri)
+    root = path.rstrip("/") + "/"
+    with telling("list", uri):
+        # What was listed before is remembered by some.
+        files.invalidate_cache(path)
+        try:
+            found = list(files.find(path, detail=True).values()) if below else files.ls(path, detail=True)
+        except (FileNotFoundError, NotADirectoryError):
+            # Where there is no bucket either, the next request says so.
+            return []
+    return sorted((_found(uri, root, item) for item in found if item["type"] == "file" and item["name"].startswith(root)), key=lambda item: item.uri)
+
+
+def _found(uri: str, root: str, item: dict[str, Any]) -> FoundFile:
+    times = [item[name] for name in _TIMES if item.get(name) is not None]
+    written = times[0] if times else None
+    if isinstance(written, (int, float)):
+        written = datetime.datetime.fromtimestamp(written, datetime.UTC)
+    if not isinstance(written, datetime.datetime):
+        written = None
+    elif written.tzinfo is None:
+        written = written.replace(tzinfo=datetime.UTC)
+    return FoundFile(f"{uri}/{item['name'].removeprefix(root)}", int(item["size"] or 0), written)
+
+
+def require_bucket(uri: str) -> None:
+    """Make sure that there is what comes first in a URI.
+
+    Raises
+    ------
+    StorageError
+        If there is no such bucket or container, or it is not shown to this user.
+    """
+    bucket = "/".join(uri.split("/")[:3])
+    files, path = file_system(bucket)
+    with telling("read", uri):
+        if path.strip("/") and bucket.partition(":")[0] in BUCKETS and not files.exists(path):
+            raise FileNotFoundError("bucket")
+
+
+def create(uri: str, content: bytes) -> bool:
+    """Write a file where none has the name, whole or not at all; False where one has.
+
+    Raises
+    ------
+    StorageError
+        If nobody knows whether it was written; it may have been.
+    """
+    files, path = file_system(uri)
+    with telling("write", uri), _CREATING:
+        try:
+            files.pipe_file(path, content, mode="create")
+        except FileExistsError:
+            return False
+        except OSError as error:
+            # Of requests that came too close, some are refused with a conflict.
+            if "ConditionalRequestConflict" in str(error):
+                return False
+            raise
+    return True
+
+
+def creates_exclusively(uri: str) -> bool:
+    """Say whether the class of a file system has a way of its own to create files that are not there."""
+    files, _ = file_system(uri)
+    # The one for all looks first whether the file is there, and another may come between.
+    own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(type(files), name, None)) is not None]
+    return any(method.__module__ not in ("fsspec.spec", "fsspec.asyn") and "mode" in inspect.signature(method).parameters for method in own)
+
+
+def upload(local: str, uri: str) -> None:
+    """Write a local file to a place of its own: by one request, or in parts where it is large."""
+    files, path = file_system(uri)
+    with telling("write", uri):
+        # Object stores have no directories, and would be asked for each.
+        if not hasattr(files, "_put_file"):
+            files.makedirs(files._parent(path), exist_ok=True)
+        files.put_file(local, path)
+
+
+def download(uri: str, local: str) -> None:
+    """Copy a file to a new local one."""
+    files, path = file_system(uri)
+    with telling("read", uri):
+        files.get_file(path, local)
+
+
+def copy_within(origin: str, target: str) -> bool:
+    """Let a file system copy one of its files; False where the two are on different ones."""
+    files, path = file_system(origin)
+    others, place = file_system(target)
+    if files is not others:
+        return False
+    with telling("copy", origin):
+        files.cp_file(path, place)
+    return True
+
+
+def remove(uri: str) -> None:
+    """Remove a file; one that is not there is no error."""
+    files, path = file_system(uri)
+    with telling("remove", uri), contextlib.suppress(FileNotFoundError):
+        files.rm_file(path)
+
+
+def require_size(uri: str, found: int, said: int) -> None:
+    """Make sure that as many bytes came as should.
+
+    Raises
+    ------
+    StorageError
+        If there are fewer, or more.
+    """
+    if found != said:
+        longer = "more" if found > said else "fewer"
+        raise StorageError(f"{uri} is damaged or was replaced: it has {longer} bytes than its manifest says; save the frame again")

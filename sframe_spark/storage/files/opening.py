@@ -1,0 +1,166 @@
+"""The one door to the bytes of files of datasets, on a disk or elsewhere: files elsewhere are read by ranges, few requests for many bytes."""
+
+from __future__ import annotations
+
+import bisect
+import io
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+import pyarrow as pa
+
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.storage.files.objects import read_range, read_ranges, require_size
+
+Range = tuple[int, int]
+# Bytes between two ranges that cost less than one more request.
+GAP_BYTES = 1 << 20
+# Columns of one row group may be read to their end after the first of the next one.
+GROUPS_IN_MEMORY = 2
+
+
+def open_file(location: str, size: int | None = None) -> pa.NativeFile:
+    """Open a file for reading from any place in it.
+
+    Parameters
+    ----------
+    location
+        Its path or URI.
+    size
+        Its length, which is not asked for where it is elsewhere.
+    """
+    return open_ranges(location, size or 0, ()) if is_elsewhere(location) else pa.OSFile(location)
+
+
+def open_ranges(location: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None) -> pa.NativeFile:
+    """Open a file elsewhere of which it is known what will be read.
+
+    Parameters
+    ----------
+    location, size
+        As of :func:`open_file`.
+    groups
+        Ranges that are read together; all of them are fetched when something of one is read, and kept until two other groups were.
+    check
+        Looks at the bytes of a group, given its place, before anybody else does.
+    """
+    return pa.PythonFile(RangedFile(location, size, groups, check), mode="r")
+
+
+def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
+    """Return ranges in order, those in one that are close to each other.
+
+    Examples
+    --------
+    >>> coalesced([(40, 50), (0, 10), (12, 20)], gap=5)
+    [(0, 20), (40, 50)]
+    """
+    found: list[Range] = []
+    for start, stop in sorted(ranges):
+        if found and start - found[-1][1] <= gap:
+            found[-1] = found[-1][0], max(stop, found[-1][1])
+        else:
+            found.append((start, stop))
+    return found
+
+
+class BytesOfGroup:
+    """Some bytes of a file, by where they are in it; slices of others are empty.
+
+    Parameters
+    ----------
+    size
+        Length of the file.
+    blocks
+        The bytes, and where each run of them starts.
+
+    Examples
+    --------
+    >>> content = BytesOfGroup(100, [(10, b"abcdef")])
+    >>> len(content), content[12:14], content[90:]
+    (100, b'cd', b'')
+    """
+
+    def __init__(self, size: int, blocks: Sequence[tuple[int, bytes]]) -> None:
+        self._size, self._blocks = size, blocks
+        self._starts = [start for start, _ in blocks]
+
+    def __len__(self) -> int:
+        return self._size
+
+    def __getitem__(self, place: slice) -> bytes:
+        start, stop, _ = place.indices(self._size)
+        index = bisect.bisect_right(self._starts, start) - 1
+        if index < 0:
+            return b""
+        begin, content = self._blocks[index]
+        return content[start - begin : max(stop - begin, 0)]
+
+
+Check = Callable[[int, BytesOfGroup], None]
+
+
+class RangedFile(io.RawIOBase):
+    """A file elsewhere; see :func:`open_ranges`."""
+
+    def __init__(self, uri: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None) -> None:
+        super().__init__()
+        self._uri, self._size, self._check = uri, size, check
+        self._position = 0
+        self._blocks = [coalesced(ranges) for ranges in groups]
+        # Every run of bytes that is fetched, in order, with its group.
+        self._places = sorted((start, stop, group) for group, blocks in enumerate(self._blocks) for start, stop in blocks)
+        self._starts = [start for start, _, _ in self._places]
+        self._loaded: OrderedDict[int, BytesOfGroup] = OrderedDict()
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def tell(self) -> int:
+        """Where the next byte is read."""
+        return self._position
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go elsewhere; nothing is asked of anybody."""
+        self._position = offset + {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}[whence]
+        return self._position
+
+    def read(self, size: int = -1) -> bytes:
+        """Return the next bytes."""
+        start = self._position
+        stop = self._size if size < 0 else min(start + size, self._size)
+        if stop <= start:
+            return b""
+        content = self._found(start, stop)
+        self._position = start + len(content)
+        return content
+
+    def _found(self, start: int, stop: int) -> bytes:
+        index = bisect.bisect_right(self._starts, start) - 1
+        if index >= 0 and self._places[index][1] >= stop:
+            return self._group(self._places[index][2])[start:stop]
+        content = read_range(self._uri, start, stop)
+        require_size(self._uri, len(content), stop - start)
+        return content
+
+    def _group(self, group: int) -> BytesOfGroup:
+        if group not in self._loaded:
+            while len(self._loaded) >= GROUPS_IN_MEMORY:
+                self._loaded.popitem(last=False)
+            self._loaded[group] = self._fetched(group)
+        return self._loaded[group]
+
+    def _fetched(self, group: int) -> BytesOfGroup:
+        ranges = self._blocks[group]
+        parts = read_ranges(self._uri, ranges)
+        for (start, stop), part in zip(ranges, parts, strict=True):
+            require_size(self._uri, len(part), stop - start)
+        content = BytesOfGroup(self._size, list(zip([start for start, _ in ranges], parts, strict=True)))
+        if self._check is not None:
+            self._check(group, content)
+        return content

@@ -1,0 +1,190 @@
+"""Saving elsewhere: files under a name that nobody else has, then the manifest of the next version, put only where there is none."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import functools
+import json
+import os
+import uuid
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from sframe_spark.errors import ConcurrentSaveError, StorageError
+from sframe_spark.session.build import available_cores
+from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.datasets.save import gather_works
+from sframe_spark.storage.files.file_systems import options_of
+from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.temporary import local_file
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifests.shown_order import shown_order
+from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
+from sframe_spark.storage.parquet.chunk_copies import copy_columns
+from sframe_spark.storage.parquet.group_sums import with_group_sums
+from sframe_spark.storage.remote.versions import DATA, MANIFESTS, manifest_place, manifest_text, versions_at
+from sframe_spark.storage.rows.delivery import delivering
+from sframe_spark.storage.rows.writer import segment_file_name, segment_schema
+
+PROBE = "probe-"
+
+
+@attrs.define(eq=False)
+class NewVersion:
+    """A version of a frame elsewhere that is being made.
+
+    Parameters
+    ----------
+    root
+        The place of the frame.
+    number
+        The number that it is to have.
+    data
+        The directory of its files, relative to the root.
+    is_tried
+        Whether its manifest may have been put, so that its files may be somebody's rows.
+    """
+
+    root: str
+    number: int
+    data: str
+    is_tried: bool = False
+
+    @property
+    def directory(self) -> str:
+        """Where its files go."""
+        return join(self.root, self.data)
+
+    def commit(self, made: Manifest, names: Sequence[str], kind: str) -> Manifest:
+        """Let a dataset in the directory of this version be the newest one; nothing was seen of it before.
+
+        Raises
+        ------
+        ConcurrentSaveError
+            If somebody else has saved meanwhile.
+        """
+        segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in made.segments if entry.rows)
+        complete = Manifest(made.types, segments, self.root, names=tuple(names), kind=kind, order=made.order)
+        text, place = manifest_text(complete, datetime.datetime.now(datetime.UTC)), manifest_place(self.root, self.number)
+        self.is_tried = True
+        try:
+            put = create(place, text)
+        except StorageError as error:
+            # The answer may have got lost, not the request.
+            if not _holds(place, text):
+                raise StorageError(f"{error}; nobody knows whether it was saved: load it, or save it again") from None
+            return complete
+        # A request that was sent once more meets what it has written itself.
+        if not put and not _holds(place, text):
+            self.is_tried = False
+            raise ConcurrentSaveError(
+                f"somebody else saved {self.root} meanwhile, as version {self.number}: nothing of theirs was changed; look at it, or save again"
+            )
+        return complete
+
+
+def _holds(place: str, text: bytes) -> bool:
+    with contextlib.suppress(StorageError):
+        return read_range(place, 0, len(text) + 1) == text
+    return False
+
+
+@contextlib.contextmanager
+def saving(root: str) -> Iterator[NewVersion]:
+    """A new version of a frame elsewhere: of a block that fails nothing is left, and what was saved before stays as it was.
+
+    Raises
+    ------
+    StorageError
+        If the file system cannot be written, or does not keep two savers apart.
+    """
+    before = versions_at(root)
+    _proved(_Proof(root, "/".join(root.split("/")[:3]), json.dumps(options_of(root), sort_keys=True), os.getpid()))
+    new = NewVersion(root, (before[-1].number if before else 0) + 1, f"{DATA}/{uuid.uuid4().hex}")
+    try:
+        yield new
+    except BaseException:
+        if not new.is_tried:
+            with contextlib.suppress(StorageError):
+                for file in listed(new.directory, below=True):
+                    remove(file.uri)
+        raise
+
+
+@attrs.frozen
+class _Proof:
+    """Which file system it is that keeps savers apart, in which process; the root is where it is tried."""
+
+    root: str = attrs.field(eq=False)
+    bucket: str
+    options: str = attrs.field(repr=False)
+    process: int
+
+
+@functools.lru_cache(maxsize=64)
+def _proved(proof: _Proof) -> None:
+    """Make sure that a file system refuses to create a file that is there; a refusal is remembered for no later save."""
+    place = join(proof.root, MANIFESTS, f"{PROBE}{uuid.uuid4().hex}")
+    if not creates_exclusively(proof.root) or not create(place, b"1"):
+        raise _unfit(proof.root)
+    try:
+        if create(place, b"2") or read_range(place, 0, 2) != b"1":
+            raise _unfit(proof.root)
+    finally:
+        remove(place)
+
+
+def _unfit(root: str) -> StorageError:
+    return StorageError(
+        f"cannot save to {root}: its file system creates files that are there already, so that one of two savers would lose its rows without a word: "
+        "save to another one, or to a local or mounted directory"
+    )
+
+
+def copied_dataset(source: Manifest, directory: str) -> Manifest:
+    """Copy the files of a dataset to a directory elsewhere; none is decoded but those without keys of ours."""
+    works = gather_works([source], directory, _take_over)
+    entries = in_threads(lambda work: work(), works, available_cores())
+    return Manifest(source.types, tuple(entries), directory, names=source.names, kind=source.kind, order=source.order)
+
+
+def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str) -> Manifest:
+    """Copy the pages of some columns of a dataset, as :func:`~sframe_spark.storage.datasets.columns.may_save_columns` allows, elsewhere."""
+    types = tuple(manifest.types[position] for position in positions)
+    schema = segment_schema(types)
+
+    def copy(entry: SegmentEntry) -> SegmentEntry:
+        with delivering(directory) as delivery:
+            made = copy_columns(manifest, entry, positions, delivery.directory, segment_file_name(entry.number), schema)
+            return delivery.delivered(made, len(types))
+
+    entries = in_threads(copy, [entry for entry in manifest.segments if entry.rows], available_cores())
+    return Manifest(types, tuple(entries), directory, order=shown_order(manifest.order, positions))
+
+
+def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
+    """Copy a file elsewhere, within its file system if it is on the same; others are compared with their check sums first."""
+    origin, file = join(source.directory, entry.file), segment_file_name(entry.number)
+    known = attrs.evolve(entry, file=file)
+    if origin.startswith("/"):
+        if None in (entry.tail, entry.pages):
+            check_whole(origin, entry)
+            (known,) = (attrs.evolve(found, file=file) for found in with_checksums(source.with_segments((entry,))).segments)
+        else:
+            check_bytes(origin, entry, len(source.types))
+        return _delivered(origin, known, directory, len(source.types))
+    if copy_within(origin, join(directory, file)):
+        # The same bytes: what is known of them is known of the copy.
+        return known
+    with local_file(origin) as copy:
+        check_bytes(copy, entry, len(source.types))
+        return _delivered(copy, known, directory, len(source.types))
+
+
+def _delivered(local: str, entry: SegmentEntry, directory: str, columns: int) -> SegmentEntry:
+    complete = with_group_sums(entry, local, columns)
+    upload(local, join(directory, entry.file))
+    return complete

@@ -1,0 +1,111 @@
+"""An S3 server of this process's own, a bucket for each test, and what was asked of it."""
+
+from __future__ import annotations
+
+import logging
+import re
+import uuid
+from collections.abc import Iterator
+
+import attrs
+import fsspec
+import pytest
+from moto.server import ThreadedMotoServer
+
+from sframe_spark import config
+
+REQUEST = re.compile(r"(GET|HEAD|PUT|POST|DELETE) \S+")
+KEY, SECRET = "AKIDEXAMPLEKEY", "a-secret-that-nobody-should-see"
+
+
+@attrs.frozen
+class Bucket:
+    """A bucket of the server.
+
+    Parameters
+    ----------
+    uri
+        Its URI.
+    options
+        What fsspec has to know of the server.
+    """
+
+    uri: str
+    options: dict[str, str]
+
+    @property
+    def files(self) -> fsspec.AbstractFileSystem:
+        """The file system, which remembers nothing."""
+        found = fsspec.filesystem("s3", **self.options)
+        found.invalidate_cache()
+        return found
+
+    def names(self) -> list[str]:
+        """All objects, by their names in the bucket."""
+        bucket = self.uri.removeprefix("s3://")
+        return sorted(name.removeprefix(bucket + "/") for name in self.files.find(bucket))
+
+
+class Requests(logging.Handler):
+    """Lines that the server logs: method and path of each request."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lines: list[str] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        found = REQUEST.search(record.getMessage())
+        if found is not None:
+            self.lines.append(found[0])
+
+    def of_data(self) -> list[str]:
+        """Methods of the requests for files of rows."""
+        return [line.split(" ")[0] for line in self.lines if "/data/" in line]
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[str]:
+    """The address of the server."""
+    log = logging.getLogger("werkzeug")
+    before = log.level, log.propagate
+    log.setLevel(logging.INFO)
+    log.propagate = False
+    found = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    found.start()
+    host, port = found.get_host_and_port()
+    yield f"http://{host}:{port}"
+    found.stop()
+    log.setLevel(before[0])
+    log.propagate = before[1]
+
+
+@pytest.fixture
+def bucket(server: str) -> Iterator[Bucket]:
+    """A new bucket, with its credentials in the configuration."""
+    options = {"key": KEY, "secret": SECRET, "endpoint_url": server}
+    found = Bucket(f"s3://b{uuid.uuid4().hex[:16]}", options)
+    found.files.mkdir(found.uri.removeprefix("s3://"))
+    config.storage_options = {"s3://": options}
+    yield found
+
+
+@pytest.fixture
+def requests() -> Iterator[Requests]:
+    """What is asked of the server from here on."""
+    found, log = Requests(), logging.getLogger("werkzeug")
+    log.addHandler(found)
+    yield found
+    log.removeHandler(found)
+
+
+@pytest.fixture(params=["s3", "memory"])
+def place(request: pytest.FixtureRequest) -> Iterator[str]:
+    """A place on each of two file systems, in which nothing is."""
+    if request.param == "s3":
+        yield request.getfixturevalue("bucket").uri + "/frame"
+        return
+    name = f"test-{uuid.uuid4().hex}"
+    yield f"memory://{name}/frame"
+    memory = fsspec.filesystem("memory")
+    if memory.exists(f"/{name}"):
+        memory.rm(f"/{name}", recursive=True)
