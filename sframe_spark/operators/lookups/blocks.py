@@ -16,8 +16,9 @@ from sframe_spark.storage.parquet.footers import segment_footer
 
 # Rows of a block that is not a row group.
 BLOCK_ROWS = 131_072
-# Segments together in a block take no more than this.
+# Segments together in a block take no more than this, and are no more: each is a file to open, and neighbouring tasks may need the same block.
 TOGETHER_BYTES = 32 * 1024 * 1024
+MOST_TOGETHER = 64
 # Row groups of other writers may be of any size; one of ours is smaller.
 LARGEST_BLOCK_BYTES = 128 * 1024 * 1024
 
@@ -34,11 +35,14 @@ class RowBlock:
         The segment that it starts in; None where rows are in no segments.
     group
         The row group of that segment's file that it starts with; None where it starts within one.
+    segments
+        How many segments it is of.
     """
 
     start: int
     entry: SegmentEntry | None = None
     group: int | None = None
+    segments: int = 1
 
 
 def blocks_of(source: Source) -> tuple[RowBlock, ...]:
@@ -67,9 +71,11 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
             rows = BLOCK_ROWS
             continue
         rows, size = rows + entry.rows, size + known
-        if not found or rows > BLOCK_ROWS or size > TOGETHER_BYTES:
+        if not found or rows > BLOCK_ROWS or size > TOGETHER_BYTES or found[-1].segments == MOST_TOGETHER:
             rows, size = float(entry.rows), float(known)
             found.append(RowBlock(max(first, 0), entry, 0))
+        else:
+            found[-1] = attrs.evolve(found[-1], segments=found[-1].segments + 1)
     return tuple(found)
 
 

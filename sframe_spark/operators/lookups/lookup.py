@@ -151,6 +151,9 @@ class Lookup:
         """Some columns of a block; those that are not kept are read together."""
         found = {column: self._columns.get((number, column)) for column in columns}
         unread = [column for column, values in found.items() if values is None]
+        if unread and self.blocks[number].segments > 1:
+            # Of many files the first column takes as long to read as all.
+            unread += [column for column in range(len(self.schema)) if column not in found and self._columns.get((number, column)) is None]
         if unread:
             found.update(zip(unread, self._read(number, unread), strict=True))
         first = int(self.starts[number])

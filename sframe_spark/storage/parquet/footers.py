@@ -74,7 +74,7 @@ class Footer:
     @functools.cached_property
     def moments(self) -> dict[str, pa.DataType]:
         """Types of columns whose values pyarrow reads without the zone that they have."""
-        return int96.moments_in(self.metadata, self.metadata.schema.to_arrow_schema())
+        return int96.moments_in(self.metadata)
 
     @functools.cached_property
     def places(self) -> dict[str, int]:

@@ -10,10 +10,11 @@ SPARK_WROTE = b"org.apache.spark.version"
 UNIT = "us"
 
 
-def moments_in(metadata: pq.FileMetaData, schema: pa.Schema) -> dict[str, pa.DataType]:
+def moments_in(metadata: pq.FileMetaData) -> dict[str, pa.DataType]:
     """The types of columns with time stamps of 96 bits in a file of Spark's: they are in UTC. Other writers mean what they like by them."""
     if SPARK_WROTE not in (metadata.metadata or {}):
         return {}
+    schema = metadata.schema.to_arrow_schema()
     found = {field.name: in_utc(field.type) for field in schema}
     return {name: data_type for name, data_type in found.items() if data_type != schema.field(name).type}
 
