@@ -13,10 +13,11 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.counts import require_all_rows
+from sframe_spark.engine.spark.counts import require_all_rows, require_known_rows
 from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.engine.spark.uploaded_rows import upload_rows
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.sources.source import SegmentSource, segment_source
+from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
@@ -28,7 +29,6 @@ from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.remote.save import copied_dataset
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP, write_segment
 
 
@@ -81,10 +81,11 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """A Spark query's ordered rows as a dataset written by Spark itself."""
     if options.directory is not None and is_elsewhere(options.directory):
-        # Spark's writer knows other file systems, by other names: its files are copied.
-        source = write_query(node, attrs.evolve(options, directory=None)).operator
-        assert isinstance(source, SegmentSource)
-        return segment_source(copied_dataset(source.manifest, options.directory))
+        # Spark's writer knows other file systems, by other names.
+        with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+            entries = upload_rows(node, dataset.directory)
+            require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
+            return segment_source(dataset.publish(entries))
     with new_dataset(node.schema, options, recorded_order(node)) as dataset:
         require_writable(dataset.directory)
         counted = query.write_parquet(node, dataset.directory)

@@ -15,6 +15,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS
 from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.storage.files.file_systems import file_system, telling
+from sframe_spark.visible import visible
 
 # One after the other in this process, where a file system looks first and creates then.
 _CREATING = threading.Lock()
@@ -78,7 +79,10 @@ def _found(uri: str, root: str, item: dict[str, Any]) -> FoundFile:
         written = None
     elif written.tzinfo is None:
         written = written.replace(tzinfo=datetime.UTC)
-    return FoundFile(f"{uri}/{item['name'].removeprefix(root)}", int(item["size"] or 0), written)
+    found = f"{uri}/{item['name'].removeprefix(root)}"
+    if item["size"] is None:
+        raise StorageError(f"the file system does not tell how long {visible(found)} is: data that is saved there cannot be checked")
+    return FoundFile(found, int(item["size"]), written)
 
 
 def require_bucket(uri: str) -> None:

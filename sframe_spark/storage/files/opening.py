@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 
 import pyarrow as pa
 
+from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.objects import read_range, read_ranges, require_size
 
@@ -28,8 +29,17 @@ def open_file(location: str, size: int | None = None) -> pa.NativeFile:
         Its path or URI.
     size
         Its length, which is not asked for where it is elsewhere.
+
+    Raises
+    ------
+    StorageError
+        If it is elsewhere, and nobody tells how long it is.
     """
-    return open_ranges(location, size or 0, ()) if is_elsewhere(location) else pa.OSFile(location)
+    if not is_elsewhere(location):
+        return pa.OSFile(location)
+    if size is None:
+        raise StorageError(f"{location} is of unknown length: only files whose length a manifest tells are read elsewhere")
+    return open_ranges(location, size, ())
 
 
 def open_ranges(location: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None) -> pa.NativeFile:

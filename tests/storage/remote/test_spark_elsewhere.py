@@ -78,6 +78,20 @@ def test_results_are_saved_by_tasks(places: tuple[str, str], bucket: Bucket, pro
     assert list(held) == list(frame_of_every_type()) and load_sframe(elsewhere)["number"][0] == 300
 
 
+def test_queries_are_uploaded_by_their_tasks(places: tuple[str, str], bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sframe_spark.engine.spark.query.write_parquet", lambda *_: pytest.fail("files were written here"))
+    with config.using(small_rows=0, single_task_rows=0, memory_budget=0):
+        load_sframe(places[0]).sort("name", ascending=False).save(bucket.uri + "/sorted")
+        for condition in (lambda rows: rows["number"] < 0, lambda rows: rows["number"] % 2 == 0):
+            rows = load_sframe(places[1])
+            rows[condition(rows)].sort("name").save(bucket.uri + "/some")
+            some = load_sframe(bucket.uri + "/some", verify=True)
+            expected = sorted((row for row in frame_of_every_type() if condition(row)), key=lambda row: row["name"])
+            assert list(some["number"]) == [row["number"] for row in expected] and some.column_types() == rows.column_types()
+    found = load_sframe(bucket.uri + "/sorted", verify=True)
+    assert list(found) == sorted(frame_of_every_type(), key=lambda row: row["name"], reverse=True)
+
+
 def test_what_was_opened_before_another_save_is_read_by_queries(places: tuple[str, str]) -> None:
     here, elsewhere = places
     frame = load_sframe(elsewhere)
