@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import pickle
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -54,7 +54,7 @@ class Uploads:
                 entry = write_segment(self.directory, number, self.types, map(self._rows, batches))
         except SFrameError as error:
             raise CarriedError(self.transport.packed(error)) from None
-        yield pa.RecordBatch.from_pydict({ENTRY: pa.array([pickle.dumps(entry)], pa.binary())})
+        yield pa.RecordBatch.from_pydict({ENTRY: [json.dumps(entry.to_json())]})
 
     def _rows(self, batch: pa.RecordBatch) -> Sequence[pa.Array] | pa.RecordBatch:
         # Rows without columns have one that stands for them.
@@ -72,6 +72,6 @@ def upload_rows(root: PlannerNode, directory: str) -> list[SegmentEntry]:
     relation = lower(root)
     rows = counted(relation.sorted().select(*relation.columns), root.schema)
     uploads = Uploads(directory, root.schema, error_transport(), config.storage_options)
-    found = rows.mapInArrow(uploads.written, f"{ENTRY} binary")
+    found = rows.mapInArrow(uploads.written, f"{ENTRY} string")
     table = run_spark(found.toArrow, work_on(root, "materialising"))
-    return [pickle.loads(entry) for entry in table.column(ENTRY).to_pylist()]
+    return [SegmentEntry.from_json(json.loads(entry)) for entry in table.column(ENTRY).to_pylist()]
