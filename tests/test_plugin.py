@@ -379,4 +379,4 @@ def test_spark_expressions_of_another_type_are_told_where_rows_come_back_and_whe
                 sf.groupby("x", {"n": aggregate("test_mean_as_int", "x")}).materialize()
             sf["y"] = call("test_thirds", sf["x"])
             with pytest.raises(ExecutionError, match="expression of the scalar function 'test_thirds' is not of Spark's type bigint"):
-                sf.groupby("y", {"n": aggregate("count")}).materialize()
+                sf.groupby("y", {"all": aggregate("concat", "x")}).materialize()

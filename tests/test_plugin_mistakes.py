@@ -180,16 +180,16 @@ def test_a_spark_expression_of_another_type_is_told_where_others_compute_with_it
 
     define_function("test_half", lambda t, p: INT, halves, build=lambda columns, t, p: columns[0] / 2)
     with config.using(small_rows=0):
-        frame = SFrame({"a": [3, 1, None, 2, 5], "z": [5, 4, 3, 2, 1]}).groupby(["a", "z"], {})
+        frame = SFrame({"a": [3, 1, None, 2, 5], "z": [5, 4, 3, 2, 1]}).groupby(["a", "z"], {"all": aggregate("concat", "z")})
         frame["h"] = call("test_half", frame["a"]).astype(str)
         with pytest.raises(
             (ExecutionError, PlanInvariantError), match="the Spark expression of the scalar function 'test_half' is not of Spark's type bigint"
         ):
-            frame.sort("z").groupby("h", {"n": aggregate("count")}).materialize()
+            frame.sort("z").groupby("h", {"n": aggregate("concat", "z")}).materialize()
     define_function("test_right_half", lambda t, p: INT, halves, build=lambda columns, t, p: (columns[0] / 2).cast("bigint"))
     with config.using(small_rows=0):
         frame["h"] = call("test_right_half", frame["a"]).astype(str)
-        assert len(frame.groupby("h", {"n": aggregate("count")})) == 4
+        assert len(frame.groupby("h", {"n": aggregate("concat", "z")})) == 4
 
 
 def test_plans_that_are_no_column_or_have_no_names_are_told() -> None:
