@@ -17,7 +17,7 @@ from sframe_spark.api.sarray.sketch import Sketch
 from sframe_spark.api.sframe import SFrame, load_sframe
 from sframe_spark.api.sframe.intervals import uniform_clock
 from sframe_spark.api.sql import sql
-from sframe_spark.api.versions import history, vacuum
+from sframe_spark.api.versions import history, optimize, vacuum
 from sframe_spark.config import config
 from sframe_spark.visualization import plot, show
 
@@ -37,6 +37,7 @@ __all__ = [
     "history",
     "load_sarray",
     "load_sframe",
+    "optimize",
     "plot",
     "show",
     "sql",

@@ -1,4 +1,4 @@
-"""Versions of frames and columns that are saved elsewhere: what there are, and removing old ones."""
+"""What is saved, looked after: versions of frames elsewhere, which there are and which go, and short files that become few."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import os
 from functools import partial
 
 from sframe_spark.api.files.paths import path_text
+from sframe_spark.api.files.persistence import put_together
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe import SFrame
 from sframe_spark.errors import InvalidArgumentError
@@ -100,6 +101,39 @@ def vacuum(path: str | os.PathLike[str], older_than: float = 7, dry_run: bool = 
         remove_all(found)
     names = [file.uri.removeprefix(root + "/") for file in found.files]
     return SFrame({"file": SArray(names, dtype=str), "bytes": SArray([file.size for file in found.files], dtype=int)})
+
+
+def optimize(path: str | os.PathLike[str]) -> int:
+    """Put the short files of a saved frame or column together; its rows, their order and their types stay.
+
+    Frames that were made of many small pieces have many short files, each of which takes time to open. They are read, written as files of up to
+    ``config.segment_rows`` rows, and take their place at one stroke, as a save does; long files stay as they are. Whoever has the frame open keeps
+    the old ones. Saving a frame of very many short files does the same by itself.
+
+    Parameters
+    ----------
+    path
+        What it was saved to: a directory, or a URI, where it becomes a new version.
+
+    Returns
+    -------
+    int
+        How many files of rows it has now.
+
+    Raises
+    ------
+    OSError
+        If nothing complete is saved there, or it refers to columns of other frames.
+
+    Examples
+    --------
+    >>> from sframe_spark import SFrame, config, load_sframe, optimize
+    >>> pieces = SFrame({"a": [1]}).append(SFrame({"a": [2]}))
+    >>> pieces.save("memory://examples/optimize")
+    >>> optimize("memory://examples/optimize"), list(load_sframe("memory://examples/optimize")["a"])
+    (1, [1, 2])
+    """
+    return put_together(path)
 
 
 def versioned(path: str | os.PathLike[str]) -> str:

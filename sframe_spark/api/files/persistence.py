@@ -24,6 +24,7 @@ from sframe_spark.operators.sources.source import SegmentSource, segment_source,
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.columns import may_save_columns, save_columns
 from sframe_spark.storage.datasets.content import damage_in
+from sframe_spark.storage.datasets.gather import stretches
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
 from sframe_spark.storage.files.remote import WEB
@@ -101,6 +102,28 @@ def _with_narrow_types(plan: PlannerNode, write: Callable[[PlannerNode], None]) 
         with_narrow_types(source.archive, source.positions, lambda archive: write(attrs.evolve(source, archive=archive).make_planner_node()))
     else:
         write(plan)
+
+
+def put_together(path: str | os.PathLike[str]) -> int:
+    """Make few files of the short ones of a saved frame or column, and tell how many it has then; rows and their order stay.
+
+    Raises
+    ------
+    StorageError
+        If nothing is saved there, or files are not its own.
+    """
+    target = place_of(path_text(path))
+    node, names = load_frame(path)
+    source = node.operator
+    if not isinstance(source, SegmentSource) or source != SegmentSource.of(source.manifest):
+        raise StorageError(f"{target} has columns in files of others: save it under another name first, which makes files of its own")
+    manifest = source.manifest
+    if all(len(stretch.entries) == 1 for stretch in stretches(manifest, 2)):
+        return len(manifest.segments)
+    if not is_elsewhere(target):
+        return len(save_dataset([manifest], target, names, manifest.kind, least_together=2).segments)
+    with saving(target) as version:
+        return len(version.commit(copied_dataset(manifest, version.directory, least_together=2), names, manifest.kind).segments)
 
 
 def save_reference(node: PlannerNode, names: Sequence[str], path: str | os.PathLike[str]) -> None:

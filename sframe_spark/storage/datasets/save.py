@@ -9,16 +9,18 @@ import os
 import shutil
 import stat
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
 
 import attrs
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere, normalised
+from sframe_spark.session.build import available_cores
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import Holder, own_directory_beside
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.commit import check_files, flush_directory, flush_files, write_manifest
+from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import check_replaceable
 from sframe_spark.storage.files.failures import telling
@@ -28,15 +30,14 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER
 from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
-from sframe_spark.storage.rows.reader import iterate_rows
-from sframe_spark.storage.rows.writer import segment_file_name, write_segment
+from sframe_spark.storage.rows.writer import segment_file_name
 
 # Brings a file of a dataset into a directory as it is.
-TakeOver = Callable[[Manifest, SegmentEntry, str], SegmentEntry]
 # Two places change names at one stroke: from linux/fs.h and fcntl.h.
 RENAME_EXCHANGE = 2
 AT_FDCWD = -100
 
+FEW_FILES = 16
 NOT_EMPTY = (errno.ENOTEMPTY, errno.EEXIST)
 # What a system or a file system without such a change says.
 NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP, errno.EOPNOTSUPP)
@@ -47,12 +48,14 @@ def save_dataset(
     target: str | os.PathLike[str],
     names: Sequence[str] | None = None,
     kind: str = SFRAME,
+    least_together: int = LEAST_TOGETHER,
 ) -> Manifest:
     """Save the rows of the sources, one after the other, as one dataset; files that fit are taken over as they are.
 
     Until the new dataset is complete, whatever was saved at the target stays as it was, and may be among the sources.
     Files are hard-linked where the file system can do that. A file is rewritten only when its row keys do not come
-    after those of the files before it (a frame appended to itself), or it has none.
+    after those of the files before it (a frame appended to itself), it has none, or it is one of many short ones, which
+    are put together.
 
     Parameters
     ----------
@@ -64,6 +67,8 @@ def save_dataset(
         Names of the columns.
     kind
         ``sframe`` or ``sarray``.
+    least_together
+        So many short files at least, one after the other, become one.
 
     Returns
     -------
@@ -81,7 +86,7 @@ def save_dataset(
     order = sources[0].order if len(sources) == 1 else NO_RECORDED_ORDER
     planned = Manifest(sources[0].types, (), location, names=column_names, kind=kind, order=order)
     with staged(planned.directory) as staging:
-        entries = _gather(sources, staging)
+        entries = _gather(sources, staging, least_together)
         complete = attrs.evolve(planned, segments=tuple(entries), directory=staging)
         check_files(complete, sizes_below(staging))
         complete = with_checksums(complete)
@@ -132,35 +137,11 @@ def _take_over_rights(target: str, staging: str) -> None:
         os.chmod(staging, mode)
 
 
-def _gather(sources: Sequence[Manifest], directory: str) -> list[SegmentEntry]:
+def _gather(sources: Sequence[Manifest], directory: str, least_together: int) -> list[SegmentEntry]:
     """Bring the rows of all sources into a directory and return their entries in row order."""
-    return [work() for work in gather_works(sources, directory, _take_over)]
-
-
-def gather_works(sources: Sequence[Manifest], directory: str, take_over: TakeOver) -> list[Callable[[], SegmentEntry]]:
-    """What brings the rows of all sources into a directory, file by file in row order: each gives its entry, and none depends on another."""
-    planned: list[SegmentEntry] = []
-    works: list[Callable[[], SegmentEntry]] = []
-    for source in sources:
-        for entry, offset in zip(source.segments, source.offsets, strict=True):
-            if entry.rows == 0:
-                continue
-            if source.has_key and source.column_names_in_files is None and _fits_after(planned, entry):
-                planned.append(entry)
-                works.append(partial(take_over, source, entry, directory))
-            else:
-                number = planned[-1].number + 1 if planned else 0
-                planned.append(SegmentEntry(entry.file, number, entry.rows))
-                works.append(partial(_rewrite, source, offset, entry.rows, directory, number))
-    return works
-
-
-def _fits_after(entries: Sequence[SegmentEntry], entry: SegmentEntry) -> bool:
-    """Say whether the keys of a segment come after all keys so far, and tell row numbers as they are."""
-    if not entries or entries[-1].number < entry.number:
-        return entry.first_position == 0
-    last = entries[-1]
-    return last.number == entry.number and last.first_position + last.rows == entry.first_position
+    works = gather_works(sources, directory, _take_over, least_together)
+    # Few are there before threads have started.
+    return [work() for work in works] if len(works) <= FEW_FILES else in_threads(lambda work: work(), works, available_cores())
 
 
 def _take_over(source: Manifest, entry: SegmentEntry, directory: str) -> SegmentEntry:
@@ -191,11 +172,6 @@ def _linked(origin: str, place: str) -> bool:
         # A file that is not there is told by the copy that follows.
         return False
     return True
-
-
-def _rewrite(source: Manifest, offset: int, rows: int, directory: str, number: int) -> SegmentEntry:
-    """Write rows of a source as a new segment with keys of its own."""
-    return write_segment(directory, number, source.types, iterate_rows(source, range(len(source.types)), offset, offset + rows))
 
 
 def swap_into_place(staging: str, target: str) -> None:

@@ -15,7 +15,7 @@ import attrs
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
-from sframe_spark.storage.datasets.save import gather_works
+from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
 from sframe_spark.storage.files.file_systems import options_of
 from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
 from sframe_spark.storage.files.paths import join
@@ -144,9 +144,9 @@ def _unfit(root: str) -> StorageError:
     )
 
 
-def copied_dataset(source: Manifest, directory: str) -> Manifest:
-    """Copy the files of a dataset to a directory elsewhere; none is decoded but those without keys of ours."""
-    works = gather_works([source], directory, _take_over)
+def copied_dataset(source: Manifest, directory: str, least_together: int = LEAST_TOGETHER) -> Manifest:
+    """Copy the files of a dataset to a directory elsewhere; none is decoded but those without keys of ours, and many short ones, which become one."""
+    works = gather_works([source], directory, _take_over, least_together)
     entries = in_threads(lambda work: work(), works, available_cores())
     return Manifest(source.types, tuple(entries), directory, names=source.names, kind=source.kind, order=source.order)
 
