@@ -13,7 +13,8 @@ from sframe_spark.errors import StorageError
 from sframe_spark.visible import is_unicode, visible
 
 # One letter is a drive of Windows. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
-_URI = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/")
+# fsspec has schemes with an underscore, and puts one before another: "simplecache::s3://bucket".
+_URI = re.compile(r"([A-Za-z][A-Za-z0-9+._-]+):(?:/|:[^/]*:/)")
 _FILE_URI = re.compile(r"file:", re.IGNORECASE)
 _NOT_AN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # Databricks shows its file system under a path, too.
@@ -132,7 +133,7 @@ def _canonical(scheme: str, rest: str, shown: str) -> str:
     authority, _, path = (rest[2:] if rest.startswith("//") else f"/{rest}").partition("/")
     if ":" in authority.rpartition("@")[0]:
         raise StorageError(f"{shown} holds a password, which messages and plans would show: give it as one of config.storage_options instead")
-    if not is_unicode(rest) or (wrong := _NOT_IN_NAMES.search(rest)):
+    if not is_unicode(rest) or (wrong := _NOT_IN_NAMES.search(f":{rest}")):
         which = repr(wrong[0]) if is_unicode(rest) and wrong else "half of a character"
         raise StorageError(f"{shown} has {which} in it, which file systems elsewhere take for something else: choose another name")
     parts = [part for part in path.split("/") if part not in ("", ".")]

@@ -210,6 +210,8 @@ def load_frame(
     from sframe_spark.storage.datasets.load import load_manifest
 
     nothing: NotSavedError | None = None
+    if version is not None and (not isinstance(version, int) or isinstance(version, bool)):
+        raise InvalidArgumentError(f"version is the number of a version or None, got {version!r:.30}")
     if is_version_elsewhere(path):
         try:
             return _frame_of(load_remote(place_of(path_text(path)), version), verify)

@@ -129,9 +129,3 @@ class FlatPlan(Shared):
     def uneven(self) -> frozenset[int]:
         """Places with a column whose values differ in length."""
         return frozenset(place for place, facts in enumerate(self.facts) if any(fixed_size(kind) is None for kind in facts.schema))
-
-    def batch_end(self, start: int, stop: int) -> int:
-        """Where to end a batch of base rows: at ``stop``, or sooner where the only source begins to read afresh."""
-        sources = [operator for operator in self.operators if isinstance(operator, Source)]
-        # Rows are not copied then. Where that makes a small batch, a large one follows: what is read afresh there is longer than the rest.
-        return sources[0].batch_end(start, stop) if len(sources) == 1 else stop

@@ -41,7 +41,8 @@ def file_system(uri: str) -> tuple[Any, str]:
     scheme, _, rest = uri.partition("://")
     options = json.dumps(options_of(uri), sort_keys=True)
     files = _opened(scheme, rest.partition("/")[0], options, os.getpid())
-    return files, files._strip_protocol(uri)
+    with telling("open", uri):
+        return files, files._strip_protocol(uri)
 
 
 def options_of(uri: str) -> dict[str, Any]:
@@ -95,7 +96,8 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
 
 
 def _explanation(error: Exception, uri: str, options: str) -> str:
-    text = visible(_without_secrets(error, options))
+    authority = uri.partition("://")[2].partition("/")[0]
+    text = visible(_without_secrets(error, options)).replace(authority, without_secrets(f"{uri.partition(':')[0]}://{authority}").partition("://")[2])
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
     bucket = "/".join(uri.split("/")[:3])
     if isinstance(error, FileNotFoundError):
@@ -104,16 +106,22 @@ def _explanation(error: Exception, uri: str, options: str) -> str:
         return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
     if isinstance(error, PermissionError) or kinds & {"ClientAuthenticationError"}:
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
-    if isinstance(error, TypeError) or kinds & {"ParamValidationError", "UnknownServiceError", "InvalidRegionError"}:
+    if "ParamValidationError" in kinds:
+        return f"it is refused ({text}): check the name {bucket}, and {OPTIONS}"
+    if isinstance(error, TypeError) or kinds & {"UnknownServiceError", "InvalidRegionError"}:
         return f"its file system does not take these options ({text}): check {OPTIONS}"
     if isinstance(error, (ConnectionError, TimeoutError)) or kinds & {"HTTPClientError", "EndpointConnectionError", "ClientConnectorError"}:
         return f"it cannot be reached ({text}): check the network, and the address in {OPTIONS}"
+    if "InvalidRange" in text or "range is not satisfiable" in text.lower():
+        return "it is shorter than it should be: it was cut, or replaced by another; restore it from a copy or save the frame again"
     return f"{type(error).__name__}: {text}"
 
 
 def _without_secrets(error: Exception, options: str) -> str:
     """The first line of what an error says, without any text that is among the options."""
-    text = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+    lines = str(error).strip().splitlines()
+    # What comes before a colon tells nothing without the line after it.
+    text = " ".join(lines[: 2 if lines and lines[0].endswith(":") else 1]) or type(error).__name__
     for secret in sorted(_texts(json.loads(options)), key=len, reverse=True):
         text = text.replace(secret, "***")
     return text[:LONGEST_SHOWN]
@@ -125,6 +133,9 @@ def _texts(value: Any) -> Iterator[str]:
         for name, item in value.items():
             if name not in ("endpoint_url", "region_name", "profile", "host"):
                 yield from _texts(item)
+            elif isinstance(item, str) and "@" in item:
+                # But a name and a password may stand before it.
+                yield from _texts(item.partition("://")[2].rpartition("@")[0].split(":"))
     elif isinstance(value, list):
         for item in value:
             yield from _texts(item)

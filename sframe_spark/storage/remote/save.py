@@ -17,7 +17,7 @@ from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
 from sframe_spark.storage.files.file_systems import options_of
-from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
+from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, require_size, upload
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
@@ -25,7 +25,7 @@ from sframe_spark.storage.manifests.shown_order import shown_order
 from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
 from sframe_spark.storage.parquet.chunk_copies import copy_columns
 from sframe_spark.storage.parquet.group_sums import with_group_sums
-from sframe_spark.storage.remote.versions import DATA, MANIFESTS, manifest_place, manifest_text, versions_at
+from sframe_spark.storage.remote.versions import DATA, MANIFESTS, MOST_VERSIONS, manifest_place, manifest_text, versions_at
 from sframe_spark.storage.rows.delivery import delivering
 from sframe_spark.storage.rows.writer import segment_file_name, segment_schema
 
@@ -103,7 +103,10 @@ def saving(root: str) -> Iterator[NewVersion]:
     """
     before = versions_at(root)
     _proved(_Proof(root, "/".join(root.split("/")[:3]), json.dumps(options_of(root), sort_keys=True), os.getpid()))
-    new = NewVersion(root, (before[-1].number if before else 0) + 1, f"{DATA}/{uuid.uuid4().hex}")
+    number = (before[-1].number if before else 0) + 1
+    if number > MOST_VERSIONS:
+        raise StorageError(f"{root} has a version {number - 1}, after which there is none: save to another place")
+    new = NewVersion(root, number, f"{DATA}/{uuid.uuid4().hex}")
     try:
         yield new
     except BaseException:
@@ -148,7 +151,17 @@ def copied_dataset(source: Manifest, directory: str, least_together: int = LEAST
     """Copy the files of a dataset to a directory elsewhere; none is decoded but those without keys of ours, and many short ones, which become one."""
     works = gather_works([source], directory, _take_over, least_together)
     entries = in_threads(lambda work: work(), works, available_cores())
+    _require_whole(directory, entries)
     return Manifest(source.types, tuple(entries), directory, names=source.names, kind=source.kind, order=source.order)
+
+
+def _require_whole(directory: str, entries: Sequence[SegmentEntry]) -> None:
+    """Make sure that files are as long as they should be: a file system copies what was cut, too, and nobody else has looked at it."""
+    lengths = {file.uri: file.size for file in listed(directory)}
+    for entry in entries:
+        if entry.rows and entry.size is not None:
+            place = join(directory, entry.file)
+            require_size(place, lengths.get(place, 0), entry.size)
 
 
 def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str) -> Manifest:

@@ -21,7 +21,9 @@ from sframe_spark.storage.manifests.text import damaged, unsealed
 MANIFESTS, DATA = "_manifests", "data"
 # What a manifest says, beside what every one does, of when it was saved.
 SAVED = "saved"
-_NAME = re.compile(r"([0-9]{8,18})\.json")
+# As they are written: another number of digits would be another file of the same version.
+_NAME = re.compile(r"([0-9]{8}|[1-9][0-9]{8,17})\.json")
+MOST_VERSIONS = 10**18 - 1
 # What every manifest ends with; file systems without whole writes show the beginning of one that is being written.
 _END = b"}\n"
 _TRIES, _SECONDS_BETWEEN = 5, 0.2
@@ -68,7 +70,7 @@ def versions_at(root: str) -> list[Version]:
     for file in listed(join(root, MANIFESTS)):
         if name := _NAME.fullmatch(file.uri.rpartition("/")[2]):
             found.append(Version(int(name[1]), file))
-    return sorted(found, key=lambda version: version.number)
+    return sorted((version for version in found if version.number), key=lambda version: version.number)
 
 
 def saved_versions(root: str) -> list[Version]:
@@ -112,7 +114,7 @@ def read_version(root: str, version: Version) -> SavedVersion:
     """
     uri = version.file.uri
     check_length(uri, version.file.size)
-    text = _complete(root, version, read_range(uri, 0, max(version.file.size, 1)))
+    text = _complete(root, version, read_range(uri, 0, version.file.size))
     manifest = Manifest.from_json(text, root)
     said = unsealed(text, root).get(SAVED)
     try:
@@ -132,7 +134,7 @@ def _complete(root: str, version: Version, content: bytes) -> str:
         if attempt:
             time.sleep(_SECONDS_BETWEEN)
         found = [file for file in listed(join(root, MANIFESTS)) if file.uri == version.file.uri]
-        content = read_range(version.file.uri, 0, max(found[0].size, 1)) if found else content
+        content = read_range(version.file.uri, 0, found[0].size) if found else content
     else:
         before = f", or load version={version.number - 1}" if version.number > 1 else ""
         raise StorageError(f"version {version.number} of {root} has no end: it was damaged, or its save was cut off; save the frame again{before}")
@@ -164,7 +166,7 @@ def load_remote(root: str, version: int | None = None) -> Manifest:
     found = saved_versions(root)
     wanted = [item for item in found if version is None or item.number == version]
     if not wanted:
-        raise StorageError(f"{root} has no version {version}: it has {_numbers(found)}")
+        raise StorageError(f"{root} has no version {version!r:.40}: it has {_numbers(found)}")
     return read_version(root, wanted[-1]).manifest
 
 

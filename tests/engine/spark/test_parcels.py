@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pickle
 import threading
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
+from sframe_spark import SArray, SFrame, config
+from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.range_tasks import DividedPlan
+from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import chunks_of
 from sframe_spark.engine.spark.parcels import Shared, packed
 from sframe_spark.errors import StorageError
@@ -73,6 +77,33 @@ def test_a_task_is_told_of_its_own_segments(tmp_path: Path) -> None:
     assert [len(operator.manifest.segments) for operator in plan.operators if isinstance(operator, SegmentSource)] == [0]
     found = [value for parcel in parcels for chunk in parcel.opened(shared)() for value in chunk.columns[0].to_pylist()]
     assert found == [None, *range(3_999)]
+
+
+READS: dict[str, Callable[[SFrame], SArray | SFrame]] = {
+    "every third row": lambda sf: sf["a"][2:90:3] + 1,
+    "steps behind": lambda sf: sf["a"][40::2].diff(1),
+    "part of a part": lambda sf: sf[1::2].tail(20)["a"].shift(2),
+    "rows before": lambda sf: sf["a"].shift(7),
+    "rows after": lambda sf: sf["a"].shift(-30),
+    "rows on both sides": lambda sf: sf["a"].rolling_sum(-5, 4),
+    "other rows of the same": lambda sf: sf["a"][:50] + sf["a"][50:],
+    "one after the other": lambda sf: sf[60:].append(sf[:10])["a"].shift(1),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+@pytest.mark.parametrize("segments", [1, 3, 50])
+@pytest.mark.parametrize("batch_rows", [1, 4, 1000])
+def test_tasks_read_no_rows_of_which_they_were_not_told(tmp_path: Path, name: str, segments: int, batch_rows: int) -> None:
+    node = optimize(READS[name](SFrame(_node=stored(tmp_path / "rows", 100, segments), _names=["a"]))._node)
+    rows, plan = node.length.known_rows, FlatPlan.of(node)
+    expected = [value for chunk in PlanRunner(plan).stream(0, rows, rows) for value in chunk.columns[0].to_pylist()]
+    for count in (1, 2, 7, rows):
+        with config.using(batch_rows=batch_rows):
+            divided = DividedPlan.of(plan)
+            tasks = [divided.task((rows * number // count, rows * (number + 1) // count), {}) for number in range(count)]
+        assert divided.places
+        assert [value for task in tasks for chunk in chunks_of(task) for value in chunk.columns[0].to_pylist()] == expected
 
 
 def test_sources_that_are_searched_are_told_whole(tmp_path: Path) -> None:
