@@ -119,7 +119,8 @@ def contents() -> Iterator[str]:
 
 def pages() -> dict[str, str]:
     """All pages of the reference by name."""
-    functions = [f"sframe_spark.{name}" for name in ("load_sframe", "load_sarray", "history", "vacuum", "optimize", "sql", "plot", "show", "uniform_clock")]
+    names = ("load_sframe", "load_sarray", "history", "vacuum", "optimize", "sql", "plot", "show", "uniform_clock")
+    functions = [f"sframe_spark.{name}" for name in names]
     options = [f"sframe_spark.config.Configuration.{name}" for name in dir(config) if not name.startswith("_")]
     functions += [*public(util), "sframe_spark.data_structures.serialization.enable_sframe_serialization"]
     builders = [part for kind in (SFrameBuilder, SArrayBuilder) for part in (f"## {kind.__name__}", *class_parts(kind, OTHER_SECTIONS, "###"))]
