@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+from collections.abc import Callable
 from pathlib import Path
 
 import attrs
@@ -208,3 +209,11 @@ def test_entries_say_what_they_did_before() -> None:
     # Readers of today meet the new field, and manifests of old have none.
     found = Manifest((), (), "/data", names=())
     assert "group_pages" not in found.to_json() and attrs.evolve(found) == found
+
+
+@pytest.mark.parametrize("version", ["1", 1.0, True, [1]])
+@pytest.mark.parametrize("work", [load_sframe, load_sarray])
+def test_versions_are_whole_numbers(place: str, work: Callable[..., object], version: object) -> None:
+    SArray([1]).save(place)
+    with pytest.raises(InvalidArgumentError, match="version is the number of a version"):
+        work(place, version=version)
