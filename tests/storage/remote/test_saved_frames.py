@@ -66,10 +66,9 @@ def test_versions_are_held_by_who_has_opened_them(place: str) -> None:
     assert [list(frame["a"]) for frame in (first, second, load_sframe(place))] == [[1, 2], [2], [2, 1, 2]]
     assert list(later) == [10, 20]
     assert [list(load_sframe(place, version=number)["a"]) for number in (1, 2, 3)] == [[1, 2], [2], [2, 1, 2]]
-    for number in (0, 4, -1, "x", True):
-        if number is not True:
-            with pytest.raises(StorageError, match=f"has no version {number}: it has versions 1 to 3"):
-                load_sframe(place, version=number)  # type: ignore[arg-type]
+    for number in (0, 4, -1):
+        with pytest.raises(StorageError, match=f"has no version {number}: it has versions 1 to 3"):
+            load_sframe(place, version=number)
 
 
 def test_empty_versions_of_other_types_are_told_apart(place: str) -> None:
