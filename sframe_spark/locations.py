@@ -49,7 +49,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
     >>> normalised("s3://bucket/frame")
     Traceback (most recent call last):
         ...
-    sframe_spark.errors.StorageError: s3://bucket/frame is not on a local or mounted disk, and data on s3: cannot be read or written yet: name a path
+    sframe_spark.errors.StorageError: s3://bucket/frame is not on a local or mounted disk, and on s3: this cannot be read or written yet: name a path
     """
     text = os.fsdecode(os.fspath(location))
     # Blanks before a URI, as in lines of configuration files, do not make a path of it.
@@ -59,7 +59,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
     elif mounted := _mounted(uri):
         path = mounted
     elif scheme := _URI.match(uri):
-        raise StorageError(f"{text} is not on a local or mounted disk, and data on {scheme.group(1)}: cannot be read or written yet: name a path")
+        raise StorageError(f"{text} is not on a local or mounted disk, and on {scheme.group(1)}: this cannot be read or written yet: name a path")
     else:
         path = os.path.expanduser(text)
     _check_characters(path)

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import normalised, place_of
 
 REMOTE = (
     "s3://bucket/frame", "S3://bucket/frame", "s3a://bucket/frame", "gs://bucket/frame", "abfss://c@a.dfs.core.windows.net/x", "hdfs://node/x",
     "hdfs:///x", "hdfs:/x", "viewfs:/x", "http://host/x.csv", "https://host/x.csv", "ftp://host/x", "memory://x", "a+b.c-d://x", str(Path("s3://bucket/x")),
-    " s3://bucket/x", "\t\nhdfs://node/x", "\ufeffs3://bucket/x",
+    "simplecache::s3://bucket/x", "filecache::https://host/x", "zip://a::s3:/bucket/x", "arrow_hdfs://x/y", " s3://bucket/x", "\t\nhdfs://node/x", "\ufeffs3://bucket/x",
 )  # fmt: skip
 
 
@@ -68,3 +68,9 @@ def test_names_with_colons_are_paths(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_home(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", "/home/me")
     assert normalised("~/x") == "/home/me/x" and normalised("/d/~/x") == "/d/~/x"
+
+
+@pytest.mark.parametrize("location", ["simplecache::s3://bucket/x", "blockcache::memory://x", "zip://a.zip::s3://bucket/x"])
+def test_file_systems_in_a_chain_are_no_places_of_frames(location: str) -> None:
+    with pytest.raises(StorageError, match="'::'"):
+        place_of(location)

@@ -96,10 +96,11 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
 
 
 def _explanation(error: Exception, uri: str, options: str) -> str:
-    authority = uri.partition("://")[2].partition("/")[0]
-    text = visible(_without_secrets(error, options)).replace(authority, without_secrets(f"{uri.partition(':')[0]}://{authority}").partition("://")[2])
+    named = "/".join(uri.split("/")[:3])
+    bucket = without_secrets(named)
+    # Libraries show the name of a user with that of the bucket.
+    text = visible(_without_secrets(error, options)).replace(named.partition("://")[2] or named, bucket.partition("://")[2] or bucket)
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
-    bucket = "/".join(uri.split("/")[:3])
     if isinstance(error, FileNotFoundError):
         return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else "it does not exist"
     if kinds & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "CredentialRetrievalError", "NoAuthTokenError"}:

@@ -17,7 +17,7 @@ from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
 from sframe_spark.storage.files.file_systems import options_of
-from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, require_size, upload
+from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
@@ -65,9 +65,12 @@ class NewVersion:
         ------
         ConcurrentSaveError
             If somebody else has saved meanwhile.
+        StorageError
+            If a file is not there as it was written.
         """
         segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in made.segments if entry.rows)
         complete = Manifest(made.types, segments, self.root, names=tuple(names), kind=kind, order=made.order)
+        self._require_whole(complete)
         text, place = manifest_text(complete, datetime.datetime.now(datetime.UTC)), manifest_place(self.root, self.number)
         self.is_tried = True
         try:
@@ -84,6 +87,18 @@ class NewVersion:
                 f"somebody else saved {self.root} meanwhile, as version {self.number}: nothing of theirs was changed; look at it, or save again"
             )
         return complete
+
+    def _require_whole(self, made: Manifest) -> None:
+        """Make sure that files are there as long as they should be: one that was cut is copied as it is, and may be removed by a vacuum meanwhile."""
+        lengths = {file.uri: file.size for file in listed(self.directory)}
+        for entry in made.segments:
+            found = lengths.get(join(self.root, entry.file))
+            if found != entry.size:
+                has = "is gone" if found is None else f"has {found} bytes, not {entry.size}"
+                why = "it is a copy of one that was cut or replaced" if found is not None else "somebody has removed it"
+                raise StorageError(
+                    f"cannot save to {self.root}: {entry.file}, which was written for it, {has}: {why}; load the rows anew, or save again"
+                )
 
 
 def _holds(place: str, text: bytes) -> bool:
@@ -151,17 +166,7 @@ def copied_dataset(source: Manifest, directory: str, least_together: int = LEAST
     """Copy the files of a dataset to a directory elsewhere; none is decoded but those without keys of ours, and many short ones, which become one."""
     works = gather_works([source], directory, _take_over, least_together)
     entries = in_threads(lambda work: work(), works, available_cores())
-    _require_whole(directory, entries)
     return Manifest(source.types, tuple(entries), directory, names=source.names, kind=source.kind, order=source.order)
-
-
-def _require_whole(directory: str, entries: Sequence[SegmentEntry]) -> None:
-    """Make sure that files are as long as they should be: a file system copies what was cut, too, and nobody else has looked at it."""
-    lengths = {file.uri: file.size for file in listed(directory)}
-    for entry in entries:
-        if entry.rows and entry.size is not None:
-            place = join(directory, entry.file)
-            require_size(place, lengths.get(place, 0), entry.size)
 
 
 def copied_columns(manifest: Manifest, positions: Sequence[int], directory: str) -> Manifest:

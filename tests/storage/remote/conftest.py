@@ -60,7 +60,7 @@ class Requests(logging.Handler):
 
     def of_data(self) -> list[str]:
         """Methods of the requests for files of rows."""
-        return [line.split(" ")[0] for line in self.lines if "/data/" in line]
+        return [line.split(" ")[0] for line in self.lines if "/data/" in line and "list-type" not in line]
 
 
 @pytest.fixture(scope="session")

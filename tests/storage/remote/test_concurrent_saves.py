@@ -219,3 +219,11 @@ def test_processes_that_save_one_place(bucket: Bucket, times: int) -> None:
         assert len(load_sframe(place, version=number, verify=True)) == ROWS
     # Whoever lost left nothing.
     assert len([name for name in bucket.names() if "/data/" in name]) == 2 * times + 1
+
+
+def test_what_a_vacuum_removes_amid_a_save_is_not_saved(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    SFrame({"a": [1]}).save(place)
+    meanwhile(monkeypatch, lambda: vacuum(place, older_than=0))
+    with pytest.raises(StorageError, match="somebody has removed it"):
+        SFrame({"a": [2]}).save(place)
+    assert list(load_sframe(place, verify=True)["a"]) == [1]

@@ -12,6 +12,7 @@ import pytest
 
 from sframe_spark import SFrame, history, load_sframe, vacuum
 from sframe_spark.errors import StorageError
+from sframe_spark.storage.files.objects import read_range
 from sframe_spark.storage.manifests.text import sealed, unsealed
 from sframe_spark.storage.parquet.footers import _load
 from sframe_spark.storage.remote import versions
@@ -197,10 +198,53 @@ def test_times_that_are_none(place: str, saved: object) -> None:
         history(place)
 
 
+# One version has one name.
+ZEROS = ("00000000.json", "000000001.json", "000000000000000002.json")
+
+
 def test_strange_names_among_manifests_are_no_versions(bucket: Bucket) -> None:
     place = bucket.uri + "/frame"
     SFrame({"a": [1]}).save(place)
     root = place.removeprefix("s3://") + "/_manifests/"
-    for name in ("x.json", "2.json", "-0000001.json", "00000002.json.tmp", "00000003/x.json", "٠٠٠٠٠٠٠٤.json", f"{'9' * 30}.json"):
+    for name in ("x.json", "2.json", "-0000001.json", "00000002.json.tmp", "00000003/x.json", "٠٠٠٠٠٠٠٤.json", f"{'9' * 30}.json", *ZEROS):
         bucket.files.pipe_file(root + name, json.dumps({}).encode())
     assert list(load_sframe(place)["a"]) == [1] and list(history(place)["version"]) == [1]
+
+
+def test_there_is_no_version_after_the_last(bucket: Bucket) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"a": [1]}).save(place)
+    manifest = bucket.files.cat_file(f"{place}/_manifests/00000001.json")
+    bucket.files.pipe_file(f"{place}/_manifests/{versions.MOST_VERSIONS}.json", manifest)
+    before = bucket.names()
+    with pytest.raises(StorageError, match="save to another place"):
+        SFrame({"a": [2]}).save(place)
+    assert bucket.names() == before and list(load_sframe(place)["a"]) == [1]
+
+
+def test_manifests_of_no_bytes(bucket: Bucket) -> None:
+    place = bucket.uri + "/frame"
+    SFrame({"a": [1]}).save(place)
+    bucket.files.pipe_file(f"{place}/_manifests/00000001.json", b"")
+    for work in (load_sframe, history, vacuum):
+        with pytest.raises(StorageError, match="has no end"):
+            work(place)
+
+
+@pytest.mark.parametrize("kind", ["cut", "empty", "longer"])
+def test_no_copy_is_made_of_what_was_cut(bucket: Bucket, kind: str) -> None:
+    place, copy = bucket.uri + "/frame", bucket.uri + "/copy"
+    SFrame({"a": [1]}).save(place)
+    frame = load_sframe(place)
+    (name,) = (name for name in bucket.names() if name.endswith(".parquet"))
+    bucket.files.pipe_file(f"{bucket.uri}/{name}", CHANGES[kind](bucket.files.cat_file(f"{bucket.uri}/{name}")))
+    with pytest.raises(StorageError, match="a copy of one that was cut or replaced"):
+        frame.save(copy)
+    assert not [name for name in bucket.names() if name.startswith("copy/")]
+
+
+def test_ranges_after_the_end_are_told_in_words(bucket: Bucket) -> None:
+    bucket.files.pipe_file(bucket.uri + "/x", b"12345")
+    assert read_range(bucket.uri + "/x", 3, 3) == b""
+    with pytest.raises(StorageError, match="shorter than it should be"):
+        read_range(bucket.uri + "/x", 10, 12)

@@ -164,3 +164,24 @@ def test_the_longest_beginning_counts() -> None:
     places = {"s3://c/x": 1, "s3://b/y": 2, "s3://bc/y": 1, "s3://b/x": 3, "s3://b/x/y": 3, "s3://b/xy": 2, "memory://z": 4}
     assert {place: options.of_place(place)["a"] for place in places} == places
     assert options.of_place("gs://b") == {}
+
+
+@pytest.mark.parametrize("name", ["b c", "bücket", "name:80"])
+def test_names_that_no_bucket_has(bucket: Bucket, name: str) -> None:
+    message = told(lambda: load_sframe(f"s3://{name}/frame"))
+    assert "Invalid bucket name" in message and f"check the name s3://{name}" in message
+
+
+def test_users_in_uris_and_addresses_are_not_shown(bucket: Bucket) -> None:
+    assert SECRET not in told(lambda: load_sframe(f"s3://{SECRET}@bucket/frame"))
+    config.storage_options = {"s3://": {"anon": True, "endpoint_url": f"http://{KEY}:{SECRET}@127.0.0.1:1"}}
+
+    def fail() -> None:
+        with telling("read", bucket.uri + "/frame"):
+            raise ConnectionError(f"no answer from http://{KEY}:{SECRET}@127.0.0.1:1")
+
+    assert "127.0.0.1:1" in told(fail)
+
+
+def test_file_systems_that_are_none_by_themselves() -> None:
+    assert "cannot open generic://x" in told(lambda: load_sframe("generic://x"))

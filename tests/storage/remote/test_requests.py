@@ -71,7 +71,7 @@ def test_saving_takes_one_request_for_each_file_and_one_for_the_manifest(bucket:
     requests.lines.clear()
     frame.save(place)
     methods = [line.split(" ")[0] for line in requests.lines]
-    # What versions there are, and whether there are any names above that a listing should have.
+    # What versions there are, and whether all files are there.
     assert methods.count("PUT") == 2 and requests.of_data() == ["PUT"] and len(methods) <= 4
 
 
