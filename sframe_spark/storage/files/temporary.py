@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import itertools
 import os
 import tempfile
@@ -11,6 +12,7 @@ import weakref
 from collections.abc import Iterator
 
 from sframe_spark.config import config
+from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere, normalised
 from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
@@ -40,6 +42,11 @@ class DatasetHandle:
         """Delete the directory now: an error under way would keep references to it, and the disk may be full."""
         self._finalizer()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the directory was not deleted yet."""
+        return self._finalizer.alive
+
     def __repr__(self) -> str:
         return f"DatasetHandle({self.directory!r})"
 
@@ -59,6 +66,8 @@ class TemporaryStore:
         self._owner = os.getpid()
         self._numbers = itertools.count()
         self._kept: list[object] = []
+        # Bytes of what is there, by whoever keeps it alive.
+        self._sizes: weakref.WeakKeyDictionary[DatasetHandle, int] = weakref.WeakKeyDictionary()
         location = normalised(root)
         with telling("create a temporary directory in", location):
             os.makedirs(location, exist_ok=True)
@@ -73,6 +82,29 @@ class TemporaryStore:
         with telling("create temporary directory", directory):
             os.makedirs(directory, exist_ok=True)
         return handle
+
+    def count(self, handle: DatasetHandle, size: int) -> None:
+        """Count the bytes of a new dataset; nobody keeps one that is too much.
+
+        Raises
+        ------
+        StorageError
+            If it takes what is there above ``config.temporary_quota``.
+        """
+        quota = config.temporary_quota
+        if quota is not None and self._taken() + size > quota:
+            # Frames in cycles are there until somebody looks for them.
+            gc.collect()
+            taken = self._taken()
+            if taken + size > quota:
+                raise StorageError(
+                    f"{size:,} bytes of rows are too many beside {taken:,} bytes of temporary data, with a quota of {quota:,}: save() frames and "
+                    "load them, let go of others (del), or raise config.temporary_quota (SFRAME_SPARK_TMP_QUOTA)"
+                )
+        self._sizes[handle] = size
+
+    def _taken(self) -> int:
+        return sum(size for handle, size in list(self._sizes.items()) if handle.is_there)
 
     def keep(self, holder: object) -> None:
         """Keep the datasets that something refers to until the process ends."""
