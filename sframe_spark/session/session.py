@@ -151,6 +151,7 @@ class SessionHolder:
         self._settings.carry_over(session)
         if is_remote(session) and self.packages.archive is not None:
             session.addArtifacts(self.packages.archive, pyfile=True)
+            leave_out(self.packages.archive)
         return session
 
     def ship(self, archive: str) -> None:
@@ -164,8 +165,7 @@ class SessionHolder:
                     session.addArtifacts(archive, pyfile=True)
             else:
                 self._base.sparkContext.addPyFile(archive)
-                name = os.sep + os.path.basename(archive)
-                sys.path[:] = [place for place in sys.path if not place.endswith(name)]
+            leave_out(archive)
             self.packages.archive = archive
 
     def follow_user(self) -> None:
@@ -272,6 +272,12 @@ class SessionHolder:
             self._refused = False
             if base is not None and owned:
                 base.stop()
+
+
+def leave_out(archive: str) -> None:
+    """Let this process import nothing from an archive, which Spark has put before what is installed."""
+    name = os.sep + os.path.basename(archive)
+    sys.path[:] = [place for place in sys.path if not place.endswith(name)]
 
 
 def active_session() -> SparkSession | None:

@@ -24,8 +24,9 @@ from sframe_spark.engine.planning.shortcuts import MOST_FIRST_ROWS
 from sframe_spark.engine.runs.actions import Action, awaited
 from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
 from sframe_spark.engine.runs.journal import Journal
+from sframe_spark.engine.runs.recipes import is_restored
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
-from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError
+from sframe_spark.errors import CallsElsewhereError, ExecutionError, MemoFullError, PlanInvariantError, RowsNotFixedError, StorageError
 from sframe_spark.operators.laws import builtin_optimizer
 from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.user_calls import calls_users, functions_of, memos_at, memos_in, with_memos
@@ -34,6 +35,9 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 
 Result = TypeVar("Result")
+
+# So often temporary files that were lost are made again for one look.
+MOST_LOSSES = 3
 
 
 @attrs.frozen(eq=False)
@@ -119,6 +123,7 @@ def look(
     require_unchanged_files(root)
     find_claimed_orders(root)
     tried, wanted, journal = False, set[int](), Journal()
+    losses = 0
     while True:
         action, begun = Action(), journal.mark()
         try:
@@ -141,6 +146,12 @@ def look(
         except MemoFullError:
             journal.give_up(begun)
             # What was found is kept; the next plan materialises it first.
+            continue
+        except StorageError:
+            losses += 1
+            if losses > MOST_LOSSES or not is_restored(root, make):
+                raise
+            journal.give_up(begun)
             continue
         except CallsElsewhereError:
             if tried:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import TypeVar
 
 import attrs
 
@@ -17,8 +19,9 @@ from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look, optimize
+from sframe_spark.engine.runs.recipes import is_restored, remember_recipe
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
-from sframe_spark.errors import PlanInvariantError
+from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
@@ -28,6 +31,8 @@ from sframe_spark.planner.infer import current_facts, known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.agreement import agree
 from sframe_spark.values.decode import decode
+
+Result = TypeVar("Result")
 
 # Of more datasets one after the other, each of Spark's queries would open them all.
 MOST_UNITED = 8
@@ -113,6 +118,7 @@ def _own(node: PlannerNode, options: MaterializeOptions) -> None:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
             before = node.operator
+            remember_recipe(node, source)
             node.splice(source)
             if isinstance(before, SparkSource):
                 remember_rows(before, node)
@@ -156,6 +162,22 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
                 raise PlanInvariantError(f"{where}: in row {first_row + number} it is {left!r:.60} and {right!r:.60}")
 
 
+def restoring(door: Callable[[PlannerNode], Result]) -> Callable[[PlannerNode], Result]:
+    """Let a door be tried again where temporary files are lost that can be made again."""
+
+    @functools.wraps(door)
+    def tried(node: PlannerNode) -> Result:
+        try:
+            return door(node)
+        except StorageError:
+            if not is_restored(node, materialize):
+                raise
+        return door(node)
+
+    return tried
+
+
+@restoring
 def count_rows(node: PlannerNode) -> int | None:
     """The number of rows of a join that has many, found without making them and remembered; None where rows must be made to be counted.
 
@@ -184,6 +206,7 @@ def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> Pla
     return look(node, lambda found: Executor(chosen, owned=found.owned, journal=found.journal).execute(found.plan), materialize)
 
 
+@restoring
 def read_all(node: PlannerNode) -> Chunk:
     """All rows of a node in the driver's memory; the node is not changed."""
     return source_of(compute(node)).read_all()
@@ -195,17 +218,34 @@ def stored_pieces(node: PlannerNode) -> Iterator[Chunk] | None:
         return None
     with GRAPH_LOCK:
         plan = optimize(node)
-    return None if plan.operator.is_source or is_small(plan) else _watched(node, plan, config.batch_rows)
+    return None if plan.operator.is_source or is_small(plan) else _stored_rows(node, config.batch_rows)
 
 
-def _watched(node: PlannerNode, plan: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
-    """All rows of a plan over stored ones, batch by batch."""
+def _stored_rows(node: PlannerNode, batch_rows: int) -> Iterator[Chunk]:
+    """All rows of a materialised node, batch by batch; it goes on where it was when temporary files are lost that can be made again."""
+    rows = 0
+    while True:
+        with GRAPH_LOCK:
+            plan = optimize(node)
+        try:
+            for chunk in _watched(node, plan, rows, batch_rows):
+                rows += chunk.rows
+                yield chunk
+        except StorageError:
+            if not is_restored(node, materialize):
+                raise
+        else:
+            return
+
+
+def _watched(node: PlannerNode, plan: PlannerNode, start: int, batch_rows: int) -> Iterator[Chunk]:
+    """The rows of a plan over stored ones from one on, batch by batch."""
     from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 
     # Nothing looks at its files otherwise.
     require_unchanged_files(node)
     # Nodes built before those below them were materialised do not know their length; the plan does.
-    yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(0, known_rows(plan), batch_rows)
+    yield from PlanRunner(FlatPlan.of(plan), threads=threads_here()).stream(start, known_rows(plan), batch_rows)
     # Somebody may have written to a file after its footer was compared.
     require_unchanged_files(node)
 
@@ -214,7 +254,20 @@ def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
     """All rows of a source in order, for who keeps them, but not each column in one array."""
     from sframe_spark.engine.segments.runner import threads_here
 
-    yield from source_of(source).in_pieces(threads_here())
+    rows = 0
+    while True:
+        try:
+            operator = source_of(source)
+            if rows and isinstance(operator, SegmentSource):
+                operator = operator.rows_between(rows, operator.row_count)
+            for chunk in operator.in_pieces(threads_here()):
+                rows += chunk.rows
+                yield chunk
+        except StorageError:
+            if not is_restored(source, materialize):
+                raise
+        else:
+            break
     # Somebody may have written to a file after its footer was compared.
     require_unchanged_files(source)
 
@@ -222,9 +275,7 @@ def in_pieces(source: PlannerNode) -> Iterator[Chunk]:
 def iterate(node: PlannerNode, batch_rows: int | None = None) -> Iterator[Chunk]:
     """Batches of rows in order, with bounded memory; the node is materialised first."""
     materialize(node)
-    with GRAPH_LOCK:
-        plan = optimize(node)
-    yield from _watched(node, plan, batch_rows or config.batch_rows)
+    yield from _stored_rows(node, batch_rows or config.batch_rows)
 
 
 __all__ = ["compare_with_naive", "compute", "is_materialized", "iterate", "materialize", "optimize", "read_all", "stored_pieces"]

@@ -159,6 +159,20 @@ def missing(file: str) -> str:
     return f"{file} is missing: the dataset was overwritten, moved or deleted since it was opened; load it again"
 
 
+def lost(file: str, reason: str) -> str:
+    """Say that a file of temporary rows is gone, why they cannot be made again by us, and what helps.
+
+    Examples
+    --------
+    >>> lost("/tmp/a.parquet", "nobody knows how they were made").partition(": ")[2][:62]
+    'its rows are lost, as somebody has deleted temporary data, and'
+    """
+    return (
+        f"{file} is missing: its rows are lost, as somebody has deleted temporary data, and cannot be made again here ({reason}): make the frame "
+        "anew from its source; save() keeps rows, and SFRAME_SPARK_TMP names a place for temporary data that nobody clears"
+    )
+
+
 def free_space(location: str) -> str:
     """Say how many bytes are free on the disk that holds a location, existing or not."""
     while location and not os.path.exists(location) and os.path.dirname(location) != location:

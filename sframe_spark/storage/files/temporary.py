@@ -31,12 +31,18 @@ class DatasetHandle:
         The directory to delete.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "directory")
+    __slots__ = ("__weakref__", "_finalizer", "directory", "recipe")
 
     def __init__(self, directory: str) -> None:
         self.directory = directory
+        # How the rows were made, for who makes them again (engine.runs.recipes).
+        self.recipe: object = None
         CLAIMS.add(directory, self)
         self._finalizer = weakref.finalize(self, remove_directory, directory, os.getpid())
+
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """To tasks it goes as a name alone: how rows were made is for who may make them again."""
+        return None, {"directory": self.directory, "_finalizer": self._finalizer, "recipe": None}
 
     def discard(self) -> None:
         """Delete the directory now: an error under way would keep references to it, and the disk may be full."""
