@@ -83,7 +83,8 @@ def tags_of_user() -> tuple[str, ...]:
     Queries of ours run in sessions beside it, which have none of these by themselves. Pools, job groups and tags of the context are properties of
     the thread, which threads of ours inherit.
     """
-    user = user_session()
+    # Which session is active in this thread would be more questions to the JVM than all others.
+    user = get_base()
     if is_remote(user):
         return tuple(sorted(user.getTags()))
     session = user._jsparkSession

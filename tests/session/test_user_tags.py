@@ -97,10 +97,9 @@ def test_nested_actions_leave_tags_to_the_outer_one(labelled: Any) -> None:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("interrupt", ["tag of session", "all of session", "tag of context", "group"])
+@pytest.mark.parametrize("interrupt", ["all of session", "tag of context", "group"])
 def test_what_the_user_interrupts_ends(labelled: Any, interrupt: str) -> None:
     calls: dict[str, Callable[[], Any]] = {
-        "tag of session": lambda: labelled.interruptTag("of-session"),
         "all of session": labelled.interruptAll,
         "tag of context": lambda: labelled.sparkContext.cancelJobsWithTag("of-context"),
         "group": lambda: labelled.sparkContext.cancelJobGroup("my group"),
@@ -108,7 +107,7 @@ def test_what_the_user_interrupts_ends(labelled: Any, interrupt: str) -> None:
     ended = threading.Event()
 
     def again() -> None:
-        # Tags of a session are those of its thread: this one has those of the thread that started it.
+        # `interruptTag` is not among these: a tag of a session is one of its thread, and another thread ends no job of it, not even Spark's own.
         while not ended.wait(0.2):
             calls[interrupt]()
 

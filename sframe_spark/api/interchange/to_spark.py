@@ -12,6 +12,7 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import look
 from sframe_spark.engine.runs.materialize import compute, materialize
 from sframe_spark.engine.runs.peeks import open_plan
+from sframe_spark.engine.runs.recipes import is_restored
 from sframe_spark.engine.spark.query import lower
 from sframe_spark.operators.rowwise.columns import Project
 from sframe_spark.operators.rowwise.spark_types_out import has_native_types, with_json_texts, with_native_types
@@ -43,6 +44,8 @@ def to_spark_within(node: PlannerNode, names: list[str], user: SparkSession) -> 
         If a name of a column has half of a character.
     """
     require_unicode(names)
+    # The user's queries read the files when nobody of us looks.
+    is_restored(node, materialize)
     going = with_json_texts(node)
     plan = open_plan(going, parts=False)
     given = None if plan is None else _as_given(plan, names, user)
