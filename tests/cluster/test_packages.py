@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 import sys
 import venv
@@ -11,7 +12,7 @@ from pathlib import Path
 import attr
 import pytest
 
-from tests.cluster.machine import connect_server, spark_environment, standalone_cluster
+from tests.cluster.machine import PROJECT, connect_server, spark_environment, standalone_cluster
 from tests.cluster.test_cluster import DRIVER, SECONDS
 
 # What executors need and is compiled, or Spark's own.
@@ -101,6 +102,30 @@ def test_other_packages_are_told_in_one_line(tmp_path: Path, shared: Path) -> No
         ):
             said = run(cluster.url, shared, without_project(python), PYSPARK_PYTHON=python)
             assert said.startswith("NotSharedError") and told in said, said
+
+
+def doctor(url: str, settings: Mapping[str, str], **variables: str) -> str:
+    """What the doctor says of a cluster, where the settings are those of every program."""
+    arguments = [f"--conf {shlex.quote(f'{key}={value}')}" for key, value in settings.items()]
+    environment = {**spark_environment(), "PYSPARK_SUBMIT_ARGS": " ".join([*arguments, "pyspark-shell"]), **variables}
+    command = [sys.executable, "-m", "sframe_spark", "doctor", "--master", url]
+    done = subprocess.run(command, cwd=PROJECT, env=environment, capture_output=True, text=True, timeout=SECONDS, check=False)
+    assert done.returncode == (1 if "WRONG" in done.stdout else 0), done.stdout + done.stderr[-4000:]
+    return done.stdout
+
+
+@pytest.mark.cluster
+def test_the_doctor_asks_executors(tmp_path: Path, shared: Path) -> None:
+    bare, empty = bare_python(tmp_path / "bare"), bare_python(tmp_path / "empty", "pyarrow")
+    with standalone_cluster(tmp_path, shared, [True, True]) as cluster:
+        said = doctor(cluster.url, without_project(bare), PYSPARK_PYTHON=bare, SFRAME_SPARK_TMP=str(shared))
+        executors = [line for line in said.splitlines() if line.startswith("ok     executor on ")]
+        assert len(executors) == 2 and all(line.endswith(", sent from here") for line in executors), said
+        assert f"ok     shared directory: {shared} is seen by all" in said and said.endswith("all is well\n"), said
+        said = doctor(cluster.url, without_project(empty), PYSPARK_PYTHON=empty)
+        assert "WRONG  executors: " in said and "No module named 'pyarrow'" in said, said
+    said = doctor(cluster.url, DRIVER)
+    assert f"WRONG  cluster: {cluster.url} cannot be used: " in said, said
 
 
 @pytest.mark.cluster

@@ -7,6 +7,8 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator
 
+import attrs
+
 from sframe_spark.config import config
 from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
 from sframe_spark.engine.spark.executor_answers import Answer
@@ -28,10 +30,11 @@ _NO_CLUSTER = "check the URL, and that the cluster runs and can reach this machi
 
 def check_cluster(master: str, seconds: float = SECONDS) -> Iterator[Diagnosis]:
     """Connect to a cluster and ask its executors; each finding comes as it is made, and none takes longer than so many seconds."""
-    connected = within(seconds, "connect", lambda: _connected(master), _NO_CLUSTER)
-    yield connected
+    connected = within(seconds, "cluster", lambda: _connected(master), _NO_CLUSTER)
     if connected.fix is not None:
+        yield attrs.evolve(connected, detail=f"{master} cannot be used: {connected.detail}")
         return
+    yield connected
     found: list[Answer] = []
     asked = within(seconds, "executors", lambda: _asked(found), _NO_EXECUTOR)
     yield from map(finding_of, distinct(found))

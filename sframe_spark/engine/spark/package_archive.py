@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import importlib
 import io
 import os
 import zipfile
 from pathlib import Path
+
+import attr
+import attrs
 
 from sframe_spark.errors import StorageError
 
@@ -28,8 +30,7 @@ def archive_bytes() -> bytes:
     """
     content = io.BytesIO()
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in SENT_MODULES:
-            root = Path(str(importlib.import_module(name).__file__)).parent
+        for name, root in zip(SENT_MODULES, _places(), strict=True):
             if not root.is_dir():
                 raise StorageError(f"the package {name} is in {root}, from which it cannot be sent to executors: install it there")
             for file in sorted(root.rglob("*")):
@@ -38,6 +39,11 @@ def archive_bytes() -> bytes:
                     info.compress_type, info.external_attr, info.create_system = zipfile.ZIP_DEFLATED, 0o644 << 16, 3
                     archive.writestr(info, file.read_bytes())
     return content.getvalue()
+
+
+def _places() -> tuple[Path, ...]:
+    """Where the packages are, in the order of their names."""
+    return Path(__file__).parents[2], Path(attr.__file__).parent, Path(attrs.__file__).parent
 
 
 def write_archive(directory: str) -> str:

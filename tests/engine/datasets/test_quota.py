@@ -57,6 +57,7 @@ def test_what_is_over_the_quota_is_refused_and_leaves_nothing(place: Path) -> No
     assert second["n"].sum() == numbers(7)["n"].sum()
 
 
+@pytest.mark.spark
 def test_saved_frames_do_not_count(place: Path) -> None:
     config.temporary_quota = 0
     numbers(0).save(str(place / "frame"))

@@ -35,10 +35,7 @@ def test_the_archive_is_the_same_every_time_and_can_be_imported(tmp_path: Path) 
 
 
 def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    class Zipped:
-        __file__ = str(tmp_path / "a.zip" / "sframe_spark" / "__init__.py")
-
-    monkeypatch.setattr(package_archive.importlib, "import_module", lambda name: Zipped)
+    monkeypatch.setattr(package_archive, "_places", lambda: (tmp_path / "a.zip" / "sframe_spark", tmp_path, tmp_path))
     with pytest.raises(StorageError, match="install it there"):
         archive_bytes()
 
