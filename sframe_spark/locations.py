@@ -113,7 +113,7 @@ def place_of(location: str | os.PathLike[str]) -> str:
         rest = f"//{rest.lstrip('/')}"
     shown = visible(without_secrets(f"{scheme}:{rest}"))
     if scheme in _READ_ONLY:
-        raise StorageError(f"{shown} is read only: on {scheme}: no frames can be saved; name another place")
+        raise StorageError(f"{shown} is read only: on {scheme}: nothing can be saved; name another place")
     return _canonical(scheme, rest, shown)
 
 

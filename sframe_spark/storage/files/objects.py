@@ -14,12 +14,15 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS
 from sframe_spark.session.forks import keep_whole_at_fork
+from sframe_spark.session.owner import HIDDEN, new_name
 from sframe_spark.storage.files.file_systems import file_system, telling
 from sframe_spark.visible import visible
 
 # One after the other in this process, where a file system looks first and creates then.
 _CREATING = threading.Lock()
 keep_whole_at_fork(_CREATING)
+# Parts that S3 puts together are as long at least, but for the last, and at most.
+LEAST_MERGED, LARGEST_MERGED, MOST_MERGED = 5 << 20, 5 << 30, 10_000
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
 
 
@@ -159,6 +162,83 @@ def copy_within(origin: str, target: str) -> bool:
     with telling("copy", origin):
         files.cp_file(path, place)
     return True
+
+
+def put_whole(local: str, uri: str) -> None:
+    """Write a local file to a place that may have one: what was there is replaced by all of it, or stays."""
+    if _is_object_store(uri):
+        upload(local, uri)
+        return
+    # Elsewhere a file that is being written is there already.
+    beside = f"{uri.rpartition('/')[0]}/{HIDDEN}{new_name()}"
+    try:
+        upload(local, beside)
+        place_within(beside, uri)
+    except BaseException:
+        with contextlib.suppress(StorageError):
+            remove(beside)
+        raise
+
+
+def place_within(origin: str, target: str) -> None:
+    """Give a file the name of another place on its file system, whole or not at all; where only copies can be made, the origin stays."""
+    files, path = file_system(origin)
+    _, place = file_system(target)
+    with telling("write", target):
+        if _is_object_store(origin):
+            files.cp_file(path, place)
+            return
+        files.makedirs(files._parent(place), exist_ok=True)
+        if files.isfile(place):
+            files.rm_file(place)
+        files.mv(path, place)
+
+
+def _is_object_store(uri: str) -> bool:
+    """Say whether a file is seen when all of it is there, as nothing is changed in place."""
+    # The classes that fsspec has for these have a way of their own to put files; those of directories write into files.
+    files, _ = file_system(uri)
+    return hasattr(files, "_put_file")
+
+
+def merged_within(origins: Sequence[FoundFile], target: str) -> bool:
+    """Let a file system make one file of several, in order, if it can; False where it can not, and nothing was written."""
+    files, place = file_system(target)
+    sizes = [origin.size for origin in origins]
+    if not hasattr(files, "_merge") or len(origins) > MOST_MERGED or min(sizes[:-1], default=0) < LEAST_MERGED or max(sizes) > LARGEST_MERGED:
+        return False
+    with telling("write", target):
+        files.merge(place, [file_system(origin.uri)[1] for origin in origins])
+    return True
+
+
+def is_file(uri: str) -> bool:
+    """Say whether there is a file of this name."""
+    files, path = file_system(uri)
+    with telling("read", uri):
+        files.invalidate_cache()
+        return bool(path.strip("/")) and bool(files.isfile(path))
+
+
+@attrs.frozen
+class NameElsewhere:
+    """What has a name elsewhere: on object stores it may be a file and a directory."""
+
+    is_file: bool
+    names: tuple[str, ...]
+
+
+def place_at(uri: str) -> NameElsewhere:
+    """Return whether a file has a name, and the names of files and directories in the directory that has it."""
+    files, path = file_system(uri)
+    path = path.rstrip("/")
+    with telling("list", uri):
+        files.invalidate_cache(path)
+        try:
+            found = [item["name"].rstrip("/") for item in files.ls(path, detail=True) if item["type"] == "file" or item["name"].rstrip("/") != path]
+        except (FileNotFoundError, NotADirectoryError):
+            found = []
+    return NameElsewhere(path in found, tuple(sorted(item.removeprefix(path + "/") for item in found if item.startswith(path + "/"))))
 
 
 def remove(uri: str) -> None:

@@ -16,7 +16,7 @@ from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import CLAIMS, delete, own_directory
 from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.objects import download
+from sframe_spark.storage.files.objects import download, upload
 from sframe_spark.storage.files.paths import join
 
 
@@ -121,5 +121,20 @@ def local_file(location: str) -> Iterator[str]:
         place = join(handle.directory, location.rpartition("/")[2])
         download(location, place)
         yield place
+    finally:
+        handle.discard()
+
+
+@contextlib.contextmanager
+def written_here(directory: str) -> Iterator[str]:
+    """A directory of this machine to write files in that go to one here or elsewhere: there they are when the block ends, unless an error ends it."""
+    if not is_elsewhere(directory):
+        yield directory
+        return
+    handle = temporary_store().new_dataset()
+    try:
+        yield handle.directory
+        for name in sorted(os.listdir(handle.directory)):
+            upload(join(handle.directory, name), join(directory, name))
     finally:
         handle.discard()
