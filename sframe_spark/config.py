@@ -237,10 +237,10 @@ class Configuration:
         optional(path_text),
         "Where the rows of pickled frames and columns are; None: these are not pickled.",
     )
-    storage_options: Option[Mapping[str, Mapping[str, Any]]] = Option(
+    storage_options: Option[Mapping[str, Any]] = Option(
         StorageOptions(),
         StorageOptions,
-        "Options of file systems elsewhere that saved frames are on, credentials among them: dicts by what URIs begin with.",
+        "Options of file systems elsewhere, credentials among them, or the file systems themselves: by what URIs begin with.",
         is_secret=True,
     )
     disabled_laws: Option[frozenset[str]] = Option(
