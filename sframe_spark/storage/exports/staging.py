@@ -13,7 +13,7 @@ from sframe_spark.session.owner import HIDDEN, new_name
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.objects import listed, remove
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.files.temporary import scratch_store
 
 
 @attrs.define(eq=False)
@@ -45,7 +45,7 @@ class Staging:
 @contextlib.contextmanager
 def staged_elsewhere(target: str) -> Iterator[Staging]:
     """Directories for the parts of an export elsewhere, which go when the block ends."""
-    handle = temporary_store().new_dataset()
+    handle = scratch_store().new_dataset()
     staging = Staging(handle.directory, join(target.rpartition("/")[0], HIDDEN + new_name()))
     try:
         yield staging

@@ -136,6 +136,15 @@ def create(uri: str, content: bytes) -> bool:
     return True
 
 
+def put_bytes(uri: str, content: bytes) -> None:
+    """Write a file, whole or not at all, whatever was there."""
+    files, path = file_system(uri)
+    with telling("write", uri):
+        if not _is_object_store(uri):
+            files.makedirs(files._parent(path), exist_ok=True)
+        files.pipe_file(path, content)
+
+
 def creates_exclusively(uri: str) -> bool:
     """Say whether the class of a file system has a way of its own to create files that are not there."""
     files, _ = file_system(uri)

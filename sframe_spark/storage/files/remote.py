@@ -21,7 +21,7 @@ from sframe_spark.locations import scheme_of, with_usual_scheme, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
 from sframe_spark.storage.files.file_systems import INSTALL, file_system, is_given, options_of
 from sframe_spark.storage.files.listing import is_hidden
-from sframe_spark.storage.files.temporary import DatasetHandle, temporary_store
+from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
 from sframe_spark.visible import visible
 
 WEB = ("http", "https")
@@ -107,7 +107,7 @@ class Download:
     def _kept(self, stream: Any, name: str, size: int | None, origin: str, as_named: bool = False) -> str:
         """Copy a stream into a new file, whose name ends as the other's, or is the other's where that is a plain one."""
         if self.holder is None:
-            self.holder = temporary_store().new_dataset()
+            self.holder = scratch_store().new_dataset()
         # What somebody else named is no path of ours; its ending says how it is compressed.
         harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in name)[-100:]
         path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
@@ -194,6 +194,6 @@ def _telling(url: str) -> Iterator[None]:
         raise StorageError(f"cannot read {shown}: {visible(str(error.reason))}") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            raise StorageError(f"cannot fetch {shown}: {full_disk(temporary_store().directory)}") from None
+            raise StorageError(f"cannot fetch {shown}: {full_disk(scratch_store().directory)}") from None
         lines = str(error).strip().splitlines() or [""]
         raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None
