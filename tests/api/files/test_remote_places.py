@@ -16,7 +16,7 @@ import fsspec
 import pytest
 
 from sframe_spark import SArray, SFrame, load_sframe
-from sframe_spark.config import Configuration, config
+from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.operators.sources.segment_parts import SegmentParts
 from sframe_spark.planner.node import PlannerNode
@@ -43,8 +43,8 @@ def derived() -> SFrame:
 
 
 DOORS: dict[str, Callable[[str], Any]] = {
-    "option": lambda place: setattr(config, "temporary_directory", place),
-    "option for a while": lambda place: config.using(temporary_directory=place).__enter__(),
+    "option": lambda place: setattr(config, "serialization_directory", place),
+    "option for a while": lambda place: config.using(serialization_directory=place).__enter__(),
 }
 # Ways in of files for other programs, which are written wherever files can be.
 EXPORTING: dict[str, Callable[[str], Any]] = {
@@ -129,12 +129,6 @@ def test_every_door_refuses_what_is_no_archive(door: str, place: str, tmp_path: 
     finally:
         memory.rm("/bucket", recursive=True)
     assert os.listdir(tmp_path / "empty") == []
-
-
-def test_the_environment_is_refused_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("SFRAME_SPARK_TMP", "s3://bucket/tmp")
-    with pytest.raises(StorageError, match=r"SFRAME_SPARK_TMP = 's3://bucket/tmp'.*cannot be read or written yet"):
-        _ = Configuration().temporary_directory
 
 
 @pytest.mark.parametrize(
