@@ -78,6 +78,7 @@ class Download:
         with _telling(url):
             files, path = _file_system(url)
             root = path.rstrip("/") + "/"
+            files.invalidate_cache()
             if not files.isfile(root + member):
                 return None
             names = sorted(place.removeprefix(root) for place in files.find(path, maxdepth=1))
@@ -166,6 +167,8 @@ def _named(url: str, files: Any, place: str) -> str:
 
 def _listed(files: Any, path: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[tuple[str, str]]:
     """Paths that hold rows, in order, each with its path below what was named."""
+    # What was listed before is remembered by some, and others may have written since.
+    files.invalidate_cache()
     if files.isfile(path):
         return [(path, os.path.basename(path))]
     if files.isdir(path):

@@ -15,6 +15,7 @@ import re
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from contextvars import copy_context
 
 from sframe_spark.errors import StorageError
@@ -164,9 +165,11 @@ def remove_leftovers_elsewhere(root: str, now: datetime.datetime | None) -> list
     return found
 
 
-def at_end_of_process(work: object) -> None:
+def at_end_of_process(work: Callable[[], None]) -> None:
     """Let something be done at the end of the process, while threads can be started.
 
     What ``atexit`` calls comes too late: libraries of file systems look up names of hosts in threads.
     """
-    threading._register_atexit(work)  # type: ignore[attr-defined]
+    # The process ends already: its next one on this machine removes what it leaves.
+    with contextlib.suppress(RuntimeError):
+        threading._register_atexit(work)  # type: ignore[attr-defined]
