@@ -134,11 +134,22 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
     except (SFrameError, FileExistsError):
         raise
     except Exception as error:
-        shown = json.dumps(options_of(uri), default=_shown_options) if options is None else options
-        raise StorageError(f"cannot {action} {without_secrets(uri)}: {_explanation(error, uri, shown)}") from None
+        raise StorageError(f"cannot {action} {without_secrets(uri)}: {explanation(error, uri, options)}") from None
 
 
-def _explanation(error: Exception, uri: str, options: str) -> str:
+def explanation(error: Exception, uri: str, options: str | None = None) -> str:
+    """Say why a file system failed and what helps, in one line without secrets.
+
+    Parameters
+    ----------
+    error
+        What it reported.
+    uri
+        The place.
+    options
+        Its options as JSON; None: those in force.
+    """
+    options = json.dumps(options_of(uri), default=_shown_options) if options is None else options
     named = "/".join(uri.split("/")[:3])
     bucket = without_secrets(named)
     # Libraries show the name of a user with that of the bucket.

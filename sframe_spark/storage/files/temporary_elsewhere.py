@@ -24,7 +24,7 @@ from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT
 from sframe_spark.session.owner import SECONDS_BETWEEN_HEARTBEATS, new_name, owner_in
 from sframe_spark.session.processes import is_running
 from sframe_spark.session.threads import in_threads
-from sframe_spark.storage.files.objects import listed, place_at, put_bytes, remove, require_bucket
+from sframe_spark.storage.files.objects import listed, place_at, put_bytes, remove
 from sframe_spark.storage.files.paths import join
 
 OWNER = "owner"
@@ -80,9 +80,8 @@ class StoreElsewhere:
         self._numbers = itertools.count()
         self._kept: list[object] = []
         self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        require_bucket(root)
         self.directory = join(root, new_name())
-        # Credentials that may not write are told before there is any work.
+        # That there is no bucket, or that it may not be written, is told before there is any work.
         self._show_in_use()
         remove_leftovers_elsewhere(root, self._now())
         # What is set for a while here, such as options of the file system, is so there.

@@ -40,7 +40,9 @@ def store(request: pytest.FixtureRequest) -> Iterator[str]:
         yield f"{request.getfixturevalue('bucket').uri}/{name}"
     elif request.param == "memory":
         yield f"memory://{name}"
-        fsspec.filesystem("memory").rm(f"/{name}", recursive=True)
+        files = fsspec.filesystem("memory")
+        if files.exists(f"/{name}"):
+            files.rm(f"/{name}", recursive=True)
     else:
         options = OTHERS[request.param]
         config.storage_options = {request.param: options}
