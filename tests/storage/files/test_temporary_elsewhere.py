@@ -13,13 +13,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import fsspec
 import pytest
 from moto.server import ThreadedMotoServer
 
-from sframe_spark import SFrame, config
+from sframe_spark import SFrame, SFrameBuilder, config, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration
 from sframe_spark.errors import InvalidArgumentError, StorageError
@@ -125,6 +126,39 @@ def test_rows_go_there_and_come_back(root: str) -> None:
         del frame
         gc.collect()
         wait_until(lambda: names(directory) == ["owner"])
+
+
+def built(path: Path) -> SFrame:
+    builder = SFrameBuilder([int, str])
+    for number in range(5000):
+        builder.append([number, f"{number % 7}"])
+    return builder.close()
+
+
+READERS: dict[str, Callable[[Path], SFrame]] = {
+    "csv": lambda path: SFrame.read_csv(str(path / "rows.csv"), verbose=False),
+    "json": lambda path: SFrame.read_json(str(path / "rows.json")),
+    "orc": lambda path: SFrame.read_orc(str(path / "orc")),
+    "parquet": lambda path: SFrame.read_parquet(str(path / "parquet")),
+    "saved": lambda path: load_sframe(str(path / "saved")),
+    "builder": built,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_whatever_is_read_has_its_rows_there(root: str, reader: str, tmp_path: Path) -> None:
+    """Of rows that do not fit the budget, which are written where temporary data goes."""
+    frame = SFrame({"X1": range(5000), "X2": [f"{n % 7}" for n in range(5000)]})
+    frame.export_csv(str(tmp_path / "rows.csv"))
+    frame.export_json(str(tmp_path / "rows.json"))
+    frame.write_orc(str(tmp_path / "orc"))
+    frame.write_parquet(str(tmp_path / "parquet"))
+    frame.save(str(tmp_path / "saved"))
+    with config.using(temporary_directory=root, memory_budget=20_000, segment_rows=2000):
+        read = READERS[reader](tmp_path)
+        assert [int(n) for n in read["X1"]] == list(range(5000)) and [str(n) for n in read["X2"]] == list(frame["X2"])
+        assert any(name.endswith(".parquet") for name in names(root)) == (reader in ("csv", "json", "builder"))
+        temporary_store().close()
 
 
 # After a while no connection is left, and names of hosts are looked up anew, which takes threads.
