@@ -44,6 +44,7 @@ ALLOWED = {
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
     ("storage/datasets/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("session/doctor.py", "import_module"): "modules of a fixed list",
+    ("locations.py", "cloudpickle"): "file systems that a user made in this process; only whether they can be written is asked",
     ("testing/operator_text.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("planner/serialize.py", "open_stream"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
     ("engine/spark/executor_answers.py", "import_module"): "this package, by its own name",
