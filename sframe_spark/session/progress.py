@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import html
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import attrs
 
@@ -19,6 +20,8 @@ from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Result = TypeVar("Result")
 
 # A query that is done sooner shows nothing: a bar that flashes is noise.
 DELAY_SECONDS = 1.0
@@ -70,6 +73,24 @@ class RemoteTasks:
     def counts(self) -> tuple[int, int]:
         """Return the finished and the known tasks as last reported."""
         return self._counts
+
+
+@attrs.define
+class CountedWorks:
+    """Works of threads of this process, which say themselves when they are done.
+
+    Parameters
+    ----------
+    known, done
+        How many there are, and how many have ended.
+    """
+
+    known: int
+    done: int = 0
+
+    def counts(self) -> tuple[int, int]:
+        """Return the finished and the known works."""
+        return self.done, self.known
 
 
 class Canvas(Protocol):
@@ -277,6 +298,28 @@ def open_progress(session: SparkSession, description: str) -> Iterator[ProgressB
             yield bar
         finally:
             bar.close()
+
+
+@contextlib.contextmanager
+def open_counted(works: int, description: str) -> Iterator[Callable[[Result], Result]]:
+    """Yield what is told the result of each of some works of this process, and gives it back; a bar tells how many there are."""
+    if not is_wanted(sys.stderr):
+        yield lambda result: result
+        return
+    counted = CountedWorks(works)
+    bar = ProgressBar(counted, description, canvas_here())
+    lock = threading.Lock()
+
+    def told(result: Result) -> Result:
+        with lock:
+            counted.done += 1
+            bar.update()
+        return result
+
+    try:
+        yield told
+    finally:
+        bar.close()
 
 
 @contextlib.contextmanager

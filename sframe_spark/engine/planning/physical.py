@@ -20,6 +20,7 @@ from sframe_spark.engine.planning.placement import (
     placed_over,
     spark_can_inline,
     streams_sooner,
+    suits_threads,
     why_blocked,
 )
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, sections_in
@@ -31,6 +32,7 @@ from sframe_spark.planner.graph import consumers, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.planner.ours import is_ours
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.planner.traits import RowsTaken
 
@@ -148,7 +150,7 @@ class SectionPlanner:
         if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            return Mode.PARTS
+            return Mode.PARTS_HERE if suits_threads(below) and is_ours(type(operator)) else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
             return Mode.FIRST_ROWS
         return None
@@ -172,7 +174,7 @@ class SectionPlanner:
         is_foreign = lacks_key(node.operator)
         if node.operator.is_source and not is_foreign:
             return node, placement
-        section = Section(Mode.TASKS if is_foreign else mode_of(node, placement), node, reason, placement=placement)
+        section = Section(over_ranges(node) if is_foreign else mode_of(node, placement), node, reason, placement=placement)
         self.stands_for[id(section)] = self._origins[id(node)]
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
@@ -195,7 +197,12 @@ def mode_of(root: PlannerNode, placement: Placement) -> Mode:
         return Mode.DONE
     if not placement.segment:
         return Mode.QUERY
-    return Mode.DRIVER if is_small(root) or streams_sooner(root) else Mode.TASKS
+    return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
+
+
+def over_ranges(root: PlannerNode) -> Mode:
+    """Who works on ranges of the rows of a section."""
+    return Mode.THREADS if suits_threads(root) else Mode.TASKS
 
 
 def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:

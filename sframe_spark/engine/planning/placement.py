@@ -15,7 +15,10 @@ from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
+from sframe_spark.planner.ours import is_ours
 from sframe_spark.session import is_started
+from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
 MOST_STEPS_IN_SPARK = 120
@@ -194,6 +197,30 @@ def streams_sooner(root: PlannerNode) -> bool:
         return False
     weight = weight_of(root)
     return weight is not None and weight.rows <= config.small_rows and weight.size <= BUDGETS_STREAMED * config.memory_budget
+
+
+def suits_threads(root: PlannerNode) -> bool:
+    """True for kernels of ours that threads of this process run as well as Spark's tasks would on the same machine, which start and send nothing.
+
+    Users' functions and values that are decoded in Python hold up other threads: they are worth a process for each core.
+    """
+    if not config.small_rows:
+        return False
+    nodes = list(postorder([root]))
+    are_arrows = all(map(is_arrows, (kind for node in nodes for kind in node.schema)))
+    return are_arrows and all(is_ours(type(node.operator)) for node in nodes) and not any(map(functions_of, nodes)) and is_work_done_here()
+
+
+def is_arrows(kind: ColumnType) -> bool:
+    """True for types that kernels compute without Python.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ARRAY, ENCODED_DICT, STR
+    >>> is_arrows(STR), is_arrows(ARRAY), is_arrows(ENCODED_DICT)
+    (True, True, False)
+    """
+    return kind.kind not in (LIST_KIND, DICT_KIND)
 
 
 def is_at_hand(root: PlannerNode) -> bool:

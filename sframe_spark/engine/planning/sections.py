@@ -22,14 +22,17 @@ class Mode(enum.Enum):
     """Where, and how, a section runs.
 
     ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
-    input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``TASKS``: kernels over row
-    ranges, one Spark task each. ``PARTS``: Spark tasks that each send one small part of the result. ``QUERY``: a Spark query.
+    input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
+    row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
+    result. ``TASKS`` and ``PARTS``: the same in Spark's tasks. ``QUERY``: a Spark query.
     """
 
     DONE = "nothing to run"
     DRIVER = "driver"
     WHOLE = "driver, all rows at once"
     FIRST_ROWS = "driver, until there are enough rows"
+    THREADS = "threads over ranges of rows"
+    PARTS_HERE = "threads that each make a part"
     TASKS = "Spark tasks over ranges of rows"
     PARTS = "Spark tasks that each send a part"
     QUERY = "Spark query"
@@ -38,6 +41,11 @@ class Mode(enum.Enum):
     def is_on_spark(self) -> bool:
         """True where Spark runs it."""
         return self in (Mode.TASKS, Mode.PARTS, Mode.QUERY)
+
+    @property
+    def is_over_ranges(self) -> bool:
+        """True where each range of the base rows makes rows of its own."""
+        return self in (Mode.THREADS, Mode.TASKS)
 
 
 class Alternative(enum.Enum):

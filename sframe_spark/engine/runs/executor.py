@@ -14,11 +14,12 @@ from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions, Work
 from sframe_spark.engine.planning.physical import SectionPlanner
-from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.runs.journal import Journal, Outcome
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs
+from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
 from sframe_spark.engine.spark.probe import asking_again
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
@@ -170,12 +171,12 @@ class Executor:
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
-        runs = self.runs()
+        runs, workers = self.runs(), Threads() if suits_threads(source) else SparkTasks()
         if isinstance(source.operator, MemorySource):
             return runs.keep(source.operator.read_all(), source)
         if source_of(source).decodes and not is_small(source) and not is_started():
             return runs.by_source(source)
-        return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.in_tasks(source, placement)
+        return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.by_ranges(source, placement, workers)
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as a Spark query over sources."""
