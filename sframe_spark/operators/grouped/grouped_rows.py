@@ -11,8 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.groups_of_rows import SHORT_CODES, GroupsOfRows, without_gaps
 from sframe_spark.operators.grouped.partial_forms import partial_aggregate
-from sframe_spark.operators.grouped.row_groups import SHORT_CODES, RowGroups, without_gaps
 from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.sort_parts import sort_parts
@@ -123,7 +123,7 @@ def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: 
     return grouping.finished(grouping.groups(chunk))
 
 
-def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> RowGroups:
+def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> GroupsOfRows:
     """The groups of rows with equal keys, ascending by them.
 
     Each key is looked up once in a table of the different ones, and only these are compared.
@@ -134,7 +134,7 @@ def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: in
     [2, 0, 2, 1]
     """
     if not columns:
-        return RowGroups(np.zeros(rows, dtype=np.int64), min(rows, 1))
+        return GroupsOfRows(np.zeros(rows, dtype=np.int64), min(rows, 1))
     compared = [ranked(column, column_type) for column, column_type in zip(columns, types, strict=True)]
     # One instant at several offsets makes several groups, which the offsets put in order.
     compared += [
@@ -147,7 +147,7 @@ def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: in
         # Small again after each column, so that the product cannot wrap around.
         codes, count = dense(codes * more + further, count * more)
     # Of one column every code has a row.
-    return RowGroups(codes, count) if len(compared) == 1 else RowGroups(*without_gaps(codes, count))
+    return GroupsOfRows(codes, count) if len(compared) == 1 else GroupsOfRows(*without_gaps(codes, count))
 
 
 def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:

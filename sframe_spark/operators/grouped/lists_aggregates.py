@@ -9,7 +9,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.operators.grouped.row_groups import RowGroups, first_of_each
+from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows, first_of_each
 from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, longer_lists
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.runs import plain_numbers
@@ -45,21 +45,21 @@ class Distinct(PartialAggregate):
 
     is_small: ClassVar[bool] = True
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The first of equal values in each group."""
         values, codes = arrays[0], groups.codes
         values = comparable(values, self.types[0])
         encoded = values.dictionary_encode(null_encoding="encode")
         count = len(encoded.dictionary)
         places = first_of_each(codes * count + encoded.indices.to_numpy(zero_copy_only=False), groups.count * count)
-        found = RowGroups(codes[places], groups.count)
+        found = GroupsOfRows(codes[places], groups.count)
         lists = pa.array(np.append(found.starts, found.rows))
         return [pa.LargeListArray.from_arrays(lists, values.take(pa.array(places[found.order])))]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """The first of equal values in each group."""
         values, group = members(longer_lists(partial[0], starts))
-        return self.of_groups([values], RowGroups(group, len(starts)))
+        return self.of_groups([values], GroupsOfRows(group, len(starts)))
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """The values, or how many there are."""

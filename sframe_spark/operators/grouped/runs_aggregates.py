@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.operators.grouped.row_groups import RowGroups
+from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.runs import differs, plain_numbers
 from sframe_spark.types import ColumnType
@@ -60,7 +60,7 @@ class PartialAggregate:
         offsets = pa.array(np.arange(rows + 1, dtype=np.int64))
         return [pa.LargeListArray.from_arrays(offsets, array) for array in arrays]
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Partial results of groups of single rows: here lists."""
         offsets, order = pa.array(np.append(groups.starts, groups.rows)), pa.array(groups.order)
         return [pa.LargeListArray.from_arrays(offsets, array.take(order)) for array in arrays]
@@ -81,7 +81,7 @@ class PartialAggregate:
         return encode_plain(values, result)
 
 
-def lifted(form: PartialAggregate, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+def lifted(form: PartialAggregate, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
     """Partial results of groups of single rows, put next to each other."""
     order = pa.array(groups.order)
     return form.merge([column.take(order) for column in form.lift(arrays, groups.rows)], groups.starts)
@@ -110,7 +110,7 @@ class Counted(PartialAggregate):
         """One for each row."""
         return [pa.array(np.ones(rows, dtype=np.int64))]
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """How many rows there are."""
         return [pa.array(groups.sizes)]
 
@@ -131,7 +131,7 @@ class Summed(Counted):
         """The numbers, zero for missing ones."""
         return [pa.array(plain_numbers(arrays[0]))]
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The sums."""
         return [pa.array(groups.totals(plain_numbers(arrays[0])), from_pandas=False)]
 
@@ -147,7 +147,7 @@ class Averaged(PartialAggregate):
         """One and the number, or zero and zero."""
         return [arrays[0].is_valid().cast(pa.int64()), pa.array(plain_numbers(arrays[0]).astype(np.float64))]
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """How many numbers there are, and their sum."""
         counts = groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
         return [pa.array(counts), pa.array(groups.totals(plain_numbers(arrays[0]).astype(np.float64)), from_pandas=False)]
@@ -177,7 +177,7 @@ class Spread(PartialAggregate):
         numbers = plain_numbers(arrays[0]).astype(np.float64)
         return [arrays[0].is_valid().cast(pa.int64()), pa.array(numbers), pa.array(np.zeros(rows))]
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Count and mean, then deviations from it."""
         numbers, present = plain_numbers(arrays[0]).astype(np.float64), arrays[0].is_valid().to_numpy(zero_copy_only=False)
         counts = groups.totals(present)
@@ -215,7 +215,7 @@ class Extreme(PartialAggregate):
         """The values."""
         return [arrays[0]]
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The extreme of each group; missing values are left out."""
         column, largest = arrays[0], self.aggregation.function == "max"
         valid = column.is_valid().to_numpy(zero_copy_only=False)
@@ -253,16 +253,16 @@ class Chosen(PartialAggregate):
         """The arguments."""
         return list(arrays)
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """The arguments of the chosen rows."""
         places = groups.firsts if self.aggregation.function == "select_one" else self._extreme_rows(arrays[0], groups)
         return [column.take(pa.array(places)) for column in arrays]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """The arguments of the chosen rows."""
-        return self.of_groups(partial, RowGroups(np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(partial[0])))), len(starts)))
+        return self.of_groups(partial, GroupsOfRows(np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(partial[0])))), len(starts)))
 
-    def _extreme_rows(self, column: pa.Array, groups: RowGroups) -> np.ndarray:
+    def _extreme_rows(self, column: pa.Array, groups: GroupsOfRows) -> np.ndarray:
         ranks, largest = value_ranks(column), self.aggregation.function in ("argmax", "max")
         if self.aggregation.function in ("argmin", "argmax"):
             ranks = ranks[:1]
@@ -295,7 +295,7 @@ class CountedRuns(PartialAggregate):
         """A value is a run."""
         return [pa.array(np.ones(rows, dtype=np.int64)), arrays[0], arrays[0]]
 
-    def of_groups(self, arrays: Sequence[pa.Array], groups: RowGroups) -> Arrays:
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
         """Runs among the rows of each group."""
         return lifted(self, arrays, groups)
 

@@ -12,7 +12,7 @@ SHORT_CODES = 1 << 16
 
 
 @attrs.frozen(eq=False, slots=False)
-class RowGroups:
+class GroupsOfRows:
     """Groups of rows.
 
     Parameters
@@ -24,7 +24,7 @@ class RowGroups:
 
     Examples
     --------
-    >>> groups = RowGroups(np.array([1, 0, 1]), 2)
+    >>> groups = GroupsOfRows(np.array([1, 0, 1]), 2)
     >>> groups.firsts.tolist(), groups.order.tolist(), groups.starts.tolist(), groups.totals(np.array([5, 6, 7])).tolist()
     ([1, 0], [1, 0, 2], [0, 1], [6, 12])
     """
