@@ -178,6 +178,12 @@ class Configuration:
         "Bytes of rows that the driver works on, gathers and keeps for one result; more go through Spark, or to disk a batch at a time.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
+    work_memory: Option[int | None] = Option(
+        None,
+        optional(whole_number(0, MOST_BYTES)),
+        "Bytes that rows sorted or grouped all at once in this process may take, copies too; more are Spark's. None: a quarter of the memory.",
+        "SFRAME_SPARK_WORK_MEMORY",
+    )
     single_task_rows = Option(
         20_000,
         whole_number(0, MOST_BYTES),

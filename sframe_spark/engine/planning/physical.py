@@ -20,6 +20,7 @@ from sframe_spark.engine.planning.placement import (
     placed_over,
     spark_can_inline,
     streams_sooner,
+    suits_gathering,
     suits_threads,
     why_blocked,
 )
@@ -48,7 +49,7 @@ class SectionPlanner:
     free
         Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.planning.frames`).
     refused
-        A mode that the root is not to have: it has been tried.
+        Modes that the root is not to have: they have been tried.
     waiting
         Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
     stands_for
@@ -56,7 +57,7 @@ class SectionPlanner:
     """
 
     free: frozenset[int] = frozenset()
-    refused: Mode | None = None
+    refused: frozenset[Mode] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
     stands_for: dict[int, PlannerNode] = attrs.Factory(dict)
     _root: PlannerNode | None = None
@@ -75,7 +76,7 @@ class SectionPlanner:
         if isinstance(fragment.operator, SectionResult):
             fragment.operator.section.reason = reason
             return fragment.operator.section
-        return Section(mode_of(fragment, placement), fragment, reason, placement=placement)
+        return Section(mode_of(fragment, placement, self.refused), fragment, reason, placement=placement)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
@@ -141,7 +142,7 @@ class SectionPlanner:
         if not placement.segment:
             return None
         mode = self._mode_alone(node, below, placement)
-        if mode is None or (node is self._root and mode is self.refused):
+        if mode is None or (node is self._root and mode in self.refused):
             return None
         return Section(mode, node.with_inputs([below]), "its rows are made all at once")
 
@@ -191,12 +192,12 @@ class SectionPlanner:
         return self._first(node, placement, why)
 
 
-def mode_of(root: PlannerNode, placement: Placement) -> Mode:
+def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = frozenset()) -> Mode:
     """Where a part of a plan runs."""
     if root.operator.is_source:
         return Mode.DONE
     if not placement.segment:
-        return Mode.QUERY
+        return Mode.GATHERED if Mode.GATHERED not in refused and suits_gathering(root) else Mode.QUERY
     return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
 
 

@@ -17,6 +17,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.planner.ours import is_ours
 from sframe_spark.session import is_started
+from sframe_spark.session.memory import work_memory
 from sframe_spark.session.workers import is_work_done_here
 from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 
@@ -28,6 +29,8 @@ MOST_BRANCHES_IN_SPARK = 64
 MOST_ROWS_AT_HAND = 16_777_216
 # What is in memory already needs little more, unless columns are computed.
 BUDGETS_AT_HAND = 4
+# Gathered rows, what is found of them, and the result.
+COPIES_OF_GATHERED = 4
 # Rows that pass through the driver on their way to disk, in the time in which Spark starts.
 BUDGETS_STREAMED = 8
 
@@ -209,6 +212,17 @@ def suits_threads(root: PlannerNode) -> bool:
     nodes = list(postorder([root]))
     are_arrows = all(map(is_arrows, (kind for node in nodes for kind in node.schema)))
     return are_arrows and all(is_ours(type(node.operator)) for node in nodes) and not any(map(functions_of, nodes)) and is_work_done_here()
+
+
+def suits_gathering(root: PlannerNode) -> bool:
+    """True for a kernel of all rows of its input where these have room in memory, and threads of this process make them."""
+    if len(root.inputs) != 1 or not root.operator.takes_all_rows or not is_ours(type(root.operator)) or not suits_threads(root):
+        return False
+    below = root.inputs[0]
+    if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
+        return False
+    weight = weight_of(below)
+    return weight is not None and weight.size * COPIES_OF_GATHERED <= work_memory()
 
 
 def is_arrows(kind: ColumnType) -> bool:

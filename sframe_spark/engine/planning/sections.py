@@ -24,13 +24,15 @@ class Mode(enum.Enum):
     ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
     input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
     row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
-    result. ``TASKS`` and ``PARTS``: the same in Spark's tasks. ``QUERY``: a Spark query.
+    result. ``TASKS`` and ``PARTS``: the same in Spark's tasks. ``GATHERED``: one kernel that takes all rows of its input at once, which threads
+    have made. ``QUERY``: a Spark query.
     """
 
     DONE = "nothing to run"
     DRIVER = "driver"
     WHOLE = "driver, all rows at once"
     FIRST_ROWS = "driver, until there are enough rows"
+    GATHERED = "threads, then all rows at once"
     THREADS = "threads over ranges of rows"
     PARTS_HERE = "threads that each make a part"
     TASKS = "Spark tasks over ranges of rows"
@@ -86,6 +88,8 @@ class Section:
         Numbers of the sections whose rows it read, once these are there.
     placement
         Where its root was placed, if it was.
+    refused
+        Modes in which it was tried, and in which it could not run.
     """
 
     mode: Mode
@@ -96,6 +100,7 @@ class Section:
     planned: Mode | None = None
     reads: tuple[str, ...] = ()
     placement: Placement | None = None
+    refused: frozenset[Mode] = frozenset()
 
     @property
     def inputs(self) -> list[Section]:

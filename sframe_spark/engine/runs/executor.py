@@ -75,7 +75,7 @@ class Executor:
         require_owned(node, self.owned)
         return with_stored_tables(node), placement
 
-    def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: Mode | None = None) -> Section:
+    def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Mode] = frozenset()) -> Section:
         """The sections of a plan; those have run on whose rows it depends how many rows a join has."""
         if self.options.naive:
             return Section(Mode.QUERY, root, reason)
@@ -132,13 +132,13 @@ class Executor:
         root = with_results(section.root, results)
         return section if root is section.root else self._planned_again(section, root)
 
-    def _planned_again(self, section: Section, root: PlannerNode, refused: Mode | None = None) -> Section:
+    def _planned_again(self, section: Section, root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Section:
         """What a section is, given rows that it reads, or that it is not to run as was planned."""
         inner = attrs.evolve(self, prefix=f"{section.number}.")
         again = inner.plan(root, section.reason, refused)
         results = inner._results_of(again.inputs)
         is_another = again.mode is not section.mode or bool(results)
-        again.reads = section.reads
+        again.reads, again.refused = section.reads, refused
         again.number, again.planned = section.number, (section.planned or section.mode) if is_another else section.planned
         return inner._decided(again, results)
 
@@ -148,7 +148,7 @@ class Executor:
             return section.root
         result = self.run_as_planned(section)
         if isinstance(result, NotAsPlanned):
-            return self._run_alone(self._planned_again(section, result.root, section.mode))
+            return self._run_alone(self._planned_again(section, result.root, section.refused | {section.mode}))
         return result
 
     def run_as_planned(self, section: Section) -> PlannerNode | NotAsPlanned:

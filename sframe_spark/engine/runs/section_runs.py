@@ -18,21 +18,24 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
 from sframe_spark.engine.planning.matches import joined_rows
 from sframe_spark.engine.planning.physical import takes_few_of_join
-from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
+from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, COPIES_OF_GATHERED, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.looks import require_owned
+from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room, gathered_rows
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
 from sframe_spark.engine.spark import query
+from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
+from sframe_spark.session.memory import work_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 # What tasks send to be put together on the driver, all of them, and each where there are very many.
@@ -73,6 +76,8 @@ class Runs:
                 return self._whole(section.root)
             case Mode.PARTS:
                 return self._from_parts(section.root, SparkTasks())
+            case Mode.GATHERED:
+                return self._gathered(section.root)
             case Mode.PARTS_HERE:
                 return self._from_parts(section.root, Threads())
             case Mode.FIRST_ROWS:
@@ -167,6 +172,24 @@ class Runs:
         self.log.append(f"driver: {node.operator_type} over {source.length.known_rows} rows")
         rows = node.operator.kernel([source.operator.read_all()], [below.facts])
         return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
+
+    def _gathered(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that a kernel makes of all rows of its input, which threads make; nothing where these turn out to take too much memory."""
+        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
+        tasks = self.tasks_of(below, placement, workers)
+        self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
+        room = Room(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS)
+        try:
+            parts = workers.run([partial(gathered_rows, task, room) for task in tasks], f"computing {node.operator_type}")
+        except NoRoomError:
+            self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
+            return NotAsPlanned(node)
+        rows = concatenate([chunk for part in taken(parts) for chunk in part], below.schema)
+        del parts
+        made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
+        if self.options.directory is None and made.rows <= self.options.in_memory and made.size <= config.memory_budget:
+            return self.keep(made, node)
+        return write_chunk(made, node.schema, self.options, recorded_order(node))
 
     def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""

@@ -15,12 +15,15 @@ from sframe_spark.operators.grouped.groups_of_rows import SHORT_CODES, GroupsOfR
 from sframe_spark.operators.grouped.partial_forms import partial_aggregate
 from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable
+from sframe_spark.operators.kernels.row_order import ranks_of
 from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 MISSING, VALUE, NAN = 0, 1, 2
+# Of so many values it is seen whether most are different.
+LOOKED_AT = 1 << 13
 
 
 @attrs.frozen(eq=False)
@@ -159,13 +162,18 @@ def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
         return tokens_ranked(column)
     # Lists and dicts that are stored as texts are compared as these.
     kind = STR if pa.types.is_string(column.type) else column_type
-    encoded = comparable(column, kind).dictionary_encode("encode")
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    different = encoded.dictionary
-    order = np.lexsort(sort_parts(different, DATETIME if column_type.is_zoned else kind, True)[::-1])
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks[codes], len(order)
+    values, kind = comparable(column, kind), DATETIME if column_type.is_zoned else kind
+    if pa.types.is_primitive(values.type) and mostly_differ(values):
+        return ranks_of(sort_parts(values, kind, True))
+    encoded = values.dictionary_encode("encode")
+    ranks, count = ranks_of(sort_parts(encoded.dictionary, kind, True))
+    return ranks[encoded.indices.to_numpy(zero_copy_only=False)], count
+
+
+def mostly_differ(values: pa.Array) -> bool:
+    """True where so many of the first values are different that sorting all takes less than looking each up in a table of those before."""
+    first = values.slice(0, LOOKED_AT)
+    return len(values) > LOOKED_AT and 2 * len(first.dictionary_encode("encode").dictionary) > len(first)
 
 
 def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
@@ -179,8 +187,7 @@ def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
     """Codes in the same order, of which there are at most as many as rows."""
     if count <= SHORT_CODES:
         return codes, count
-    different, inverse = np.unique(codes, return_inverse=True)
-    return inverse, len(different)
+    return ranks_of([codes])
 
 
 def order_token(value: Any) -> tuple[Any, ...]:

@@ -7,6 +7,8 @@ from functools import cached_property
 import attrs
 import numpy as np
 
+from sframe_spark.operators.kernels.row_order import order_of, ranks_of
+
 # Codes below this are sorted by their digits, in two passes.
 SHORT_CODES = 1 << 16
 
@@ -45,7 +47,7 @@ class GroupsOfRows:
     @cached_property
     def order(self) -> np.ndarray:
         """The rows, group by group, in row order within each."""
-        return np.argsort(self.codes.astype(np.uint16) if self.count <= SHORT_CODES else self.codes, kind="stable")
+        return np.argsort(self.codes.astype(np.uint16), kind="stable") if self.count <= SHORT_CODES else order_of([self.codes])
 
     @cached_property
     def sizes(self) -> np.ndarray:
@@ -103,7 +105,9 @@ def first_of_each(codes: np.ndarray, count: int) -> np.ndarray:
     ([0, 1], [0, 1])
     """
     if count > 4 * len(codes):
-        return np.sort(np.unique(codes, return_index=True)[1])
+        order = order_of([codes])
+        ordered = codes[order]
+        return np.sort(order[np.concatenate([np.ones(min(len(codes), 1), dtype=bool), ordered[1:] != ordered[:-1]])])
     found = first_rows(codes, count)
     return np.sort(found[found < len(codes)])
 
@@ -117,7 +121,6 @@ def without_gaps(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
     [[1, 0, 1]]
     """
     if count > 4 * len(codes) + SHORT_CODES:
-        different, inverse = np.unique(codes, return_inverse=True)
-        return inverse, len(different)
+        return ranks_of([codes])
     present = np.bincount(codes, minlength=count) > 0
     return (np.cumsum(present) - 1)[codes], int(np.count_nonzero(present))
