@@ -216,9 +216,12 @@ def suits_threads(root: PlannerNode) -> bool:
 
 def suits_gathering(root: PlannerNode) -> bool:
     """True for a kernel of all rows of its input where these have room in memory, and threads of this process make them."""
-    if len(root.inputs) != 1 or not root.operator.takes_all_rows or not is_ours(type(root.operator)) or not suits_threads(root):
+    operator = root.operator
+    if len(root.inputs) != 1 or not operator.takes_all_rows or not is_ours(type(operator)) or functions_of(root):
         return False
     below = root.inputs[0]
+    if not suits_threads(below) or not all(is_arrows(kind) or (kind.kind == LIST_KIND and not kind.is_encoded) for kind in root.schema):
+        return False
     if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
         return False
     weight = weight_of(below)
