@@ -9,7 +9,6 @@ import attrs
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.session import raise_if_cancelled
 
 # An array of texts or lists ends there.
 MOST_BYTES_OF_TEXTS = 2**31 - 1
@@ -57,7 +56,6 @@ def gathered_rows(task: RangeTask, room: Room) -> list[Chunk]:
     """
     chunks = []
     for chunk in chunks_of(task):
-        raise_if_cancelled()
         room.take(chunk)
         chunks.append(chunk)
     return chunks

@@ -15,6 +15,7 @@ from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
+from sframe_spark.session import raise_if_cancelled
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.types import ColumnType
 
@@ -57,8 +58,10 @@ class RangeTask:
 
 
 def chunks_of(task: RangeTask) -> Iterator[Chunk]:
-    """Rows of a task, batch by batch."""
-    return PlanRunner(task.whole, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
+    """Rows of a task, batch by batch; Ctrl-C ends threads between two."""
+    for chunk in PlanRunner(task.whole, task.states).stream(task.start, task.stop, task.batch_rows, task.final):
+        raise_if_cancelled()
+        yield chunk
 
 
 def write_range(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
