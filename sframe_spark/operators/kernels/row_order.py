@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 import numpy as np
 
@@ -42,6 +43,24 @@ def order_of(parts: Sequence[np.ndarray]) -> np.ndarray:
     if not left_out:
         return np.sort((numbers - low) << row_bits | np.arange(rows)) & ((1 << row_bits) - 1)
     return order_by_leading((numbers - low).view(np.uint64), row_bits, bits)
+
+
+def places_in(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+    """Where numbers belong among ascending ones, as :func:`numpy.searchsorted` has it.
+
+    Neighbours in order are searched for in places that are near each other, and so in the cache of the processor.
+
+    Examples
+    --------
+    >>> places_in(np.array([1, 3, 3]), np.array([3, 0]), "right").tolist()
+    [3, 0]
+    """
+    if len(wanted) < FEW or len(ascending) < FEW or bool((wanted[1:] >= wanted[:-1]).all()):
+        return np.searchsorted(ascending, wanted, side)
+    order = order_of([wanted])
+    found = np.empty(len(wanted), dtype=np.int64)
+    found[order] = np.searchsorted(ascending, wanted[order], side)
+    return found
 
 
 def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.operators.kernels.row_order import FEW, as_ordered_ints, order_by_leading, order_of
+from sframe_spark.operators.kernels.row_order import FEW, as_ordered_ints, order_by_leading, order_of, places_in
 
 ROWS = 2 * FEW
 LIMITS = np.iinfo(np.int64)
@@ -63,3 +65,13 @@ def test_ints_of_floats_are_in_their_order(values: list[float]) -> None:
     ints = as_ordered_ints(np.array(values))
     for one, other, a, b in zip(values, values[1:], ints, ints[1:], strict=False):
         assert (one < other) == (a < b) and (one == other) == (a == b)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+@pytest.mark.parametrize("name", columns())
+def test_places_are_those_of_numpy(name: str, side: Literal["left", "right"]) -> None:
+    numbers = columns()[name]
+    ascending = np.sort(np.random.default_rng(1).choice(numbers, FEW + 5))
+    assert np.array_equal(places_in(ascending, numbers, side), np.searchsorted(ascending, numbers, side))
+    strange = np.append(numbers.astype(np.float64), [np.nan, -np.nan])
+    assert np.array_equal(places_in(ascending.astype(np.float64), strange, side), np.searchsorted(ascending.astype(np.float64), strange, side))
