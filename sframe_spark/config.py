@@ -212,6 +212,12 @@ class Configuration:
         "Where materialised frames live until they are dropped, a path or a URI; None: the temporary directory of the system.",
         "SFRAME_SPARK_TMP",
     )
+    temporary_quota: Option[int | None] = Option(
+        None,
+        optional(whole_number(0, MOST_BYTES)),
+        "Bytes that the rows of materialised frames may take in the temporary directory, for this process; None: as many as there is room for.",
+        "SFRAME_SPARK_TMP_QUOTA",
+    )
     progress = Option(
         "auto",
         one_of("auto", "on", "off"),

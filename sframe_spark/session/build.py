@@ -124,6 +124,17 @@ def start_spark() -> SparkSession:
         return builder.getOrCreate()
 
 
+def connect(master: str) -> SparkSession:
+    """Start a session on a cluster or a Spark Connect server, with the settings that this machine has for programs of its users."""
+    from pyspark.sql import SparkSession
+
+    silence_spark()
+    if master.startswith("sc:"):
+        return SparkSession.builder.remote(master).getOrCreate()
+    with _environment({"JAVA_HOME": str(find_java().home)}):
+        return SparkSession.builder.master(master).appName("sframe_spark doctor").getOrCreate()
+
+
 def local_settings() -> dict[str, str]:
     """Return the settings of the local session that we start ourselves."""
     logging = Path(__file__).with_name("log4j2.properties").as_uri()
