@@ -20,6 +20,10 @@ from sframe_spark.storage.parquet.footers import Footer, damaged_footer, other_l
 
 # A file below this takes longer to open than to read.
 SHORT_BYTES = 1 << 20
+# Reading all of so many bytes takes no longer than reading some of them.
+VERY_SHORT_BYTES = 64 << 10
+# Of other short files all is read where more than this part of the rows is wanted: a fourth.
+SHARE_OF_ROWS = 4
 
 
 @attrs.frozen
@@ -44,9 +48,14 @@ class ShortFile:
     is_sound: bool
 
 
-def is_short(directory: str, entry: SegmentEntry) -> bool:
-    """Say whether a file of a dataset is read at once: a short one of ours, whose footer has a check sum."""
-    return entry.size is not None and entry.size <= SHORT_BYTES and entry.tail is not None and not is_elsewhere(directory)
+def is_short(directory: str, entry: SegmentEntry, rows: int) -> bool:
+    """Say whether a file of a dataset is read at once where so many of its rows are wanted: a short one of ours, whose footer has a check sum.
+
+    Few rows of one that is not very short are read by themselves: whoever asks for one after the other would read all bytes each time.
+    """
+    if entry.size is None or entry.size > SHORT_BYTES or entry.tail is None or is_elsewhere(directory):
+        return False
+    return entry.size <= VERY_SHORT_BYTES or rows * SHARE_OF_ROWS >= entry.rows
 
 
 def read_short(directory: str, entry: SegmentEntry) -> ShortFile:
