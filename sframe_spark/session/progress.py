@@ -124,16 +124,20 @@ class TerminalLine:
         """Write blanks."""
         if self._line:
             self._write("")
-            self.stream.write("\r")
-            self.stream.flush()
+            self._send("\r")
 
     def _write(self, line: str) -> None:
         if line == self._line:
             return
         # Blanks overwrite what a longer line before it has left.
-        self.stream.write("\r" + line.ljust(len(self._line)))
-        self.stream.flush()
+        self._send("\r" + line.ljust(len(self._line)))
         self._line = line
+
+    def _send(self, text: str) -> None:
+        # Closed, broken off, or without these letters: no reason for the query to fail.
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.write(text)
+            self.stream.flush()
 
 
 @attrs.define
@@ -244,11 +248,26 @@ def format_line(done: int, total: int, elapsed: float, description: str, unit: s
     return f"{done}/{total} {unit}, {elapsed:.0f} s{suffix}"
 
 
-def is_wanted(stream: TextIO) -> bool:
-    """Say whether a bar should be drawn, by ``config.progress`` and by where the output goes."""
-    if config.progress != "auto":
-        return config.progress == "on"
-    return stream.isatty() or notebook_shell() is not None
+def is_wanted(stream: TextIO | None) -> bool:
+    """Say whether a bar should be drawn, by ``config.progress`` and by where the output goes; a process may have no output at all."""
+    if config.progress == "off":
+        return False
+    return (stream is not None and (config.progress == "on" or is_terminal(stream))) or notebook_shell() is not None
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Say whether somebody looks at a stream, which may be closed, or anything that a program has put in place of its own.
+
+    Examples
+    --------
+    >>> import io
+    >>> is_terminal(io.StringIO())
+    False
+    """
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def canvas_here() -> Canvas:
