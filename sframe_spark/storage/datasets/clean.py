@@ -67,8 +67,9 @@ def _is_uri(path: str) -> bool:
 
 def _cleaned_elsewhere(root: str, dry_run: bool) -> list[tuple[str, int]]:
     """Remove what dead processes left below a URI, and return what that was, with its bytes."""
-    require_bucket(root)
     found = leftovers_elsewhere(root, datetime.datetime.now(datetime.UTC))
+    if not found:
+        require_bucket(root)
     sizes = [sum(file.size for file in listed(path, below=True)) for path in found]
     if not dry_run:
         for path in found:

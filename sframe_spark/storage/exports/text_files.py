@@ -87,11 +87,14 @@ def _require_place_of_file(target: str) -> None:
     StorageError
         If not.
     """
-    require_bucket(target)
     if not target.partition("://")[2].strip("/").partition("/")[2] and target.partition(":")[0] in BUCKETS:
         raise StorageError(f"{target} names a bucket, not a file: add the name of a file")
-    if place_at(target).names:
+    found = place_at(target)
+    if found.names:
         raise StorageError(f"{target} is a directory: choose the name of a file")
+    # Who may not ask is told so before, as some only say then that there is none.
+    if not found.is_file:
+        require_bucket(target)
 
 
 def _put_together(parts: Sequence[str], staging: Staging, target: str) -> None:

@@ -134,21 +134,39 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
     except (SFrameError, FileExistsError):
         raise
     except Exception as error:
-        shown = json.dumps(options_of(uri), default=_shown_options) if options is None else options
-        raise StorageError(f"cannot {action} {without_secrets(uri)}: {_explanation(error, uri, shown)}") from None
+        raise StorageError(f"cannot {action} {without_secrets(uri)}: {explanation(error, uri, options)}") from None
 
 
-def _explanation(error: Exception, uri: str, options: str) -> str:
+def explanation(error: Exception, uri: str, options: str | None = None) -> str:
+    """Say why a file system failed and what helps, in one line without secrets.
+
+    Parameters
+    ----------
+    error
+        What it reported.
+    uri
+        The place.
+    options
+        Its options as JSON; None: those in force.
+    """
+    options = json.dumps(options_of(uri), default=_shown_options) if options is None else options
     named = "/".join(uri.split("/")[:3])
     bucket = without_secrets(named)
     # Libraries show the name of a user with that of the bucket.
     text = visible(_without_secrets(error, options)).replace(named.partition("://")[2] or named, bucket.partition("://")[2] or bucket)
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) or "ResourceNotFoundError" in kinds:
         return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else "it does not exist"
-    if kinds & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "CredentialRetrievalError", "NoAuthTokenError"}:
+    if "Must provide either a connection_string or account_name" in text or kinds & {
+        "NoCredentialsError",
+        "PartialCredentialsError",
+        "DefaultCredentialsError",
+        "CredentialRetrievalError",
+        "NoAuthTokenError",
+    }:
         return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
-    if isinstance(error, PermissionError) or kinds & {"ClientAuthenticationError"}:
+    refused = {getattr(found, name, None) for found in (error, error.__cause__) for name in ("status_code", "status", "code")} & {401, 403}
+    if isinstance(error, PermissionError) or refused or kinds & {"ClientAuthenticationError"}:
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
     if "ParamValidationError" in kinds:
         return f"it is refused ({text}): check the name {bucket}, and {OPTIONS}"

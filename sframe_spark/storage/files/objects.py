@@ -21,8 +21,10 @@ from sframe_spark.visible import visible
 # One after the other in this process, where a file system looks first and creates then.
 _CREATING = threading.Lock()
 keep_whole_at_fork(_CREATING)
-# Parts that S3 puts together are as long at least, but for the last, and at most.
-LEAST_MERGED, LARGEST_MERGED, MOST_MERGED = 5 << 20, 5 << 30, 10_000
+# What file systems put together: the length of each part at least, but for the last, and at most, and their number.
+_MERGED = {"s3fs.core": (5 << 20, 5 << 30, 10_000), "gcsfs.core": (0, 1 << 60, 32)}
+# These create files exclusively, and have that among other options.
+_CREATING_BY_OPTION = ("adlfs.spec",)
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
 
 
@@ -151,7 +153,8 @@ def creates_exclusively(uri: str) -> bool:
     kind = writing_class(files)
     # The one for all looks first whether the file is there, and another may come between.
     own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(kind, name, None)) is not None]
-    return any(method.__module__ not in ("fsspec.spec", "fsspec.asyn") and "mode" in inspect.signature(method).parameters for method in own)
+    own = [method for method in own if method.__module__ not in ("fsspec.spec", "fsspec.asyn")]
+    return any(method.__module__ in _CREATING_BY_OPTION or "mode" in inspect.signature(method).parameters for method in own)
 
 
 def upload(local: str, uri: str) -> None:
@@ -223,7 +226,8 @@ def merged_within(origins: Sequence[FoundFile], target: str) -> bool:
     """Let a file system make one file of several, in order, if it can; False where it can not, and nothing was written."""
     files, place = file_system(target)
     sizes = [origin.size for origin in origins]
-    if not hasattr(type(files), "_merge") or len(origins) > MOST_MERGED or min(sizes[:-1], default=0) < LEAST_MERGED or max(sizes) > LARGEST_MERGED:
+    least, largest, most = _MERGED.get(type(files).__module__, (0, 0, 0))
+    if len(origins) > most or min(sizes[:-1], default=0) < least or max(sizes) > largest:
         return False
     with telling("write", target):
         files.merge(place, [file_system(origin.uri)[1] for origin in origins])

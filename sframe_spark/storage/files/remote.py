@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import scheme_of, with_usual_scheme, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
-from sframe_spark.storage.files.file_systems import INSTALL, file_system, is_given, options_of
+from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of
 from sframe_spark.storage.files.listing import is_hidden
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
 from sframe_spark.visible import visible
@@ -78,6 +78,7 @@ class Download:
         with _telling(url):
             files, path = _file_system(url)
             root = path.rstrip("/") + "/"
+            files.invalidate_cache()
             if not files.isfile(root + member):
                 return None
             names = sorted(place.removeprefix(root) for place in files.find(path, maxdepth=1))
@@ -140,15 +141,15 @@ def _file_system(url: str) -> tuple[Any, str]:
     StorageError
         If the packages that know it are not installed.
     """
+    usual = with_usual_scheme(url)
+    if is_given(usual) or (usual.partition(":")[0] in PACKAGES and "::" not in usual):
+        return file_system(usual)
     try:
         import fsspec
     except ImportError:
         raise StorageError(
             f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {INSTALL}; or copy it here"
         ) from None
-    usual = with_usual_scheme(url)
-    if is_given(usual):
-        return file_system(usual)
     try:
         files, path = fsspec.core.url_to_fs(url, **options_of(usual))
     except (ImportError, ValueError) as error:
@@ -166,6 +167,8 @@ def _named(url: str, files: Any, place: str) -> str:
 
 def _listed(files: Any, path: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[tuple[str, str]]:
     """Paths that hold rows, in order, each with its path below what was named."""
+    # What was listed before is remembered by some, and others may have written since.
+    files.invalidate_cache()
     if files.isfile(path):
         return [(path, os.path.basename(path))]
     if files.isdir(path):
@@ -195,5 +198,7 @@ def _telling(url: str) -> Iterator[None]:
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
             raise StorageError(f"cannot fetch {shown}: {full_disk(scratch_store().directory)}") from None
+        if scheme_of(url) not in WEB:
+            raise StorageError(f"cannot read {shown}: {explanation(error, with_usual_scheme(url))}") from None
         lines = str(error).strip().splitlines() or [""]
         raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None

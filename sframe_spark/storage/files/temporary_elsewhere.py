@@ -15,6 +15,7 @@ import re
 import threading
 import time
 import weakref
+from collections.abc import Callable
 from contextvars import copy_context
 
 from sframe_spark.errors import StorageError
@@ -23,7 +24,7 @@ from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT
 from sframe_spark.session.owner import SECONDS_BETWEEN_HEARTBEATS, new_name, owner_in
 from sframe_spark.session.processes import is_running
 from sframe_spark.session.threads import in_threads
-from sframe_spark.storage.files.objects import listed, place_at, put_bytes, remove, require_bucket
+from sframe_spark.storage.files.objects import listed, place_at, put_bytes, remove
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.quota import TakenBytes
 
@@ -86,9 +87,8 @@ class StoreElsewhere:
         self._kept: list[object] = []
         self.taken = TakenBytes()
         self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
-        require_bucket(root)
         self.directory = join(root, new_name())
-        # Credentials that may not write are told before there is any work.
+        # That there is no bucket, or that it may not be written, is told before there is any work.
         self._show_in_use()
         remove_leftovers_elsewhere(root, self._now())
         # What is set for a while here, such as options of the file system, is so there.
@@ -171,9 +171,11 @@ def remove_leftovers_elsewhere(root: str, now: datetime.datetime | None) -> list
     return found
 
 
-def at_end_of_process(work: object) -> None:
+def at_end_of_process(work: Callable[[], None]) -> None:
     """Let something be done at the end of the process, while threads can be started.
 
     What ``atexit`` calls comes too late: libraries of file systems look up names of hosts in threads.
     """
-    threading._register_atexit(work)  # type: ignore[attr-defined]
+    # The process ends already: its next one on this machine removes what it leaves.
+    with contextlib.suppress(RuntimeError):
+        threading._register_atexit(work)  # type: ignore[attr-defined]
