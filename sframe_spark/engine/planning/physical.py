@@ -15,6 +15,7 @@ from sframe_spark.engine.planning.placement import (
     Placement,
     blocking_inputs,
     is_at_hand,
+    is_for_threads,
     is_small,
     place,
     placed_over,
@@ -33,7 +34,6 @@ from sframe_spark.planner.graph import consumers, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import DecomposableOperator
-from sframe_spark.planner.ours import is_ours
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.planner.traits import RowsTaken
 
@@ -151,7 +151,7 @@ class SectionPlanner:
         if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            return Mode.PARTS_HERE if suits_threads(below) and is_ours(type(operator)) else Mode.PARTS
+            return Mode.PARTS_HERE if suits_threads(below) and is_for_threads(node) else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
             return Mode.FIRST_ROWS
         return None

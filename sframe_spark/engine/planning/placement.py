@@ -9,6 +9,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import weight_of
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.plugin_functions import calls_plugins
 from sframe_spark.operators.rowwise.elementwise import calls_python
 from sframe_spark.operators.sources.segment_parts import lacks_key
 from sframe_spark.operators.user_calls import functions_of
@@ -205,19 +206,24 @@ def streams_sooner(root: PlannerNode) -> bool:
 def suits_threads(root: PlannerNode) -> bool:
     """True for kernels of ours that threads of this process run as well as Spark's tasks would on the same machine, which start and send nothing.
 
-    Users' functions and values that are decoded in Python hold up other threads: they are worth a process for each core.
+    Others' functions, and values that are decoded in Python, hold up other threads: they are worth a process for each core.
     """
     if not config.small_rows:
         return False
     nodes = list(postorder([root]))
     are_arrows = all(map(is_arrows, (kind for node in nodes for kind in node.schema)))
-    return are_arrows and all(is_ours(type(node.operator)) for node in nodes) and not any(map(functions_of, nodes)) and is_work_done_here()
+    return are_arrows and all(map(is_for_threads, nodes)) and is_work_done_here()
+
+
+def is_for_threads(node: PlannerNode) -> bool:
+    """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
+    return is_ours(type(node.operator)) and not functions_of(node) and not calls_plugins(node.operator)
 
 
 def suits_gathering(root: PlannerNode) -> bool:
     """True for a kernel of all rows of its input where these have room in memory, and threads of this process make them."""
     operator = root.operator
-    if len(root.inputs) != 1 or not operator.takes_all_rows or not is_ours(type(operator)) or functions_of(root):
+    if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
         return False
     below = root.inputs[0]
     if not suits_threads(below) or not all(is_arrows(kind) or (kind.kind == LIST_KIND and not kind.is_encoded) for kind in root.schema):
