@@ -106,6 +106,9 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
     except ImportError:
         raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
     except ValueError:
+        if scheme in PACKAGES:
+            # Some packages tell fsspec of their schemes only once they are there.
+            raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
         known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
         raise StorageError(f"{shown} cannot be read or written: there is no file system {scheme!r}: known are {known}") from None
     with telling("open", shown, options):
