@@ -188,6 +188,12 @@ class Configuration:
         "Bytes of rows that the driver works on, gathers and keeps for one result; more go through Spark, or to disk a batch at a time.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
+    work_memory: Option[int | None] = Option(
+        None,
+        optional(whole_number(0, MOST_BYTES)),
+        "Bytes that rows sorted or grouped all at once in this process may take, copies too; more are Spark's. None: a quarter of the memory.",
+        "SFRAME_SPARK_WORK_MEMORY",
+    )
     single_task_rows = Option(
         20_000,
         whole_number(0, MOST_BYTES),
@@ -205,6 +211,12 @@ class Configuration:
         optional(place_text),
         "Where materialised frames live until they are dropped, a path or a URI; None: the temporary directory of the system.",
         "SFRAME_SPARK_TMP",
+    )
+    temporary_quota: Option[int | None] = Option(
+        None,
+        optional(whole_number(0, MOST_BYTES)),
+        "Bytes that the rows of materialised frames may take in the temporary directory, for this process; None: as many as there is room for.",
+        "SFRAME_SPARK_TMP_QUOTA",
     )
     progress = Option(
         "auto",

@@ -37,6 +37,8 @@ FORBIDDEN_KEYWORDS = {"allow_pickle", "shell", "Loader"}
 ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
+    ("locations.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
+    ("engine/spark/package_archive.py", "import_module"): "packages of a fixed list",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
     ("engine/spark/parcels.py", "pickle"): "works that the driver of the same program sends to its tasks",
     ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
@@ -44,7 +46,6 @@ ALLOWED = {
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
     ("storage/datasets/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
     ("session/doctor.py", "import_module"): "modules of a fixed list",
-    ("locations.py", "cloudpickle"): "file systems that a user made in this process; only whether they can be written is asked",
     ("testing/operator_text.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("planner/serialize.py", "open_stream"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
     ("engine/spark/executor_answers.py", "import_module"): "this package, by its own name",

@@ -106,7 +106,8 @@ def run_program(program: str, tmp_path: Path, hidden: Path) -> list[str]:
         # What one server of a process holds, the next one holds.
         urllib.request.urlopen(urllib.request.Request(f"{options['endpoint_url']}/moto-api/reset", method="POST")).close()
         files = fsspec.filesystem("s3", **options)
-        files.mkdir("bucket")
+        # The server keeps what it has as long as the process lives.
+        files.mkdirs("bucket", exist_ok=True)
         with standalone_cluster(tmp_path, hidden, [False, False]) as cluster:
             arguments = json.dumps([cluster.url, DRIVER, options, str(hidden), ROWS])
             command = [sys.executable, "-c", program, arguments]

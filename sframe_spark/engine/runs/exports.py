@@ -10,15 +10,14 @@ from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.engine.segments.range_tasks import run_range_works
+from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
-from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.operators.sources.source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
@@ -60,15 +59,16 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, desc
 
 def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
     ready = executor.ready(executor.plan(plan))
-    by_ranges = ready.mode in (Mode.DONE, Mode.TASKS) or (ready.mode is Mode.DRIVER and not is_small(ready.root))
+    by_ranges = ready.mode is Mode.DONE or ready.mode.is_over_ranges or (ready.mode is Mode.DRIVER and not is_small(ready.root))
     section = ready.root if by_ranges else executor.run(ready)
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
         return _run_here(section, placement, work, staging.here)
-    tasks = executor.runs().tasks_of(section, placement)
-    directory = staging.for_tasks(is_one_process(get_session()))
-    require_writable(directory)
-    return run_range_works([partial(work, task, number, directory) for number, task in enumerate(tasks)], description)
+    workers: RangeWorkers = Threads() if suits_threads(section) else SparkTasks()
+    tasks = executor.runs().tasks_of(section, placement, workers)
+    directory = staging.for_tasks(is_one_process(get_session())) if workers.are_elsewhere else staging.here
+    workers.require_writable(directory)
+    return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description)
 
 
 def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:

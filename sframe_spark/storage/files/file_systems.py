@@ -111,8 +111,8 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
     except ImportError:
         raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
     except ValueError:
-        # Those of some packages are known when these are installed.
         if scheme in PACKAGES:
+            # Some packages tell fsspec of their schemes only once they are there.
             raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
         known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
         raise StorageError(f"{shown} cannot be read or written: there is no file system {scheme!r}: known are {known}") from None

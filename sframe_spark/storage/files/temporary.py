@@ -18,6 +18,7 @@ from sframe_spark.session.owner import CLAIMS, delete, own_directory
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.objects import download, upload
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.quota import TakenBytes
 from sframe_spark.storage.files.temporary_elsewhere import StoreElsewhere
 
 
@@ -41,6 +42,11 @@ class DatasetHandle:
         """Delete the directory now: an error under way would keep references to it, and the disk may be full."""
         self._finalizer()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the directory was not deleted yet."""
+        return self._finalizer.alive
+
     def __repr__(self) -> str:
         return f"DatasetHandle({self.directory!r})"
 
@@ -60,6 +66,7 @@ class TemporaryStore:
         self._owner = os.getpid()
         self._numbers = itertools.count()
         self._kept: list[object] = []
+        self.taken = TakenBytes()
         location = normalised(root)
         with telling("create a temporary directory in", location):
             os.makedirs(location, exist_ok=True)

@@ -26,6 +26,7 @@ from sframe_spark.session.processes import is_running
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.objects import listed, place_at, put_bytes, remove
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.quota import TakenBytes
 
 OWNER = "owner"
 # What our writers leave below a directory of a process; anything else is somebody's.
@@ -55,6 +56,11 @@ class HandleElsewhere:
         """Let the files be removed now."""
         self._finalizer()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether what it holds was not given up yet."""
+        return self._finalizer.alive
+
     def __repr__(self) -> str:
         return f"HandleElsewhere({self.directory!r})"
 
@@ -79,6 +85,7 @@ class StoreElsewhere:
         self._process = os.getpid()
         self._numbers = itertools.count()
         self._kept: list[object] = []
+        self.taken = TakenBytes()
         self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.directory = join(root, new_name())
         # That there is no bucket, or that it may not be written, is told before there is any work.

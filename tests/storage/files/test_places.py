@@ -198,13 +198,14 @@ def test_a_package_that_is_missing_is_named(url: str) -> None:
             pytest.skip("s3fs is installed")
         except ImportError:
             pass
-    words = r"cannot be read: .*Protocol not known.*; install what is missing, or copy it here"
-    with pytest.raises(StorageError, match=words if url.startswith("foo") else r"pip install 'sframe_spark\[remote\]' (s3fs|adlfs)"):
+    with pytest.raises(StorageError, match=r"s3fs|Protocol not known: foo|adlfs"):
         SFrame.read_csv(url)
 
 
 def test_without_fsspec_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     real = builtins.__import__
+    # Others have opened it before.
+    file_systems._opened.cache_clear()
 
     def without(name: str, *arguments: Any, **options: Any) -> Any:
         if name.split(".", maxsplit=1)[0] == "fsspec":
@@ -212,7 +213,6 @@ def test_without_fsspec_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch)
         return real(name, *arguments, **options)
 
     monkeypatch.setattr(builtins, "__import__", without)
-    monkeypatch.setattr(file_systems, "_opened", file_systems._opened.__wrapped__)
     with pytest.raises(StorageError, match=r"pip install 'sframe_spark\[remote\]'"):
         SFrame.read_parquet("s3://bucket/x.parquet")
 

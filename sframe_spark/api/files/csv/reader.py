@@ -377,7 +377,8 @@ class _Reader:
 
     def _to_segments(self, blocks: Iterator[TextBlock], types: list[ColumnType], hinted: Sequence[ColumnType | None]) -> PlannerNode:
         """Write blocks as segments of a temporary dataset."""
-        return write_runs((self._values(block, types, hinted) for block in blocks), (*types, *self._types_of_directories))
+        runs = (self._values(block, types, hinted) for block in blocks)
+        return write_runs(runs, (*types, *self._types_of_directories))
 
 
 def _types(forms: Sequence[CsvForm | None], hinted: Sequence[ColumnType | None]) -> list[ColumnType]:
