@@ -32,7 +32,6 @@ from sframe_spark.storage.files.temporary import TemporaryStore, scratch_store, 
 from sframe_spark.storage.files.temporary_elsewhere import StoreElsewhere, leftovers_elsewhere, remove_leftovers_elsewhere
 
 SEGMENT = f"segment-00000000-{uuid.uuid4().hex}.parquet"
-NOW = datetime.datetime.now(datetime.UTC)
 STARTS = """
 import json, os, sys
 from sframe_spark import config
@@ -197,9 +196,10 @@ def test_of_processes_that_cannot_be_seen_what_is_a_day_old_is_left(root: str) -
         put_bytes(f"{root}/{name}/{temporary_elsewhere.OWNER}", b"")
         put_bytes(f"{root}/{name}/dataset-000000/{SEGMENT}", b"rows")
     dead = [name for name in {file.partition("/")[0] for file in names(root)} if "-999999999-" in name]
-    assert leftovers_elsewhere(root, NOW) == [f"{root}/{dead[0]}"]
+    now = datetime.datetime.now(datetime.UTC)
+    assert leftovers_elsewhere(root, now) == [f"{root}/{dead[0]}"]
     assert leftovers_elsewhere(root, None) == [f"{root}/{dead[0]}"]
-    later = NOW + datetime.timedelta(days=1, minutes=5)
+    later = now + datetime.timedelta(days=1, minutes=5)
     assert sorted(leftovers_elsewhere(root, later)) == sorted([f"{root}/{dead[0]}", f"{root}/{of_other_machine()}"])
     remove_leftovers_elsewhere(root, later)
     assert len(names(root)) == 8
