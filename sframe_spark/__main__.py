@@ -16,9 +16,9 @@ from sframe_spark.engine.spark.cluster_check import check_cluster, end_connectio
 from sframe_spark.session import stop
 from sframe_spark.session.doctor import run_doctor
 from sframe_spark.storage.datasets.clean import run_clean
-from sframe_spark.storage.datasets.verify import run_verify
 from sframe_spark.storage.legacy.archive import ENCODING_ERRORS, STRICT
 from sframe_spark.storage.legacy.run_convert import ConvertOptions, run_convert
+from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.visible import visible
 
 

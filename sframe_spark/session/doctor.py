@@ -14,6 +14,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
 from sframe_spark.session.session import get_session
 
@@ -117,6 +118,8 @@ def check_temporary_directory() -> Diagnosis:
         directory = config.temporary_directory or tempfile.gettempdir()
     except SFrameError as error:
         return Diagnosis("temporary directory", str(error), fix)
+    if is_elsewhere(directory):
+        return Diagnosis("temporary directory", f"{directory}, which `python -m sframe_spark clean --dry-run` looks at")
     try:
         with tempfile.TemporaryFile(dir=directory):
             free = shutil.disk_usage(directory).free

@@ -1,6 +1,6 @@
 """Tables of the catalogs that the user's Spark session knows, and the column that keeps the order of a frame's rows in them.
 
-See docs/decisions/021-catalog-tables.md.
+See docs/decisions/022-catalog-tables.md.
 """
 
 from __future__ import annotations

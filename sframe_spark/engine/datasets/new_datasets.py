@@ -70,7 +70,7 @@ class NewDataset:
             If it is temporary, and more than the quota of temporary data allows.
         """
         if self.handle is not None:
-            temporary_store().count(self.handle, sum(map(self._size_of, entries)))
+            temporary_store().taken.count(self.handle, sum(map(self._size_of, entries)))
         return publish(self.directory, self.types, entries, self.names, self.kind, self.handle is None, self.order)
 
     def _size_of(self, entry: SegmentEntry) -> int:
@@ -93,13 +93,12 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
 
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """A Spark query's ordered rows as a dataset written by Spark itself."""
-    if options.directory is not None and is_elsewhere(options.directory):
-        # Spark's writer knows other file systems, by other names.
-        with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+        if is_elsewhere(dataset.directory):
+            # Spark's writer knows other file systems, by other names.
             entries = upload_rows(node, dataset.directory)
             require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
-            return segment_source(dataset.publish(entries))
-    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+            return segment_source(dataset.publish(entries), dataset.handle)
         require_writable(dataset.directory)
         counted = query.write_parquet(node, dataset.directory)
         entries = adopt(dataset.directory, node.schema)

@@ -1,6 +1,6 @@
 """Before functions go to Spark's executors: their Python runs the versions that ours does, and is sent this package where only that is missing.
 
-See docs/decisions/022-packages-of-executors.md.
+See docs/decisions/023-packages-of-executors.md.
 """
 
 from __future__ import annotations

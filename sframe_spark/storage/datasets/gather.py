@@ -10,13 +10,12 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.parquet.short_files import SHORT_BYTES
 from sframe_spark.storage.rows.reader import iterate_rows
 from sframe_spark.storage.rows.writer import write_segment
 
 TakeOver = Callable[[Manifest, SegmentEntry, str], SegmentEntry]
 
-# A file below this takes longer to open than to read.
-SHORT_BYTES = 1 << 20
 # Files that are put together are no more than this: rows are in one row group then, or in few.
 TOGETHER_BYTES = 64 << 20
 # So many short files, one after the other, a save does not pass on; copying fewer is quicker than writing them anew.

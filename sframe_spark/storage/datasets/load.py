@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import os
-import stat
 from collections.abc import Mapping
 
 import attrs
@@ -17,6 +16,7 @@ from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState, Seen
 from sframe_spark.storage.files.listing import some_below, states_below
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.regular import open_regular
 from sframe_spark.storage.manifests.length import check_length, read_text
 from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest, SegmentEntry
 from sframe_spark.storage.manifests.text import is_sealed
@@ -92,7 +92,8 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
         return manifest
     known = {entry: entry for entry in saved.segments}
     pairs = [(entry, known.get(entry, entry)) for entry in manifest.segments]
-    return attrs.evolve(manifest, segments=tuple(attrs.evolve(entry, tail=found.tail, pages=found.pages) for entry, found in pairs))
+    seen = (attrs.evolve(entry, tail=found.tail, pages=found.pages, whole=found.whole) for entry, found in pairs)
+    return attrs.evolve(manifest, segments=tuple(seen))
 
 
 def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:
@@ -123,18 +124,10 @@ def _manifest_text(location: str) -> str:
 def _read_whole(file: str) -> bytes | None:
     """Return the content of a regular file, not of what a link points to; None when there is none."""
     try:
-        # Opening a named pipe would otherwise wait for someone to write into it.
-        descriptor = os.open(file, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        descriptor, status = open_regular(file)
     except (FileNotFoundError, NotADirectoryError):
         return None
-    except OSError as error:
-        if os.path.islink(file):
-            raise StorageError(f"{file} is a link: only files inside a saved frame are read; restore it from a copy") from error
-        raise
     with os.fdopen(descriptor, "rb") as stream:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            raise StorageError(f"{file} is no regular file; restore it from a copy")
         check_length(file, status.st_size)
         return read_text(file, stream, status.st_size)
 

@@ -113,9 +113,9 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
         entry.size is not None and len(entry.tail) == 2 and _is_number(entry.tail[0], entry.size + 1) and _is_number(entry.tail[1], 1 << 32)
     ):
         raise _Wrong("the check sum of a footer is none")
-    for sums in (entry.pages or (), *(entry.group_pages or ())):
+    for sums in (() if entry.whole is None else (entry.whole,), entry.pages or (), *(entry.group_pages or ())):
         if not all(_is_number(value, 1 << 32) for value in sums):
-            raise _Wrong("the check sum of a column is none")
+            raise _Wrong("the check sum of a column, or of a file, is none")
 
 
 def _check_file_name(file: Any, is_ours: bool) -> None:

@@ -122,6 +122,8 @@ class SegmentEntry:
         How many bytes its rows take in memory, where they are one row group; None where they are several, or nobody told.
     group_pages
         The same as ``pages`` for each row group, of files elsewhere, of which nobody fetches the others to check one; None where ``pages`` tells.
+    whole
+        Check sum of all bytes of a short file, which is read at once; None where it was not computed.
     """
 
     file: str
@@ -138,17 +140,15 @@ class SegmentEntry:
     constants: tuple[tuple[int, Scalar], ...] = ()
     group_bytes: int | None = attrs.field(default=None, eq=False)
     group_pages: tuple[tuple[int, ...], ...] | None = attrs.field(default=None, eq=False)
+    whole: int | None = attrs.field(default=None, eq=False)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         fields = {name: getattr(self, name) for name in _IN_FILES}
         fields["columns"] = [statistics.to_json() for statistics in self.columns]
-        if self.group_bytes is not None:
-            fields["group_bytes"] = self.group_bytes
+        fields.update({name: value for name in _IF_KNOWN if (value := getattr(self, name)) is not None})
         if self.constants:
             fields["constants"] = [[position, scalar_to_json(value)] for position, value in self.constants]
-        if self.group_pages is not None:
-            fields["group_pages"] = self.group_pages
         return fields
 
     @classmethod
@@ -168,10 +168,12 @@ class SegmentEntry:
             constants=tuple((position, scalar_from_json(constant)) for position, constant in value.get("constants", ())),
             group_bytes=value.get("group_bytes"),
             group_pages=None if (groups := optional_tuple(value.get("group_pages"))) is None else tuple(map(tuple_of_list, groups)),
+            whole=value.get("whole"),
         )
 
 
-_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", "group_bytes", "group_pages"))
+_IF_KNOWN = ("group_bytes", "group_pages", "whole")
+_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", *_IF_KNOWN))
 
 
 @attrs.frozen(cache_hash=True)

@@ -18,6 +18,7 @@ from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, file_column
 from sframe_spark.storage.parquet.footers import footer_of
 from sframe_spark.storage.parquet.pages import MAGIC, FileBytes, page_headers
+from sframe_spark.storage.parquet.short_files import SHORT_BYTES
 
 BLOCK_BYTES = 4 * 1024 * 1024
 
@@ -57,6 +58,7 @@ def sealed(entry: SegmentEntry, location: str, columns: int, metadata: pq.FileMe
             size=len(content),
             tail=(len(content) - headers.end, zlib.crc32(tail)),
             pages=pages,
+            whole=zlib.crc32(content[0:]) if len(content) <= SHORT_BYTES else None,
         )
 
 
@@ -118,7 +120,7 @@ def check_bytes(location: str, entry: SegmentEntry, columns: int) -> None:
         again = sealed(entry, location, columns, footer.metadata, with_pages=True)
     except (BrokenThrift, KeyError) as error:
         raise StorageError(f"{location} is damaged: {error}; restore it from a copy") from None
-    if start != MAGIC or (again.tail, again.pages) != (entry.tail, entry.pages):
+    if start != MAGIC or (again.tail, again.pages) != (entry.tail, entry.pages) or entry.whole not in (None, again.whole):
         raise StorageError(f"{location} is damaged: the check sums of its footer or page headers are others; restore it from a copy")
     if again.checksum != entry.checksum:
         raise StorageError(f"{location} cannot be verified: some of its pages have no check sums; load the frame and save it again")

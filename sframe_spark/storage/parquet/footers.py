@@ -115,9 +115,14 @@ def footer_of_entry(directory: str, entry: SegmentEntry) -> Footer:
     """Return the footer of a file in the directory of a dataset (see :func:`segment_footer`)."""
     location = join(directory, entry.file)
     footer = footer_of(location, entry.size, entry.tail, seen=entry.seen)
+    require_rows(location, footer, entry)
+    return footer
+
+
+def require_rows(location: str, footer: Footer, entry: SegmentEntry) -> None:
+    """Refuse a file with another number of rows than its entry says."""
     if footer.rows != entry.rows:
         raise StorageError(f"{location} has {footer.rows} rows, its manifest says {entry.rows}; restore it from a copy or save the frame again")
-    return footer
 
 
 def footer_of(
@@ -144,18 +149,23 @@ def footer_of(
         except FileNotFoundError:
             raise StorageError(missing(location)) from None
         if size is not None and state.size != size:
-            raise (
-                changed(location)
-                if seen is not None
-                else StorageError(
-                    f"{location} is damaged or was replaced: it has {state.size} bytes, its manifest says {size}; "
-                    "restore it from a copy or save the frame again"
-                )
-            )
+            raise changed(location) if seen is not None else other_length(location, state.size, size)
         footer = _load(location, state, tail, just_written)
         if seen is not None and seen.tail not in (None, footer.tail):
             raise changed(location)
         return footer
+
+
+def other_length(location: str, found: int, said: int) -> StorageError:
+    """Return the error of a file that is longer or shorter than its manifest says."""
+    return StorageError(
+        f"{location} is damaged or was replaced: it has {found} bytes, its manifest says {said}; restore it from a copy or save the frame again"
+    )
+
+
+def damaged_footer(location: str) -> StorageError:
+    """Return the error of a file whose footer is not the one that was written."""
+    return StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
 
 
 def changed(location: str) -> StorageError:
@@ -175,7 +185,7 @@ def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_wr
         else:
             with pa.OSFile(location) as source:
                 if tail is not None and tail_checksum(source, tail[0]) != tail[1]:
-                    raise StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
+                    raise damaged_footer(location)
                 _refuse_false_length(location, source)
                 metadata = pq.read_metadata(source)
     except (BrokenThrift, UnicodeDecodeError) as error:

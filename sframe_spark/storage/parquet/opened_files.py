@@ -19,7 +19,7 @@ from sframe_spark.storage.parquet.pages import FileBytes, chunk_range, page_head
 from sframe_spark.storage.parquet.sound import SOUND_COLUMNS
 
 
-def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
+def check_pages(footer: Footer, location: str, sums: Mapping[str, int], content: bytes | None = None) -> None:
     """Make sure that the page headers of some columns are as they were written; looked at once per process and file.
 
     Parameters
@@ -30,6 +30,8 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
         The file.
     sums
         Check sum for each column, by its name in the file.
+    content
+        All bytes of the file, where they were read already.
 
     Raises
     ------
@@ -39,7 +41,8 @@ def check_pages(footer: Footer, location: str, sums: Mapping[str, int]) -> None:
     wanted = SOUND_COLUMNS.unchecked(footer.identity, sums)
     if not wanted:
         return
-    with telling("read", location), _whole_columns(location, footer, wanted) as source:
+    opening = _whole_columns(location, footer, wanted) if content is None else pa.BufferReader(content)
+    with telling("read", location), opening as source:
         try:
             found = page_headers(FileBytes(source), footer.metadata, wanted).sums
         except BrokenThrift as error:

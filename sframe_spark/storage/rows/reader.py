@@ -17,7 +17,9 @@ from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, conform
 from sframe_spark.storage.parquet.footers import Footer, segment_footer
 from sframe_spark.storage.parquet.group_sums import checking
 from sframe_spark.storage.parquet.opened_files import WantedChunks, check_pages, opened
+from sframe_spark.storage.parquet.short_files import ShortFile, is_short, read_short
 from sframe_spark.storage.rows.partitions import repeated
+from sframe_spark.types import DATETIME_KIND
 from sframe_spark.values.named_columns import column_named
 
 # With more rows than this, decoding the columns of a batch in parallel pays.
@@ -121,7 +123,7 @@ def _not_told(manifest: Manifest, start: int, stop: int) -> StorageError:
 def last_group_start(manifest: Manifest, start: int, stop: int) -> int:
     """Return the number of the last row after ``start``, and at most ``stop``, before which a row group ends; ``stop`` if there is none."""
     for entry, _, high in intersecting(manifest, max(start, stop - 1), stop):
-        starts = segment_footer(manifest, entry).starts
+        starts = (0, entry.rows) if entry.group_bytes is not None else segment_footer(manifest, entry).starts
         found = stop - high + starts[bisect.bisect_right(starts, high) - 1]
         return found if found > start else stop
     return stop
@@ -143,30 +145,42 @@ def segment_batches(
     So many rows of the row group as ``passing`` says may be decoded at a time to come to the first one.
     """
     location = join(manifest.directory, entry.file)
-    footer = segment_footer(manifest, entry)
-    check = checking(manifest, entry, footer, columns)
-    if check is None:
-        check_pages(footer, location, page_checksums(manifest, entry, columns))
-    convert = conform if manifest.column_names_in_files is None else convert_foreign
+    constants = dict(entry.constants)
+    stored = [column for column in columns if column not in constants] if constants else columns
+    names = tuple(map(manifest.file_name, stored))
+    short = read_short(manifest.directory, entry) if is_short(manifest.directory, entry, high - low) else None
+    footer = segment_footer(manifest, entry) if short is None else short.footer
+    check = None if short is not None else checking(manifest, entry, footer, columns)
+    if check is None and not (short is not None and short.is_sound):
+        check_pages(footer, location, page_checksums(manifest, entry, columns), None if short is None else short.content)
+    wanted = WantedChunks(range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)), names, check)
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
-    constants = dict(entry.constants)
-    stored = [column for column in columns if column not in constants]
-    names = tuple(manifest.file_name(column) for column in stored)
-    wanted = WantedChunks(range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)), names, check)
-    for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing):
+    for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing, short):
         with telling("read", location):
-            found = {}
-            for index, column in enumerate(stored):
-                name = manifest.file_name(column)
-                with column_named(name):
-                    values = batch.column(index)
-                    found[column] = convert(values.cast(footer.moments[name]) if name in footer.moments else values, manifest.types[column])
-        arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
+            arrays = _converted(manifest, footer, batch, stored)
+        if constants:
+            found = dict(zip(stored, arrays, strict=True))
+            arrays = [found[column] if column in found else repeated(constants[column], manifest.types[column], batch.num_rows) for column in columns]
         if with_key:
             arrays.append(pa.array(np.arange(first_key + position, first_key + position + batch.num_rows)))
         position += batch.num_rows
         yield arrays
+
+
+def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, columns: Sequence[int]) -> list[pa.Array]:
+    """Return stored columns of a file with the types that the dataset has; files of ours have them already."""
+    # Moments are looked for where there may be some: that takes longer than to read a short file.
+    if manifest.column_names_in_files is None and not any(manifest.types[column].kind == DATETIME_KIND for column in columns):
+        return [conform(batch.column(index), manifest.types[column]) for index, column in enumerate(columns)]
+    convert = conform if manifest.column_names_in_files is None else convert_foreign
+    found = []
+    for index, column in enumerate(columns):
+        name = manifest.file_name(column)
+        with column_named(name):
+            values = batch.column(index)
+            found.append(convert(values.cast(footer.moments[name]) if name in footer.moments else values, manifest.types[column]))
+    return found
 
 
 def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
@@ -178,7 +192,15 @@ def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[in
 
 
 def _file_batches(
-    location: str, footer: Footer, wanted: WantedChunks, low: int, high: int, size: int | None, threads: bool | None, passing: int
+    location: str,
+    footer: Footer,
+    wanted: WantedChunks,
+    low: int,
+    high: int,
+    size: int | None,
+    threads: bool | None,
+    passing: int,
+    short: ShortFile | None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first, last, names = wanted.groups.start, wanted.groups.stop, wanted.names
@@ -189,7 +211,8 @@ def _file_batches(
     threads = (size is None and step > FEW_ROWS and len(names) > 1) if threads is None else threads
     distinct = list(dict.fromkeys(names))
     pages = {(group, name) for group in range(first, last) for name in distinct}
-    with telling("read", location), opened(location, footer, not pages <= footer.sound, wanted) as file:
+    opening = opened(location, footer, not pages <= footer.sound, wanted) if short is None else short.file
+    with telling("read", location), opening as file:
         # The last one for itself, since it may not be read to its end: pyarrow goes on with the next one where a column of one ends too early,
         # and tells that at the end of all.
         for start, stop in ((first, last - 1), (last - 1, last)):
@@ -205,7 +228,8 @@ def _file_batches(
                     footer.sound.update(pages)
                 for place in range(begin, end, size or step):
                     part = batch.slice(place, min(end - place, size or step))
-                    yield part.select(list(names)) if names else part
+                    # Columns that are asked for twice are decoded once.
+                    yield part.select(list(names)) if len(distinct) < len(names) else part
                 if position >= high:
                     return
             if position != footer.starts[stop]:

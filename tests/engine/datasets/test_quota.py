@@ -80,11 +80,11 @@ def test_datasets_that_were_discarded_do_not_count(tmp_path: Path, own_options: 
     store = TemporaryStore(str(tmp_path))
     config.temporary_quota = 10
     handle = store.new_dataset()
-    store.count(handle, 10)
+    store.taken.count(handle, 10)
     with pytest.raises(StorageError):
-        store.count(store.new_dataset(), 1)
+        store.taken.count(store.new_dataset(), 1)
     handle.discard()
-    store.count(store.new_dataset(), 10)
+    store.taken.count(store.new_dataset(), 10)
 
 
 @pytest.mark.parametrize("value", [-1, 1.5, "much", True])
