@@ -92,7 +92,9 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
         return manifest
     known = {entry: entry for entry in saved.segments}
     pairs = [(entry, known.get(entry, entry)) for entry in manifest.segments]
-    return attrs.evolve(manifest, segments=tuple(attrs.evolve(entry, tail=found.tail, pages=found.pages, whole=found.whole) for entry, found in pairs))
+    return attrs.evolve(
+        manifest, segments=tuple(attrs.evolve(entry, tail=found.tail, pages=found.pages, whole=found.whole) for entry, found in pairs)
+    )
 
 
 def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:

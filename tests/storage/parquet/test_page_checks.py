@@ -14,7 +14,7 @@ from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.physical import KEY_NAME
-from sframe_spark.storage.parquet import footers, opened_files
+from sframe_spark.storage.parquet import footers, opened_files, short_files
 from sframe_spark.storage.parquet.page_checks import PageCheck
 from sframe_spark.storage.parquet.sound import SoundColumns
 from sframe_spark.storage.rows import sizes
@@ -26,8 +26,9 @@ STATE = FileState(1, 1, 1, 1)
 
 
 @pytest.fixture
-def manifest(tmp_path: Path) -> Manifest:
-    """A dataset of two files."""
+def manifest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Manifest:
+    """A dataset of two files, which are read as long ones are."""
+    monkeypatch.setattr(short_files, "SHORT_BYTES", 0)
     rows = [pa.array(range(1_000)), pa.array([f"text {row % 7}" for row in range(1_000)])]
     entries = [write_segment(str(tmp_path), number, [INT, STR], [rows]) for number in range(2)]
     return publish(str(tmp_path), [INT, STR], entries, durable=False)
