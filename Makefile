@@ -13,7 +13,7 @@ test faults: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test docs faults bench check clean venv release-check
+.PHONY: demo test docs faults bench bench-peers check clean venv release-check
 
 venv: $(STAMP)
 
@@ -47,6 +47,10 @@ docs: $(STAMP)
 # Everything that may go wrong, at every step; the table of promises is printed at the end.
 faults: $(STAMP)
 	$(PYTEST) -m "campaign or not campaign" tests/faults
+
+# The same programs in Polars, DuckDB and PySpark, results compared first.
+bench-peers: $(STAMP)
+	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.peers
 
 bench: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.run

@@ -1,5 +1,6 @@
-"""Command line: ``python -m sframe_spark doctor`` checks the installation, ``clean`` deletes what killed processes left,
-``verify`` reads saved frames and says which files are damaged, ``convert`` makes saved frames of archives of Turi Create."""
+"""Command line: ``python -m sframe_spark doctor`` checks the installation, or with ``--master`` a cluster,
+``clean`` deletes what killed processes left, ``verify`` reads saved frames and says which files are damaged,
+``convert`` makes saved frames of archives of Turi Create."""
 
 from __future__ import annotations
 
@@ -7,15 +8,17 @@ import argparse
 import io
 import sys
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, NoReturn
 
 import sframe_spark
+from sframe_spark.engine.spark.cluster_check import check_cluster, end_connection
 from sframe_spark.session import stop
 from sframe_spark.session.doctor import run_doctor
 from sframe_spark.storage.datasets.clean import run_clean
-from sframe_spark.storage.datasets.verify import run_verify
 from sframe_spark.storage.legacy.archive import ENCODING_ERRORS, STRICT
 from sframe_spark.storage.legacy.run_convert import ConvertOptions, run_convert
+from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.visible import visible
 
 
@@ -24,7 +27,8 @@ def command_line() -> argparse.ArgumentParser:
     parser = _Parser(prog="python -m sframe_spark", description=(sframe_spark.__doc__ or "").partition("\n")[0])
     parser.add_argument("--version", action="version", version=sframe_spark.__version__)
     commands = parser.add_subparsers(dest="command", required=True)
-    commands.add_parser("doctor", help="check Python, Java, Spark and the temporary directory")
+    doctor = commands.add_parser("doctor", help="check Python, Java, Spark and the temporary directory")
+    doctor.add_argument("--master", type=_path, metavar="URL", help="a cluster or Spark Connect server whose executors are asked what they have")
     clean = commands.add_parser("clean", help="delete what processes that were killed left")
     clean.add_argument("paths", nargs="*", type=_path, help="saved frames, or directories with some, to look beside; temporary data always")
     clean.add_argument("--dry-run", action="store_true", help="only list what would be deleted")
@@ -44,10 +48,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if chosen.command == "convert":
         options = ConvertOptions(tuple(chosen.references), chosen.encoding_errors, chosen.verify, chosen.skip_existing)
         return run_convert(chosen.old, chosen.new, options, chosen.report, _show_line)
+    return _run_doctor(chosen.master)
+
+
+def _run_doctor(master: str | None) -> int:
     try:
-        return run_doctor(_show)
+        return run_doctor(_show, None if master is None else partial(check_cluster, master))
     finally:
-        stop()
+        if master is None:
+            stop()
+        else:
+            end_connection()
 
 
 def _add_convert(commands: Any) -> None:

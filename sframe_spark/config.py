@@ -22,7 +22,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SettingError, StorageError
-from sframe_spark.locations import StorageOptions, normalised
+from sframe_spark.locations import StorageOptions, is_private, normalised, place_of
 
 Value = TypeVar("Value")
 
@@ -128,6 +128,16 @@ def path_text(value: Any) -> str:
     return normalised(value)
 
 
+def place_text(value: Any) -> str:
+    """Return a place as the one text that it goes by here: a path as :func:`path_text` does, or a URI that other processes reach."""
+    if not os.fspath(value):
+        raise ValueError("the path is empty")
+    place = place_of(value)
+    if is_private(place):
+        raise ValueError("that is in the memory of this process, which Spark's tasks do not have")
+    return place
+
+
 def set_of_names(value: Any) -> frozenset[str]:
     """Return the names as a frozen set; text is one name, and in the environment names are separated by ``;``."""
     names: Iterable[Any] = value.split(";") if isinstance(value, str) else value
@@ -178,6 +188,12 @@ class Configuration:
         "Bytes of rows that the driver works on, gathers and keeps for one result; more go through Spark, or to disk a batch at a time.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
+    work_memory: Option[int | None] = Option(
+        None,
+        optional(whole_number(0, MOST_BYTES)),
+        "Bytes that rows sorted or grouped all at once in this process may take, copies too; more are Spark's. None: a quarter of the memory.",
+        "SFRAME_SPARK_WORK_MEMORY",
+    )
     single_task_rows = Option(
         20_000,
         whole_number(0, MOST_BYTES),
@@ -192,9 +208,15 @@ class Configuration:
     )
     temporary_directory: Option[str | None] = Option(
         None,
-        optional(path_text),
-        "Where materialised frames live until they are dropped; None: the temporary directory of the system.",
+        optional(place_text),
+        "Where materialised frames live until they are dropped, a path or a URI; None: the temporary directory of the system.",
         "SFRAME_SPARK_TMP",
+    )
+    temporary_quota: Option[int | None] = Option(
+        None,
+        optional(whole_number(0, MOST_BYTES)),
+        "Bytes that the rows of materialised frames may take in the temporary directory, for this process; None: as many as there is room for.",
+        "SFRAME_SPARK_TMP_QUOTA",
     )
     progress = Option(
         "auto",
@@ -237,10 +259,10 @@ class Configuration:
         optional(path_text),
         "Where the rows of pickled frames and columns are; None: these are not pickled.",
     )
-    storage_options: Option[Mapping[str, Mapping[str, Any]]] = Option(
+    storage_options: Option[Mapping[str, Any]] = Option(
         StorageOptions(),
         StorageOptions,
-        "Options of file systems elsewhere that saved frames are on, credentials among them: dicts by what URIs begin with.",
+        "Options of file systems elsewhere, credentials among them, or the file systems themselves: by what URIs begin with.",
         is_secret=True,
     )
     disabled_laws: Option[frozenset[str]] = Option(

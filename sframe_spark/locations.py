@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import os
+import pickle
 import posixpath
 import re
+import sys
 import urllib.parse
+import uuid
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -113,7 +116,7 @@ def place_of(location: str | os.PathLike[str]) -> str:
         rest = f"//{rest.lstrip('/')}"
     shown = visible(without_secrets(f"{scheme}:{rest}"))
     if scheme in _READ_ONLY:
-        raise StorageError(f"{shown} is read only: on {scheme}: no frames can be saved; name another place")
+        raise StorageError(f"{shown} is read only: on {scheme}: nothing can be saved; name another place")
     return _canonical(scheme, rest, shown)
 
 
@@ -147,13 +150,93 @@ def _canonical(scheme: str, rest: str, shown: str) -> str:
     return posixpath.join(f"{scheme}://{authority}", *parts) if authority else f"{scheme}:///{'/'.join(parts)}"
 
 
-class StorageOptions(Mapping[str, Mapping[str, Any]]):
+class GivenFileSystem:
+    """A file system that a user made, of fsspec or pyarrow; other processes have a copy of it.
+
+    Parameters
+    ----------
+    files
+        The file system.
+    """
+
+    __slots__ = ("_content", "_files", "_process", "name", "token")
+
+    def __init__(self, files: Any) -> None:
+        self._files, self._process, self._content = files, os.getpid(), b""
+        self.name = type(files).__name__
+        # Which one it is, for as long as any process has it.
+        self.token = uuid.uuid4().hex
+
+    def here(self) -> Any:
+        """Return it, or a copy of it in another process, with the methods of fsspec.
+
+        Raises
+        ------
+        StorageError
+            If it cannot be sent to another process.
+        """
+        process = os.getpid()
+        if self._files is None or self._process != process:
+            self._files, self._process = self._copied(), process
+        if not hasattr(self._files, "ls"):
+            self._files = _with_methods_of_fsspec(self._files)
+        return self._files
+
+    def _copied(self) -> Any:
+        reason = f"the {self.name} that config.storage_options has cannot be sent to other processes, such as Spark's tasks"
+        try:
+            return pickle.loads(self._content or _pickled(self._files))
+        except Exception as error:
+            raise StorageError(f"{reason} ({type(error).__name__}): give the options of one instead, or one that can be pickled") from None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        try:
+            content = self._content or _pickled(self._files)
+        except Exception:
+            # Told where it is wanted, which may be nowhere.
+            content = b"?"
+        return _given_elsewhere, (self.name, self.token, content)
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+def _given_elsewhere(name: str, token: str, content: bytes) -> GivenFileSystem:
+    found = GivenFileSystem(None)
+    found.name, found.token, found._content = name, token, content
+    return found
+
+
+def _pickled(files: Any) -> bytes:
+    from pyspark import cloudpickle
+
+    found: bytes = cloudpickle.dumps(files)
+    return found
+
+
+def _with_methods_of_fsspec(files: Any) -> Any:
+    try:
+        from fsspec.implementations.arrow import ArrowFSWrapper
+    except ImportError:
+        raise StorageError("file systems of pyarrow are read by way of fsspec: pip install 'sframe_spark[remote]'") from None
+    # Those that fsspec remembers are told apart by their addresses, which are given out again.
+    return ArrowFSWrapper(files, skip_instance_cache=True)
+
+
+def _is_file_system(value: Any) -> bool:
+    """Say whether a value is a file system; nothing is imported: who has one has imported its module."""
+    kinds = (("fsspec.spec", "AbstractFileSystem"), ("pyarrow.fs", "FileSystem"))
+    return any(module in sys.modules and isinstance(value, getattr(sys.modules[module], name)) for module, name in kinds)
+
+
+class StorageOptions(Mapping[str, Any]):
     """Options of file systems elsewhere, by what URIs begin with; what they are is never shown, since passwords are among them.
 
     Parameters
     ----------
     options
         For each URI, or scheme with ``://``, the options that fsspec's file system takes: None, bools, numbers, texts, lists and mappings of these.
+        Or the file system itself, of fsspec or pyarrow.
 
     Raises
     ------
@@ -169,17 +252,26 @@ class StorageOptions(Mapping[str, Mapping[str, Any]]):
     ({'anon': True}, ['key', 'secret'])
     """
 
-    def __init__(self, options: Mapping[str, Mapping[str, Any]] | None = None) -> None:
+    def __init__(self, options: Mapping[str, Any] | None = None) -> None:
         if not isinstance(options or {}, Mapping):
             raise ValueError("must be a dict of dicts: options of file systems, by what URIs begin with")
-        self._options = {_prefix(prefix): _plain_options(prefix, found) for prefix, found in (options or {}).items()}
+        self._options = {_prefix(prefix): _checked_options(prefix, found) for prefix, found in (options or {}).items()}
 
     def of_place(self, uri: str) -> dict[str, Any]:
-        """Return the options of the longest URI that a place is, or is below; none if there is none."""
-        found = [prefix for prefix in self._options if uri == prefix or uri.startswith(prefix if prefix.endswith("/") else prefix + "/")]
-        return dict(self._options[max(found, key=len)]) if found else {}
+        """Return the options of the longest URI that a place is, or is below; none if there is none, or a file system."""
+        found = self._longest(uri)
+        return {} if found is None or isinstance(found, GivenFileSystem) else dict(found)
 
-    def __getitem__(self, prefix: str) -> Mapping[str, Any]:
+    def given_for(self, uri: str) -> GivenFileSystem | None:
+        """Return the file system that a user gave for the longest URI that a place is, or is below; None where that is none."""
+        found = self._longest(uri)
+        return found if isinstance(found, GivenFileSystem) else None
+
+    def _longest(self, uri: str) -> Any:
+        found = [prefix for prefix in self._options if uri == prefix or uri.startswith(prefix if prefix.endswith("/") else prefix + "/")]
+        return self._options[max(found, key=len)] if found else None
+
+    def __getitem__(self, prefix: str) -> Any:
         return self._options[prefix]
 
     def __iter__(self) -> Iterator[str]:
@@ -198,10 +290,14 @@ def _prefix(prefix: Any) -> str:
     return with_usual_scheme(prefix) if prefix.endswith("://") else place_of(prefix)
 
 
-def _plain_options(prefix: str, options: Any) -> dict[str, Any]:
+def _checked_options(prefix: str, options: Any) -> dict[str, Any] | GivenFileSystem:
+    if isinstance(options, GivenFileSystem):
+        return options
+    if _is_file_system(options):
+        return GivenFileSystem(options)
     if not isinstance(options, Mapping) or not all(isinstance(name, str) for name in options) or not _is_plain(options):
-        message = f"options of {without_secrets(prefix)} must be a dict of texts to None, bools, numbers, texts, lists and dicts of these"
-        raise ValueError(message)
+        kinds = "a file system of fsspec or pyarrow, or a dict of texts to None, bools, numbers, texts, lists and dicts of these"
+        raise ValueError(f"options of {without_secrets(prefix)} must be {kinds}")
     return dict(options)
 
 

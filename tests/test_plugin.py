@@ -15,6 +15,7 @@ import pytest
 
 import sframe_spark as sfs
 from sframe_spark import SArray, SFrame
+from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.errors import (
     ExecutionError,
     InvalidArgumentError,
@@ -25,6 +26,7 @@ from sframe_spark.errors import (
     UnsupportedOperationError,
     UserFunctionError,
 )
+from sframe_spark.explain.foreseen import foresee
 from sframe_spark.plugin import (
     FLOAT,
     INT,
@@ -97,6 +99,28 @@ def test_a_scalar_function_has_the_values_of_its_kernel() -> None:
     assert list(call("test_hypotenuse", sf["w"], 4.0))[:4] == pytest.approx([math.hypot(w, 4.0) for w in range(4)])
     assert list(call("test_sum", sf["v"], sf["w"]))[:3] == [None, 3.0, 5.0]
     assert list(call("test_constant", sf["v"], parameters=[7])) == [7] * 60
+
+
+WITH_FUNCTIONS_OF_OURS = {
+    "scalar": lambda sf: call("test_hypotenuse", sf["v"], sf["w"]),
+    "scalar in a filter": lambda sf: sf[call("test_sum", sf["v"], sf["w"]) > 3.0],
+    "scalar below a sort": lambda sf: sf.add_column(call("test_sum", sf["v"], sf["w"]), "log").sort("log"),
+    "scalar below groups": lambda sf: sf.add_column(call("test_sum", sf["v"], sf["w"]), "log").groupby("k", {"s": sfs.aggregate.SUM("log")}),
+    "groups": lambda sf: sf.groupby("k", {"g": aggregate("test_geometric_mean", "v"), "n": sfs.aggregate.COUNT}),
+    "groups by all values": lambda sf: sf.groupby("k", {"g": aggregate("test_dot", "v", "w")}),
+    "running": lambda sf: sf.running({"g": aggregate("test_geometric_mean", "v")}),
+    "window": lambda sf: sf.window("w", {"g": aggregate("test_geometric_mean", "v")}, before=2.0),
+}
+HERE = {Mode.THREADS, Mode.PARTS_HERE, Mode.GATHERED}
+
+
+@pytest.mark.parametrize("name", WITH_FUNCTIONS_OF_OURS)
+def test_threads_do_not_call_what_was_not_written_for_threads(name: str, tmp_path: Path) -> None:
+    frame().save(str(tmp_path / "frame"))
+    with sfs.config.using(small_rows=5, segment_rows=20):
+        saved = sfs.load_sframe(str(tmp_path / "frame"))
+        assert {section.mode for section in foresee((saved["w"] + 1.0)._node).sections} == {Mode.THREADS}
+        assert not HERE & {section.mode for section in foresee(WITH_FUNCTIONS_OF_OURS[name](saved)._node).sections}
 
 
 @pytest.mark.spark

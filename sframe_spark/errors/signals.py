@@ -40,6 +40,10 @@ class CarriedError(Exception):
     """An error on its way through Spark; its text holds the original."""
 
 
+class NoRoomError(Exception):
+    """Rows that are brought together take more bytes than they may; what reads them is planned otherwise."""
+
+
 class ResultsTooLongError(Exception):
     """Results for some of the rows are as many bytes as a batch should have: ``done`` of the ``asked`` rows have theirs."""
 

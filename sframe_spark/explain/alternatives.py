@@ -18,6 +18,8 @@ def alternatives_of(section: Section) -> list[Alternative]:
         found.append(Alternative.ALL_ROWS)
     if mode in (Mode.DRIVER, Mode.WHOLE):
         found.append(Alternative.TOO_LARGE)
+    if mode is Mode.GATHERED:
+        found.append(Alternative.NO_ROOM)
     # A bound is no number: there may be fewer rows, or shorter ones.
     if mode is not Mode.DONE and any(isinstance(node.operator, SectionResult) for node in nodes):
         found.append(Alternative.FEW_ROWS)

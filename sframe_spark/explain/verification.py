@@ -18,6 +18,7 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import is_materialized, materialize
 from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs
+from sframe_spark.engine.segments.range_workers import RangeWorkers
 from sframe_spark.engine.segments.tasks import RangeTask
 from sframe_spark.errors import UnsupportedOperationError
 from sframe_spark.explain.column_names import ColumnNames
@@ -34,9 +35,9 @@ class ObservedRuns(Runs):
 
     ranges: list[tuple[int, int]] = attrs.Factory(list)
 
-    def tasks_of(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> list[RangeTask]:
         """The tasks, whose ranges are noted."""
-        tasks = super().tasks_of(node, placement)
+        tasks = super().tasks_of(node, placement, workers)
         self.ranges[:] = [(task.start, task.stop) for task in tasks]
         return tasks
 
@@ -59,8 +60,8 @@ class ObservedExecutor(Executor):
             result = super().run_as_planned(section)
         if isinstance(result, PlannerNode):
             where = QUERY if section.mode is Mode.QUERY else TASKS if section.mode.is_on_spark else DRIVER
-            is_dense = section.mode is Mode.TASKS and placement_of(section.root).dense
-            ranges = tuple(self.ranges) if section.mode is Mode.TASKS else ()
+            is_dense = section.mode.is_over_ranges and placement_of(section.root).dense
+            ranges = tuple(self.ranges) if section.mode.is_over_ranges else ()
             self.sections.append(RanSection(where, section.root, result, plans, ranges, is_dense))
         return result
 

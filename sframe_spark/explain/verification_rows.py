@@ -11,7 +11,7 @@ import attrs
 import numpy as np
 
 from sframe_spark.config import config
-from sframe_spark.engine.segments.range_tasks import run_range_works
+from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.relational.row_claims import RowClaim, first_wrong_rows
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource
@@ -74,7 +74,7 @@ def run_works(works: Sequence[Callable[[], Any]], rows: int, description: str) -
     """Results of pieces of work on so many rows: on the driver if these are few, otherwise by tasks."""
     if rows <= config.small_rows:
         return [work() for work in works]
-    return run_range_works(list(works), description) if works else []
+    return SparkTasks().run(list(works), description) if works else []
 
 
 def wrong_rows(plan: FlatPlan, claims: Sequence[RowClaim], start: int, stop: int, batch_rows: int) -> list[int | None]:

@@ -47,7 +47,8 @@ def _require_flag(operator_class: type[Operator]) -> None:
     # A class may leave out the kernel that it inherits.
     level = {name: next(place for place, base in enumerate(operator_class.__mro__) if name in vars(base)) for name in ("kernel", "has_kernel")}
     has_own = operator_class.kernel is not Operator.kernel and level["kernel"] <= level["has_kernel"]
-    may_have = operator_class.has_kernel is not False or operator_class.has_whole_kernel is not Operator.has_whole_kernel
+    takes_all = ("has_whole_kernel", "takes_all_rows")
+    may_have = operator_class.has_kernel is not False or any(getattr(operator_class, name) is not getattr(Operator, name) for name in takes_all)
     if has_own and not may_have:
         raise PlanInvariantError(
             f"the operator class {operator_class.__qualname__} has a kernel() that nobody would call: say has_kernel = True where it works on any "

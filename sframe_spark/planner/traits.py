@@ -107,6 +107,11 @@ class Traits:
         return False
 
     @property
+    def takes_all_rows(self) -> bool:
+        """True when the kernel takes all rows of the input at once, and they are worth gathering where there is room, instead of a Spark query."""
+        return self.has_whole_kernel
+
+    @property
     def is_counted(self) -> bool:
         """True when an operator that ``counts_rows`` has done so."""
         return False

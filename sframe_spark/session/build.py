@@ -101,12 +101,17 @@ def is_on_this_machine(session: SparkSession) -> bool:
     return str(session.conf.get("spark.master", "")).startswith("local")
 
 
+def is_attached() -> bool:
+    """Say whether whoever started this process, by ``spark-submit`` or with the address of a remote server, has chosen the Spark."""
+    return "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ
+
+
 def start_spark() -> SparkSession:
     """Start Spark, or attach to it when this process was started by ``spark-submit`` or told of a remote server."""
     from pyspark.sql import SparkSession
 
-    if "PYSPARK_GATEWAY_PORT" in os.environ or "SPARK_REMOTE" in os.environ:
-        # Whoever started this process has chosen the cluster: nothing to tune.
+    if is_attached():
+        # Nothing to tune.
         return SparkSession.builder.getOrCreate()
     builder = SparkSession.builder.master("local[*]").appName("sframe_spark")
     for key, value in {**local_settings(), **socket_settings()}.items():
@@ -117,6 +122,17 @@ def start_spark() -> SparkSession:
     silence_spark()
     with _environment(variables):
         return builder.getOrCreate()
+
+
+def connect(master: str) -> SparkSession:
+    """Start a session on a cluster or a Spark Connect server, with the settings that this machine has for programs of its users."""
+    from pyspark.sql import SparkSession
+
+    silence_spark()
+    if master.startswith("sc:"):
+        return SparkSession.builder.remote(master).getOrCreate()
+    with _environment({"JAVA_HOME": str(find_java().home)}):
+        return SparkSession.builder.master(master).appName("sframe_spark doctor").getOrCreate()
 
 
 def local_settings() -> dict[str, str]:

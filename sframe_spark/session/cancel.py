@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextvars
 import threading
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
@@ -15,6 +15,7 @@ from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.progress import open_progress
 from sframe_spark.session.session import get_session, is_remote
 from sframe_spark.session.starting import POLL_SECONDS
+from sframe_spark.session.user import tags_of_user
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -45,10 +46,11 @@ def run_cancellable(action: Callable[[], Result], description: str = "") -> Resu
         After all jobs of the action have ended. A second Ctrl-C gives up waiting for that.
     """
     session, text = get_session(), description_of(description)
+    tags = tags_of_user()
     if threading.current_thread() is not threading.main_thread():
-        with described(session, text):
+        with described(session, text, *tags):
             return action()
-    return CancellableAction(session, action, description, text).run()
+    return CancellableAction(session, action, description, text, tags).run()
 
 
 def call_cancellable(is_cancelled: Callable[[], bool], work: Callable[..., Result], *arguments: Any) -> Result:
@@ -74,11 +76,12 @@ def raise_if_cancelled() -> None:
 class CancellableAction(Generic[Result]):
     """One action in a worker thread, with its jobs tagged so that they, and no others, can be cancelled."""
 
-    def __init__(self, session: SparkSession, action: Callable[[], Result], description: str, listed: str = "") -> None:
+    def __init__(self, session: SparkSession, action: Callable[[], Result], description: str, listed: str = "", tags: Sequence[str] = ()) -> None:
         self._session = session
         self._action = action
         self._description = description
         self._listed = listed
+        self._tags = tuple(tags)
         self._tag = f"sframe_spark-{uuid.uuid4().hex}"
         self._done = threading.Event()
         self._cancelled = threading.Event()
@@ -110,7 +113,7 @@ class CancellableAction(Generic[Result]):
         """Run the action in the worker thread, with its jobs tagged."""
         _CANCELLED.set(self._cancelled.is_set)
         try:
-            with described(self._session, self._listed, self._tag):
+            with described(self._session, self._listed, self._tag, *self._tags):
                 self._result = self._action()
         except BaseException as error:
             self._error = error

@@ -87,12 +87,15 @@ def described(session: SparkSession, text: str, *tags: str) -> Iterator[None]:
     before = {key: context.getLocalProperty(key) for key in wanted}
     for key, value in wanted.items():
         context.setLocalProperty(key, value)
-    for tag in tags:
+    present = context.getJobTags() if tags else ()
+    # Those that are there are taken away by whoever has put them there.
+    new = [tag for tag in tags if tag not in present]
+    for tag in new:
         context.addJobTag(tag)
     try:
         yield
     finally:
-        for tag in tags:
+        for tag in new:
             context.removeJobTag(tag)
         for key, old in before.items():
             # Spark takes null for "not set".

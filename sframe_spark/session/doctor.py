@@ -14,6 +14,7 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.java import INSTALL_COMMAND, MINIMUM_VERSION, search_java
 from sframe_spark.session.session import get_session
 
@@ -117,6 +118,8 @@ def check_temporary_directory() -> Diagnosis:
         directory = config.temporary_directory or tempfile.gettempdir()
     except SFrameError as error:
         return Diagnosis("temporary directory", str(error), fix)
+    if is_elsewhere(directory):
+        return Diagnosis("temporary directory", f"{directory}, which `python -m sframe_spark clean --dry-run` looks at")
     try:
         with tempfile.TemporaryFile(dir=directory):
             free = shutil.disk_usage(directory).free
@@ -143,21 +146,24 @@ def check_spark() -> Diagnosis:
     return Diagnosis("spark", f"{session.version}, a job with a Python worker ran, {time.monotonic() - started:.1f} s")
 
 
-def findings() -> Iterator[Diagnosis]:
-    """Yield the finding of each check, the slow one last."""
+def findings(cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> Iterator[Diagnosis]:
+    """Yield the finding of each check, the slow ones last: those of a cluster, or of Spark on this machine."""
     yield check_python()
     for name, minimum in REQUIRED_MODULES:
         yield check_module(name, minimum)
     yield check_pictures()
     yield check_java()
     yield check_temporary_directory()
-    yield check_spark()
+    if cluster is not None:
+        yield from cluster()
+    else:
+        yield check_spark()
 
 
-def run_doctor(show: Callable[[str], None]) -> int:
+def run_doctor(show: Callable[[str], None], cluster: Callable[[], Iterator[Diagnosis]] | None = None) -> int:
     """Show each finding as it comes; return 1 if anything is wrong, otherwise 0."""
     wrong = 0
-    for finding in findings():
+    for finding in findings() if cluster is None else findings(cluster):
         show(str(finding))
         wrong += finding.fix is not None
     show("something is wrong: see the fixes above" if wrong else "all is well")

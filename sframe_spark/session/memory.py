@@ -7,6 +7,8 @@ from pathlib import Path
 
 import attrs
 
+from sframe_spark.config import config
+
 MEMORY_INFORMATION = Path("/proc/meminfo")
 PROCESS_STATUS = Path("/proc/self/statm")
 # Limits that a container may have, and what it uses of them: control groups of version 2 and 1.
@@ -16,6 +18,7 @@ GROUP_FILES = (
 )
 # What the kernel gives back when somebody needs the memory.
 RECLAIMABLE = ("inactive_file", "total_inactive_file")
+SHARE_FOR_WORK = 4
 
 
 @attrs.frozen
@@ -30,6 +33,24 @@ def available_memory() -> AvailableMemory | None:
     """The smallest of what the machine, the container and the process limit leave; None where none of them can be told."""
     found = [memory for memory in (of_machine(), of_group(), of_process()) if memory is not None]
     return min(found, key=lambda memory: memory.size, default=None)
+
+
+def work_memory() -> int:
+    """Bytes that rows gathered in this process may take while they are sorted, grouped or joined, their copies among them."""
+    chosen = config.work_memory
+    return all_memory() // SHARE_FOR_WORK if chosen is None else chosen
+
+
+def all_memory() -> int:
+    """The smallest of the memory of the machine, the limit of the container and that of the process; zero where none can be told."""
+    limits = [_number(Path(limit)) for limit, _, _ in GROUP_FILES]
+    for line in (_text(MEMORY_INFORMATION) or "").splitlines():
+        name, _, value = line.partition(":")
+        if name == "MemTotal":
+            limits.append(int(value.split()[0]) * 1024)
+    own = of_process()
+    known = [*(limit for limit in limits if limit is not None), *([own.size] if own is not None else [])]
+    return min(known, default=0)
 
 
 def of_machine() -> AvailableMemory | None:

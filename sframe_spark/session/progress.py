@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import html
 import sys
+import threading
 import time
 import uuid
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, Protocol, TextIO
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, Protocol, TextIO, TypeVar
 
 import attrs
 
@@ -19,6 +20,8 @@ from sframe_spark.visible import visible
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+Result = TypeVar("Result")
 
 # A query that is done sooner shows nothing: a bar that flashes is noise.
 DELAY_SECONDS = 1.0
@@ -72,6 +75,24 @@ class RemoteTasks:
         return self._counts
 
 
+@attrs.define
+class CountedWorks:
+    """Works of threads of this process, which say themselves when they are done.
+
+    Parameters
+    ----------
+    known, done
+        How many there are, and how many have ended.
+    """
+
+    known: int
+    done: int = 0
+
+    def counts(self) -> tuple[int, int]:
+        """Return the finished and the known works."""
+        return self.done, self.known
+
+
 class Canvas(Protocol):
     """Where a bar is drawn."""
 
@@ -103,16 +124,20 @@ class TerminalLine:
         """Write blanks."""
         if self._line:
             self._write("")
-            self.stream.write("\r")
-            self.stream.flush()
+            self._send("\r")
 
     def _write(self, line: str) -> None:
         if line == self._line:
             return
         # Blanks overwrite what a longer line before it has left.
-        self.stream.write("\r" + line.ljust(len(self._line)))
-        self.stream.flush()
+        self._send("\r" + line.ljust(len(self._line)))
         self._line = line
+
+    def _send(self, text: str) -> None:
+        # Closed, broken off, or without these letters: no reason for the query to fail.
+        with contextlib.suppress(OSError, ValueError):
+            self.stream.write(text)
+            self.stream.flush()
 
 
 @attrs.define
@@ -223,11 +248,26 @@ def format_line(done: int, total: int, elapsed: float, description: str, unit: s
     return f"{done}/{total} {unit}, {elapsed:.0f} s{suffix}"
 
 
-def is_wanted(stream: TextIO) -> bool:
-    """Say whether a bar should be drawn, by ``config.progress`` and by where the output goes."""
-    if config.progress != "auto":
-        return config.progress == "on"
-    return stream.isatty() or notebook_shell() is not None
+def is_wanted(stream: TextIO | None) -> bool:
+    """Say whether a bar should be drawn, by ``config.progress`` and by where the output goes; a process may have no output at all."""
+    if config.progress == "off":
+        return False
+    return (stream is not None and (config.progress == "on" or is_terminal(stream))) or notebook_shell() is not None
+
+
+def is_terminal(stream: TextIO) -> bool:
+    """Say whether somebody looks at a stream, which may be closed, or anything that a program has put in place of its own.
+
+    Examples
+    --------
+    >>> import io
+    >>> is_terminal(io.StringIO())
+    False
+    """
+    try:
+        return bool(stream.isatty())
+    except (AttributeError, OSError, ValueError):
+        return False
 
 
 def canvas_here() -> Canvas:
@@ -277,6 +317,28 @@ def open_progress(session: SparkSession, description: str) -> Iterator[ProgressB
             yield bar
         finally:
             bar.close()
+
+
+@contextlib.contextmanager
+def open_counted(works: int, description: str) -> Iterator[Callable[[Result], Result]]:
+    """Yield what is told the result of each of some works of this process, and gives it back; a bar tells how many there are."""
+    if not is_wanted(sys.stderr):
+        yield lambda result: result
+        return
+    counted = CountedWorks(works)
+    bar = ProgressBar(counted, description, canvas_here())
+    lock = threading.Lock()
+
+    def told(result: Result) -> Result:
+        with lock:
+            counted.done += 1
+            bar.update()
+        return result
+
+    try:
+        yield told
+    finally:
+        bar.close()
 
 
 @contextlib.contextmanager

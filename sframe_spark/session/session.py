@@ -5,9 +5,12 @@ from __future__ import annotations
 import atexit
 import enum
 import os
+import sys
 import threading
 import weakref
 from typing import TYPE_CHECKING, Any
+
+import attrs
 
 from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
@@ -49,6 +52,25 @@ LARGE_QUERY_PARTITIONS = 16
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
+@attrs.define
+class Packages:
+    """What is known of the Python packages of a session's executors.
+
+    Parameters
+    ----------
+    asked
+        Whether they were asked.
+    trouble
+        Why they cannot run our functions; empty: nothing is known against it.
+    archive
+        What was sent to them; None: nothing.
+    """
+
+    asked: bool = False
+    trouble: str = ""
+    archive: str | None = None
+
+
 class SessionHolder:
     """Holds the session of this process.
 
@@ -74,6 +96,7 @@ class SessionHolder:
         self._sources: dict[QuerySize, SourceCache] = {}
         # Directories that Spark's processes were seen to share, and what with: "read" or "written".
         self.reached: set[tuple[str, str]] = set()
+        self.packages = Packages()
         # What stands for each of users' DataFrames that are alive; it holds neither them nor their rows.
         self.frames: weakref.WeakKeyDictionary[DataFrame, Any] = weakref.WeakKeyDictionary()
 
@@ -126,7 +149,24 @@ class SessionHolder:
             atexit.register(self.stop)
         assert self._settings is not None
         self._settings.carry_over(session)
+        if is_remote(session) and self.packages.archive is not None:
+            session.addArtifacts(self.packages.archive, pyfile=True)
         return session
+
+    def ship(self, archive: str) -> None:
+        """Let executors import modules from an archive; the session's own process goes on without it."""
+        with self._lock:
+            self.get()
+            assert self._base is not None
+            if is_remote(self._base):
+                # Artifacts belong to one session, and functions of ours run in the user's too where they read a DataFrame of it.
+                for session in (self._base, *self.own()):
+                    session.addArtifacts(archive, pyfile=True)
+            else:
+                self._base.sparkContext.addPyFile(archive)
+                name = os.sep + os.path.basename(archive)
+                sys.path[:] = [place for place in sys.path if not place.endswith(name)]
+            self.packages.archive = archive
 
     def follow_user(self) -> None:
         """Let our sessions have what the user has set in theirs since the last query; only what decides no result.
@@ -202,9 +242,9 @@ class SessionHolder:
         self._disconnect()
         self._base, self._owned = base, owned
         self._settings = UserSettings(base)
+        self._of_size, self._sources, self.reached, self.packages = {}, {}, set(), Packages()
         self._session = self._opened(base)
         self._partitions = None
-        self._of_size, self._sources, self.reached = {}, {}, set()
         return self._session
 
     def _disconnect(self) -> None:
@@ -228,7 +268,7 @@ class SessionHolder:
             atexit.unregister(self.stop)
             base, owned = self._base, self._owned
             self._base, self._session, self._settings, self._owned = None, None, None, False
-            self._of_size, self._sources, self.reached = {}, {}, set()
+            self._of_size, self._sources, self.reached, self.packages = {}, {}, set(), Packages()
             self._refused = False
             if base is not None and owned:
                 base.stop()
@@ -317,6 +357,16 @@ def follow_user() -> None:
 def get_reached() -> set[tuple[str, str]]:
     """Return the directories that Spark's processes were seen to share with this one in this session."""
     return _HOLDER.reached
+
+
+def get_packages() -> Packages:
+    """Return what is known of the Python packages of Spark's executors in this session."""
+    return _HOLDER.packages
+
+
+def ship(archive: str) -> None:
+    """Let Spark's executors import modules from an archive."""
+    _HOLDER.ship(archive)
 
 
 def get_frames() -> weakref.WeakKeyDictionary[DataFrame, Any]:

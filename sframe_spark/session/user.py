@@ -75,3 +75,18 @@ def starts_our_python(session: SparkSession) -> bool:
     ours = get_session()
     default = session.sparkContext.pythonExec
     return is_same_program(ours.conf.get(WORKER_PYTHON, "") or default, session.conf.get(WORKER_PYTHON, "") or default)
+
+
+def tags_of_user() -> tuple[str, ...]:
+    """What this thread's work carries by the user's session: their tags there, and what ``interruptAll`` of it goes by.
+
+    Queries of ours run in sessions beside it, which have none of these by themselves. Pools, job groups and tags of the context are properties of
+    the thread, which threads of ours inherit.
+    """
+    user = user_session()
+    if is_remote(user):
+        return tuple(sorted(user.getTags()))
+    session = user._jsparkSession
+    # No public call gives a tag as jobs carry it.
+    own = str(session.managedJobTags().get().values().mkString(","))
+    return (str(session.sessionJobTag()), *filter(None, own.split(",")))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import shutil
+import sys
 from typing import TYPE_CHECKING
 
 from sframe_spark.config import config
-from sframe_spark.session.build import WORKER_PYTHON, is_on_this_machine, is_remote
+from sframe_spark.session.build import WORKER_PYTHON, is_attached, is_on_this_machine, is_remote
+from sframe_spark.session.session import active_session, get_session, is_started
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -49,3 +51,14 @@ def reads_our_files(session: SparkSession) -> bool:
 def is_one_process(session: SparkSession) -> bool:
     """Say whether this process's JVM does all work of the session, so that it sees the files of this process."""
     return not is_remote(session) and str(session.sparkContext.master).split("[")[0] == "local"
+
+
+def is_work_done_here() -> bool:
+    """Say whether Spark does, or would do, all work on this machine, without starting one: a user who has a cluster wants it to work."""
+    if is_started():
+        return is_one_process(get_session())
+    if is_attached():
+        return False
+    # Without PySpark nobody has a session.
+    session = active_session() if "pyspark" in sys.modules else None
+    return session is None or is_one_process(session)

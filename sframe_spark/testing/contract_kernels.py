@@ -28,7 +28,7 @@ BATCH_ROWS = 3
 
 def has_whole_kernel(node: PlannerNode) -> bool:
     """Whether an operator has an Arrow implementation, be it only over whole columns, as reductions have."""
-    return node.operator.has_kernel or bool(getattr(node.operator, "has_whole_kernel", False))
+    return node.operator.has_kernel or bool(getattr(node.operator, "takes_all_rows", False))
 
 
 def check_kernel(node: PlannerNode) -> Rows:

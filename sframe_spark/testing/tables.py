@@ -18,7 +18,7 @@ from sframe_spark.operators.sources.archive_source import archive_source
 from sframe_spark.operators.sources.made import constant_source, range_source
 from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.storage.legacy.archive import open_archive
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.testing.archives import KINDS, made_column, write_archive
@@ -80,7 +80,7 @@ def archive_source_of(columns: Sequence[Sequence[Any]], types: Sequence[ColumnTy
 
     Beside them is what was written, for the oracle.
     """
-    handle = temporary_store().new_dataset()
+    handle = scratch_store().new_dataset()
     made = {f"c{place}": made_column(KINDS[kind], values, segments) for place, (values, kind) in enumerate(zip(columns, types, strict=True))}
     write_archive(handle.directory, made)
     written = pa.table([column_array(values, kind) for values, kind in zip(columns, types, strict=True)], names=list(made))

@@ -246,7 +246,7 @@ OTHERS = {
         **dict.fromkeys(("column_names", "column_types", "num_columns", "num_rows"), TELLS),
         **dict.fromkeys(("plot", "show", "explore", "summary_page"), SHOWS),
         **dict.fromkeys(("from_spark", "to_spark", "register_view", "read_delta", "read_iceberg"), "rows of Spark, or of a library's table"),
-        **dict.fromkeys(("read_jdbc", "write_jdbc"), "rows of Spark, or of a library's table"),
+        **dict.fromkeys(("read_jdbc", "write_jdbc", "from_table", "to_table"), "rows of Spark, or of a library's table"),
     },
 }
 # These call what users give, or give and take Python's values, which is one by one by what it is.

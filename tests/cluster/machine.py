@@ -205,16 +205,29 @@ def standalone_cluster(directory: Path, shared: Path, sees_shared: Sequence[bool
 
 
 @contextlib.contextmanager
-def connect_server(directory: Path, shared: Path, sees_shared: bool) -> Iterator[str]:
-    """The URL of a Spark Connect server, which sees an empty directory in place of ``shared`` unless told otherwise."""
+def connect_server(directory: Path, shared: Path, sees_shared: bool, python: str | None = None) -> Iterator[str]:
+    """The URL of a Spark Connect server, which sees an empty directory in place of ``shared`` unless told otherwise.
+
+    Parameters
+    ----------
+    directory
+        Where its files go.
+    shared, sees_shared
+        A directory, and whether it sees that.
+    python
+        The Python that it starts, which sees no package of ours; otherwise that of the tests.
+    """
     port = free_port()
+    variables = {} if python is None else {"PYSPARK_PYTHON": python, "PYTHONPATH": ""}
     settings = {"spark.connect.grpc.binding.port": port, "spark.connect.grpc.binding.address": "127.0.0.1", "spark.ui.enabled": "false"}
+    if python is not None:
+        settings["spark.sql.execution.pyspark.python"] = python
     options = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
     submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *options, "--class", CONNECT_CLASS)
     command = spark_class(*submit, "spark-internal")
     with Processes(directory) as processes:
         log = processes.start(
-            "connect", command if sees_shared else hidden(command, shared), SPARK_LOCAL_DIRS=str(directory), SPARK_DAEMON_MEMORY="800m"
+            "connect", command if sees_shared else hidden(command, shared), SPARK_LOCAL_DIRS=str(directory), SPARK_DAEMON_MEMORY="800m", **variables
         )
         wait_for(log, "Spark Connect server started at")
         yield f"sc://127.0.0.1:{port}"

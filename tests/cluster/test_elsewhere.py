@@ -1,4 +1,4 @@
-"""A cluster whose machines share no directory saves frames to an object store, and reads them from there; only temporary data need a directory."""
+"""A cluster whose machines share no directory has its frames on an object store, and its temporary data, too."""
 
 from __future__ import annotations
 
@@ -43,22 +43,90 @@ spark.stop()
 print("all right")
 """
 
+TEMPORARY = """
+import json, sys, tempfile
+import fsspec
+import numpy as np
+from pyspark.sql import SparkSession
+from sframe_spark import SFrame, aggregate, config, load_sframe
+url, settings, options, scratch, rows = json.loads(sys.argv[1])
+# Files of this process that no other machine sees.
+tempfile.tempdir = scratch
+builder = SparkSession.builder.master(url)
+for key, value in settings.items():
+    builder = builder.config(key, value)
+spark = builder.getOrCreate()
+config.storage_options, config.temporary_directory = {"s3://": options}, "s3://bucket/tmp"
+config.small_rows = config.single_task_rows = config.memory_budget = 0
+files = fsspec.filesystem("s3", **options)
+
+def stored():
+    files.invalidate_cache()
+    return sorted({name.split("/")[3] for name in files.find("bucket/tmp")} - {"owner"})
+
+numbers = np.arange(rows)
+table = SFrame({"n": numbers, "k": numbers * 5 % 7})
+made = table[table["n"] % 2 == 0]
+made["square"] = made["n"].apply(lambda n: n * n, dtype=int)
+made.materialize()
+assert stored(), "nothing was written there"
+assert list(made["square"]) == [n * n for n in range(0, rows, 2)]
+ordered = made.sort(["k", "n"], ascending=False)
+ordered.materialize()
+assert list(ordered["n"]) == sorted(range(0, rows, 2), key=lambda n: (n * 5 % 7, n), reverse=True)
+assert list(made["n"].cumulative_sum()) == list(np.cumsum(range(0, rows, 2)))
+grouped = ordered.groupby("k", {"s": aggregate.SUM("n")})
+grouped.materialize()
+assert list(grouped.sort("k")["s"]) == [sum(n for n in range(0, rows, 2) if n * 5 % 7 == k) for k in range(7)]
+joined = made.join(grouped, on="k")
+joined.materialize()
+assert len(joined) == rows // 2 and sorted(joined["n"]) == list(range(0, rows, 2))
+assert sorted(made["k"].unique()) == list(range(7))
+assert list(made.append(ordered).sort("n")["n"])[:4] == [0, 0, 2, 2]
+made.export_csv("s3://bucket/out/made.csv")
+made.write_parquet("s3://bucket/out/made")
+for read in (SFrame.read_csv("s3://bucket/out/*.csv", verbose=False), SFrame.read_parquet("s3://bucket/out/made")):
+    assert list(read["square"].apply(lambda n: n + 1, dtype=int)) == [n * n + 1 for n in range(0, rows, 2)]
+    assert list(read.groupby("k", {"s": aggregate.SUM("n")}).sort("k")["s"]) == list(grouped.sort("k")["s"])
+ordered.save("s3://bucket/saved")
+assert list(load_sframe("s3://bucket/saved", verify=True)["n"]) == list(ordered["n"])
+spark.stop()
+print("all right")
+"""
+
+
+def run_program(program: str, tmp_path: Path, hidden: Path) -> list[str]:
+    """Run a program on a cluster whose machines do not see a directory, and return what is on the object store then."""
+    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
+    server.start()
+    try:
+        host, port = server.get_host_and_port()
+        options = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}"}
+        files = fsspec.filesystem("s3", **options)
+        files.mkdir("bucket")
+        with standalone_cluster(tmp_path, hidden, [False, False]) as cluster:
+            arguments = json.dumps([cluster.url, DRIVER, options, str(hidden), ROWS])
+            command = [sys.executable, "-c", program, arguments]
+            done = subprocess.run(command, cwd=PROJECT, env=spark_environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
+        assert done.stdout.endswith("all right\n"), done.stdout[-2000:] + done.stderr[-6000:]
+        files.invalidate_cache()
+        return sorted(files.find("bucket"))
+    finally:
+        server.stop()
+
+
+@needs_namespaces
+@pytest.mark.spark
+def test_temporary_data_on_an_object_store(tmp_path: Path) -> None:
+    scratch = tmp_path / "scratch"
+    scratch.mkdir()
+    left = run_program(TEMPORARY, tmp_path, scratch)
+    assert {name.split("/")[1] for name in left} == {"out", "saved"}, left
+
 
 @needs_namespaces
 @pytest.mark.spark
 def test_frames_on_an_object_store_need_no_shared_directory(tmp_path: Path) -> None:
     shared = tmp_path / "shared"
     shared.mkdir()
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        options = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}"}
-        fsspec.filesystem("s3", **options).mkdir("bucket")
-        with standalone_cluster(tmp_path, shared, [False, False]) as cluster:
-            arguments = json.dumps([cluster.url, DRIVER, options, str(shared), ROWS])
-            command = [sys.executable, "-c", PROGRAM, arguments]
-            done = subprocess.run(command, cwd=PROJECT, env=spark_environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
-        assert done.stdout.endswith("all right\n"), done.stdout[-2000:] + done.stderr[-6000:]
-    finally:
-        server.stop()
+    run_program(PROGRAM, tmp_path, shared)

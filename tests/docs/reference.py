@@ -150,7 +150,7 @@ def computed_by(kind: type[Operator]) -> str:
     ways = []
     if kind.has_kernel is not False:
         ways.append("a kernel over any run of rows")
-    if kind.has_whole_kernel is not Operator.has_whole_kernel:
+    if any(getattr(kind, name) is not getattr(Operator, name) for name in ("has_whole_kernel", "takes_all_rows")):
         ways.append("a kernel over all rows")
     if hasattr(kind, "part_of"):
         ways.append("parts of runs of rows")

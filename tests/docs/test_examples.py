@@ -18,7 +18,16 @@ from tests.derby import keep_quiet
 # What pickles call.
 NO_EXAMPLE = {"restored"}
 # Without Spark nothing can be shown of these.
-ON_SPARK = {"SFrame.from_spark", "SFrame.read_jdbc", "SFrame.register_view", "SFrame.to_spark", "SFrame.write_jdbc", "sql"}
+ON_SPARK = {
+    "SFrame.from_spark",
+    "SFrame.from_table",
+    "SFrame.read_jdbc",
+    "SFrame.register_view",
+    "SFrame.to_spark",
+    "SFrame.to_table",
+    "SFrame.write_jdbc",
+    "sql",
+}
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

@@ -132,3 +132,9 @@ def test_spark_line(spark: Any) -> None:
     finding = check_spark()
     assert finding.fix is None
     assert finding.detail.startswith(spark.version)
+
+
+def test_a_temporary_directory_elsewhere_is_left_to_clean() -> None:
+    with config.using(temporary_directory="s3a://bucket/tmp"):
+        finding = check_temporary_directory()
+    assert finding.fix is None and "s3://bucket/tmp" in finding.detail and "clean --dry-run" in finding.detail

@@ -23,6 +23,7 @@ from sframe_spark.session.progress import (
     canvas_here,
     format_line,
     is_wanted,
+    open_counted,
     open_progress,
 )
 
@@ -88,6 +89,33 @@ def test_option_wins_over_the_stream() -> None:
         assert not is_wanted(Terminal())
     with config.using(progress="on"):
         assert is_wanted(io.StringIO())
+
+
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+OUTPUTS = {
+    "none, as a service or pythonw has it": lambda: None,
+    "closed": closed,
+    "a program's own, without isatty": lambda: types.SimpleNamespace(write=lambda text: None, flush=lambda: None),
+    "without these letters": lambda: io.TextIOWrapper(io.BytesIO(), "ascii"),
+}
+
+
+@pytest.mark.parametrize("option", ["auto", "on"])
+@pytest.mark.parametrize("name", OUTPUTS)
+def test_an_output_that_takes_no_bar_is_no_reason_to_fail(monkeypatch: pytest.MonkeyPatch, name: str, option: str) -> None:
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(sys, "stderr", OUTPUTS[name]())
+    with config.using(progress=option):
+        with open_counted(2, "größe") as done:
+            assert [done(result) for result in (1, 2)] == [1, 2]
+        line = WaitingLine("Größe")
+        line.update()
+        line.close()
 
 
 def test_nothing_is_drawn_or_asked_when_not_wanted(monkeypatch: pytest.MonkeyPatch) -> None:

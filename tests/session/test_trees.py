@@ -15,7 +15,7 @@ from sframe_spark.session.owner import delete
 from sframe_spark.session.trees import entries_below, remove_tree, size_on_disk
 from sframe_spark.storage.datasets.clean import run_clean
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.datasets.verify import run_verify
+from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.types import INT
 
 # More than Python's limit of recursion; then longer than a path may be, which is left to calls relative to a directory.

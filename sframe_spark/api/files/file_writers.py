@@ -31,7 +31,7 @@ def write_directory(node: PlannerNode, names: Sequence[str], path: str | os.Path
         _require_names_for_orc(names)
     with exporting(path_text(path)) as export:
         form = PartForm(ending, tuple(names), tuple(node.schema))
-        export.publish(write_parts(node, export.directory, form), ending)
+        export.publish(write_parts(node, export.staging, form), ending)
 
 
 def _require_names_for_orc(names: Sequence[str]) -> None:

@@ -15,7 +15,7 @@ from sframe_spark.api.files.paths import file_path_text
 from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.runs.exports import write_text
 from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import place_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, FLOAT, INT, LIST_KIND, STR, ColumnType
@@ -57,7 +57,7 @@ def write_json(node: PlannerNode, names: Sequence[str], path: Any, orient: str) 
     """
     require_orient(orient)
     require_unicode(names)
-    write_text(node, normalised(file_path_text(path)), JsonRows(orient == RECORDS, tuple(names), tuple(node.schema)))
+    write_text(node, place_of(file_path_text(path)), JsonRows(orient == RECORDS, tuple(names), tuple(node.schema)))
 
 
 @attrs.frozen

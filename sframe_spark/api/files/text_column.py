@@ -11,10 +11,12 @@ from sframe_spark.api.files.csv.options import CsvRequest
 from sframe_spark.api.files.csv.reader import read_csv
 from sframe_spark.api.files.json_reader import read_json_values
 from sframe_spark.api.nodes import node_from_values
-from sframe_spark.errors import CsvLineError, JsonError, SchemaError, UnsupportedOperationError
-from sframe_spark.locations import normalised, scheme_of
+from sframe_spark.errors import CsvLineError, JsonError, NotSavedError, SchemaError, UnsupportedOperationError
+from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.storage.files.objects import is_file
 from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.files.remote import WEB
 from sframe_spark.storage.legacy.archive import INDEX_FILES, STRICT
 from sframe_spark.visible import visible
 
@@ -39,13 +41,21 @@ def column_from_path(
         If a line is no value of the class asked for.
     """
     if verify or version is not None or not is_text(path):
-        return persistence.load_column(path, verify, references, encoding_errors, version)
+        try:
+            return persistence.load_column(path, verify, references, encoding_errors, version)
+        except NotSavedError:
+            if verify or version is not None or not _is_file_elsewhere(path):
+                raise
     return read_lines(path, dtype)
 
 
+def _is_file_elsewhere(path: str) -> bool:
+    return scheme_of(path) is not None and is_elsewhere(place := place_of(path)) and is_file(place)
+
+
 def is_text(path: str) -> bool:
-    """Whether a path names files, compressed or not, and no saved column."""
-    if any(sign in path for sign in PATTERN):
+    """Whether a path names files, compressed or not, and no saved column; of a URI, only if it can be nothing else."""
+    if any(sign in path for sign in PATTERN) or (scheme_of(path) or "").lower() in WEB:
         return True
     return scheme_of(path) is None and not path.endswith(INDEX_FILES) and os.path.isfile(normalised(path))
 

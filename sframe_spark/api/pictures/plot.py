@@ -14,7 +14,7 @@ from typing import Any
 from sframe_spark.api.pictures.pages import chart_page
 from sframe_spark.api.pictures.targets import show_page, write_page
 from sframe_spark.errors import InvalidArgumentError, MissingLibraryError, PictureFormatError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import place_of
 from sframe_spark.storage.exports.text_files import staged_text, write_text_part
 
 # Names of parts of a picture, where Vega gives and uses them.
@@ -117,7 +117,7 @@ class Plot:
         """
         if not isinstance(filepath, (str, os.PathLike)):
             raise InvalidArgumentError(f"a chart is saved to a path, not to {type(filepath).__name__}: plot.save('chart.svg')")
-        path = normalised(filepath)
+        path = place_of(filepath)
         writers: dict[str, Callable[[], bytes]] = {
             ".json": lambda: json.dumps(self._specification).encode(),
             ".svg": lambda: self._svg("#444444").encode(),
@@ -129,8 +129,8 @@ class Plot:
             raise PictureFormatError(f"a chart is saved as .json, .svg, .png or .html, and {os.path.basename(path)!r} ends in none of these")
         # All is made before the file is touched, and stands there whole or not at all.
         content = writers[ending]()
-        with staged_text(path) as (directory, parts):
-            parts.append(write_text_part(directory, path, [content]))
+        with staged_text(path) as (staging, parts):
+            parts.append(write_text_part(staging.here, path, [content]))
 
     def show(self) -> None:
         """Show the chart: in a notebook below the cell, elsewhere in a browser; see ``visualization.set_target``.

@@ -151,14 +151,22 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 def frame_from_parquet(path: Any) -> Frame:
     """Parquet files as read-only segments, in file-name order."""
+    from sframe_spark.engine.datasets.new_datasets import write_runs
+    from sframe_spark.locations import is_elsewhere
     from sframe_spark.operators.sources.source import segment_source
     from sframe_spark.storage.files.places import resolve
+    from sframe_spark.storage.files.temporary import temporary_root
     from sframe_spark.storage.foreign.parquet_source import manifest_of_files, natural
+    from sframe_spark.storage.rows.reader import iterate_rows
 
     files = resolve(path, natural, "Parquet file")
     with files.named_in_errors():
         manifest = manifest_of_files(files)
-    return segment_source(manifest, files.holder), list(manifest.names or ())
+        names = list(manifest.names or ())
+        if files.holder is not None and is_elsewhere(temporary_root()) and manifest.rows:
+            # Tasks on other machines do not see what was fetched to this one.
+            return write_runs(iterate_rows(manifest, range(len(manifest.types))), manifest.types), names
+    return segment_source(manifest, files.holder), names
 
 
 def frame_from_manifests(manifests: Sequence[Manifest]) -> Frame:

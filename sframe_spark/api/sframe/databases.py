@@ -8,6 +8,7 @@ from sframe_spark.api.faces import made_frame
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
+from sframe_spark.operators.rowwise.columns import project
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Databases(Columns):
-    """Rows over a connection of Python's DB-API, or over JDBC."""
+    """Rows over a connection of Python's DB-API, over JDBC, or of the catalogs that Spark knows."""
 
     @staticmethod
     def from_sql(
@@ -167,9 +168,7 @@ class Databases(Columns):
         if not order_by:
             raise InvalidArgumentError("rows of a table have no order: name the columns that tell it, such as order_by='id'")
         frame = made_frame(*read_jdbc(JdbcRequest(url, table, query, column, lowerBound, upperBound, numPartitions, predicates, properties)))
-        order = frame._order(order_by, True)
-        others = [place for place, kind in enumerate(frame._node.schema) if kind.kind in SORTABLE and all(place != known for known, _ in order)]
-        return made_frame(sort_rows(frame._node, [*order, *((place, True) for place in others)]), frame._names)
+        return made_frame(sort_rows(frame._node, _with_ties(frame, frame._order(order_by, True))), frame._names)
 
     def write_jdbc(self, url: str, table: str, mode: str | None = None, properties: Mapping[str, Any] | None = None) -> None:
         """Write all rows into a table of a database, which Spark does over JDBC, several tasks at a time.
@@ -205,3 +204,98 @@ class Databases(Columns):
         from sframe_spark.api.files.jdbc import write_jdbc
 
         write_jdbc(self._node, self._names, url, table, mode, properties)
+
+    @staticmethod
+    def from_table(name: str, version: Any = None, order_by: Any = None) -> SFrame:
+        """The rows of a table that the user's Spark session knows, in the order in which :meth:`to_table` wrote them or in that of some columns.
+
+        A table has no order of rows; :meth:`to_table` keeps theirs in a column ``_sframe_row``, which is no column of this frame. That each row has
+        a number of its own is looked at first: that column is read once. Rows that are appended meanwhile are not read. The planner knows the
+        order, and nothing is sorted for what needs none.
+
+        Parameters
+        ----------
+        name
+            As Spark has it: ``trades``, ``shop.trades``, ``catalog.shop.trades``; parts of other signs in backticks. Views too.
+        version
+            For tables that keep versions (Delta, Iceberg): the number of one, the name of a branch or tag, or a time.
+        order_by
+            As in :meth:`sort`: a name, a list of names, or a list of (name, ascending) pairs. It is needed for tables that others have written.
+            Rows that are equal in these columns are in the order in which they were written, where that is kept, else in that of the other columns.
+
+        Raises
+        ------
+        ValueError
+            If nothing tells an order, or ``order_by`` names no column.
+        RuntimeError
+            If Spark knows no such table or version, or lacks the package that reads it, which is named.
+        OSError
+            If others have inserted rows without numbers, or two programs have given the same ones.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["oil", "gas"], "lots": [2, 1]}).to_table("trades")  # doctest: +SKIP
+        >>> list(SFrame.from_table("trades")["name"])  # doctest: +SKIP
+        ['oil', 'gas']
+        """
+        from sframe_spark.api.files.catalog_tables import read_table
+
+        found = read_table(name, version, order_by is not None)
+        frame = made_frame(found.node, found.names)
+        place = found.place
+        if order_by is None and place is None:
+            raise InvalidArgumentError(
+                f"rows of table {name} have no order: name the columns that tell it, such as order_by='id'; "
+                "SFrame(spark.table(name)) takes them in the order in which Spark gives them"
+            )
+        order = [] if order_by is None else frame._order(order_by, True)
+        if place is None:
+            return made_frame(sort_rows(frame._node, _with_ties(frame, order)), frame._names)
+        known = [*order, (place, True)] if all(place != column for column, _ in order) else order
+        kept = [column for column in range(len(found.names)) if column != place]
+        return made_frame(project(sort_rows(frame._node, known), kept), [found.names[column] for column in kept])
+
+    def to_table(self, name: str, format: str = "parquet", mode: str = "error", *, keep_order: bool = True) -> None:
+        """Write all rows into a table of a catalog that the user's Spark session knows.
+
+        The rows are computed first, so that nothing is changed where that fails, and counted in the table at the end. A column ``_sframe_row``,
+        which no frame may have, numbers them, and :meth:`from_table` gives them back in their order. Columns have the types of :meth:`to_spark`.
+
+        Parameters
+        ----------
+        name
+            As Spark has it: ``trades``, ``shop.trades``, ``catalog.shop.trades``; parts of other signs in backticks.
+        format
+            ``parquet``, or ``delta`` or ``iceberg``, for which the session needs their packages.
+        mode
+            ``error`` (refuses a table that is there), ``append`` (rows come after those that are there), ``overwrite`` (the old rows stay until the
+            new ones are there and counted) or ``ignore`` (leaves a table that is there).
+        keep_order
+            Whether rows are numbered. Without it a table of others takes rows too, in no order.
+
+        Raises
+        ------
+        ValueError
+            If the name, the format or the mode is none, or the frame has no columns.
+        TypeError
+            If rows are appended to a table of other columns.
+        RuntimeError
+            If Spark refuses to write, or lacks the package that writes the format, which is named.
+        OSError
+            If the table has other rows with these numbers at the end: another program has appended at the same time.
+
+        Examples
+        --------
+        >>> from sframe_spark import SFrame
+        >>> SFrame({"name": ["oil", "gas"]}).to_table("shop.trades", mode="append")  # doctest: +SKIP
+        """
+        from sframe_spark.api.files.catalog_tables import write_table
+
+        write_table(self._node, self._names, name, format, mode, keep_order)
+
+
+def _with_ties(frame: Any, order: list[tuple[int, bool]]) -> list[tuple[int, bool]]:
+    """An order, and behind it all other columns that have one: the same rows are in the same order, however they are read."""
+    others = [place for place, kind in enumerate(frame._node.schema) if kind.kind in SORTABLE and all(place != known for known, _ in order)]
+    return [*order, *((place, True) for place in others)]

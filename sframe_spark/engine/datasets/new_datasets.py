@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -26,6 +27,7 @@ from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.adopt import adopt
 from sframe_spark.storage.datasets.commit import publish
+from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import temporary_store
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
@@ -60,8 +62,19 @@ class NewDataset:
     order: RecordedOrder = NO_RECORDED_ORDER
 
     def publish(self, entries: Sequence[SegmentEntry]) -> Manifest:
-        """Make the dataset readable."""
+        """Make the dataset readable.
+
+        Raises
+        ------
+        StorageError
+            If it is temporary, and more than the quota of temporary data allows.
+        """
+        if self.handle is not None:
+            temporary_store().taken.count(self.handle, sum(map(self._size_of, entries)))
         return publish(self.directory, self.types, entries, self.names, self.kind, self.handle is None, self.order)
+
+    def _size_of(self, entry: SegmentEntry) -> int:
+        return os.path.getsize(join(self.directory, entry.file)) if entry.size is None else entry.size
 
 
 @contextmanager
@@ -80,13 +93,12 @@ def new_dataset(types: Schema, options: MaterializeOptions, order: RecordedOrder
 
 def write_query(node: PlannerNode, options: MaterializeOptions) -> PlannerNode:
     """A Spark query's ordered rows as a dataset written by Spark itself."""
-    if options.directory is not None and is_elsewhere(options.directory):
-        # Spark's writer knows other file systems, by other names.
-        with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+        if is_elsewhere(dataset.directory):
+            # Spark's writer knows other file systems, by other names.
             entries = upload_rows(node, dataset.directory)
             require_known_rows(sum(entry.rows for entry in entries), node.length.rows, f"uploaded rows to {dataset.directory}")
-            return segment_source(dataset.publish(entries))
-    with new_dataset(node.schema, options, recorded_order(node)) as dataset:
+            return segment_source(dataset.publish(entries), dataset.handle)
         require_writable(dataset.directory)
         counted = query.write_parquet(node, dataset.directory)
         entries = adopt(dataset.directory, node.schema)

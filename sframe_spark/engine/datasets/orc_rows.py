@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.segments.range_tasks import run_range_works
+from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.operators.sources.source import memory_source, segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -46,7 +46,7 @@ def orc_rows(table: OrcTable) -> PlannerNode:
             written = in_threads(lambda work: work(), works, available_cores())
         else:
             require_writable(dataset.directory)
-            written = run_range_works(works, "reading ORC files")
+            written = SparkTasks().run(works, "reading ORC files")
         for _, part_seen in written:
             seen.add(part_seen)
         table.require_rows(seen)

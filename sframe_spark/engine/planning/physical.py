@@ -15,11 +15,14 @@ from sframe_spark.engine.planning.placement import (
     Placement,
     blocking_inputs,
     is_at_hand,
+    is_for_threads,
     is_small,
     place,
     placed_over,
     spark_can_inline,
     streams_sooner,
+    suits_gathering,
+    suits_threads,
     why_blocked,
 )
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, sections_in
@@ -46,7 +49,7 @@ class SectionPlanner:
     free
         Users' DataFrames that the plan may read as they are (see :mod:`sframe_spark.engine.planning.frames`).
     refused
-        A mode that the root is not to have: it has been tried.
+        Modes that the root is not to have: they have been tried.
     waiting
         Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
     stands_for
@@ -54,7 +57,7 @@ class SectionPlanner:
     """
 
     free: frozenset[int] = frozenset()
-    refused: Mode | None = None
+    refused: frozenset[Mode] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
     stands_for: dict[int, PlannerNode] = attrs.Factory(dict)
     _root: PlannerNode | None = None
@@ -73,7 +76,7 @@ class SectionPlanner:
         if isinstance(fragment.operator, SectionResult):
             fragment.operator.section.reason = reason
             return fragment.operator.section
-        return Section(mode_of(fragment, placement), fragment, reason, placement=placement)
+        return Section(mode_of(fragment, placement, self.refused), fragment, reason, placement=placement)
 
     def plan_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
@@ -139,7 +142,7 @@ class SectionPlanner:
         if not placement.segment:
             return None
         mode = self._mode_alone(node, below, placement)
-        if mode is None or (node is self._root and mode is self.refused):
+        if mode is None or (node is self._root and mode in self.refused):
             return None
         return Section(mode, node.with_inputs([below]), "its rows are made all at once")
 
@@ -148,7 +151,7 @@ class SectionPlanner:
         if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            return Mode.PARTS
+            return Mode.PARTS_HERE if suits_threads(below) and is_for_threads(node) else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
             return Mode.FIRST_ROWS
         return None
@@ -172,7 +175,7 @@ class SectionPlanner:
         is_foreign = lacks_key(node.operator)
         if node.operator.is_source and not is_foreign:
             return node, placement
-        section = Section(Mode.TASKS if is_foreign else mode_of(node, placement), node, reason, placement=placement)
+        section = Section(over_ranges(node) if is_foreign else mode_of(node, placement), node, reason, placement=placement)
         self.stands_for[id(section)] = self._origins[id(node)]
         return SectionResult.of(section), Placement(True, base_rows=node.length.rows)
 
@@ -189,13 +192,18 @@ class SectionPlanner:
         return self._first(node, placement, why)
 
 
-def mode_of(root: PlannerNode, placement: Placement) -> Mode:
+def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = frozenset()) -> Mode:
     """Where a part of a plan runs."""
     if root.operator.is_source:
         return Mode.DONE
     if not placement.segment:
-        return Mode.QUERY
-    return Mode.DRIVER if is_small(root) or streams_sooner(root) else Mode.TASKS
+        return Mode.GATHERED if Mode.GATHERED not in refused and suits_gathering(root) else Mode.QUERY
+    return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
+
+
+def over_ranges(root: PlannerNode) -> Mode:
+    """Who works on ranges of the rows of a section."""
+    return Mode.THREADS if suits_threads(root) else Mode.TASKS
 
 
 def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:

@@ -9,13 +9,18 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import weight_of
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.plugin_functions import calls_plugins
 from sframe_spark.operators.rowwise.elementwise import calls_python
 from sframe_spark.operators.sources.segment_parts import lacks_key
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
+from sframe_spark.planner.ours import is_ours
 from sframe_spark.session import is_started
+from sframe_spark.session.memory import work_memory
+from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
 MOST_STEPS_IN_SPARK = 120
@@ -25,6 +30,8 @@ MOST_BRANCHES_IN_SPARK = 64
 MOST_ROWS_AT_HAND = 16_777_216
 # What is in memory already needs little more, unless columns are computed.
 BUDGETS_AT_HAND = 4
+# Gathered rows, what is found of them, and the result.
+COPIES_OF_GATHERED = 4
 # Rows that pass through the driver on their way to disk, in the time in which Spark starts.
 BUDGETS_STREAMED = 8
 
@@ -194,6 +201,49 @@ def streams_sooner(root: PlannerNode) -> bool:
         return False
     weight = weight_of(root)
     return weight is not None and weight.rows <= config.small_rows and weight.size <= BUDGETS_STREAMED * config.memory_budget
+
+
+def suits_threads(root: PlannerNode) -> bool:
+    """True for kernels of ours that threads of this process run as well as Spark's tasks would on the same machine, which start and send nothing.
+
+    Others' functions, and values that are decoded in Python, hold up other threads: they are worth a process for each core.
+    """
+    if not config.small_rows:
+        return False
+    nodes = list(postorder([root]))
+    are_arrows = all(map(is_arrows, (kind for node in nodes for kind in node.schema)))
+    return are_arrows and all(map(is_for_threads, nodes)) and is_work_done_here()
+
+
+def is_for_threads(node: PlannerNode) -> bool:
+    """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
+    return is_ours(type(node.operator)) and not functions_of(node) and not calls_plugins(node.operator)
+
+
+def suits_gathering(root: PlannerNode) -> bool:
+    """True for a kernel of all rows of its input where these have room in memory, and threads of this process make them."""
+    operator = root.operator
+    if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
+        return False
+    below = root.inputs[0]
+    if not suits_threads(below) or not all(is_arrows(kind) or (kind.kind == LIST_KIND and not kind.is_encoded) for kind in root.schema):
+        return False
+    if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
+        return False
+    weight = weight_of(below)
+    return weight is not None and weight.size * COPIES_OF_GATHERED <= work_memory()
+
+
+def is_arrows(kind: ColumnType) -> bool:
+    """True for types that kernels compute without Python.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import ARRAY, ENCODED_DICT, STR
+    >>> is_arrows(STR), is_arrows(ARRAY), is_arrows(ENCODED_DICT)
+    (True, True, False)
+    """
+    return kind.kind not in (LIST_KIND, DICT_KIND)
 
 
 def is_at_hand(root: PlannerNode) -> bool:

@@ -22,14 +22,19 @@ class Mode(enum.Enum):
     """Where, and how, a section runs.
 
     ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
-    input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``TASKS``: kernels over row
-    ranges, one Spark task each. ``PARTS``: Spark tasks that each send one small part of the result. ``QUERY``: a Spark query.
+    input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
+    row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
+    result. ``TASKS`` and ``PARTS``: the same in Spark's tasks. ``GATHERED``: one kernel that takes all rows of its input at once, which threads
+    have made. ``QUERY``: a Spark query.
     """
 
     DONE = "nothing to run"
     DRIVER = "driver"
     WHOLE = "driver, all rows at once"
     FIRST_ROWS = "driver, until there are enough rows"
+    GATHERED = "threads, then all rows at once"
+    THREADS = "threads over ranges of rows"
+    PARTS_HERE = "threads that each make a part"
     TASKS = "Spark tasks over ranges of rows"
     PARTS = "Spark tasks that each send a part"
     QUERY = "Spark query"
@@ -38,6 +43,11 @@ class Mode(enum.Enum):
     def is_on_spark(self) -> bool:
         """True where Spark runs it."""
         return self in (Mode.TASKS, Mode.PARTS, Mode.QUERY)
+
+    @property
+    def is_over_ranges(self) -> bool:
+        """True where each range of the base rows makes rows of its own."""
+        return self in (Mode.THREADS, Mode.TASKS)
 
 
 class Alternative(enum.Enum):
@@ -48,6 +58,7 @@ class Alternative(enum.Enum):
     MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
     ALL_ROWS = "all rows are computed if a bounded look at the first ones does not give enough"
     TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
+    NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
 
@@ -78,6 +89,8 @@ class Section:
         Numbers of the sections whose rows it read, once these are there.
     placement
         Where its root was placed, if it was.
+    refused
+        Modes in which it was tried, and in which it could not run.
     """
 
     mode: Mode
@@ -88,6 +101,7 @@ class Section:
     planned: Mode | None = None
     reads: tuple[str, ...] = ()
     placement: Placement | None = None
+    refused: frozenset[Mode] = frozenset()
 
     @property
     def inputs(self) -> list[Section]:

@@ -14,11 +14,12 @@ from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions, Work
 from sframe_spark.engine.planning.physical import SectionPlanner
-from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.runs.journal import Journal, Outcome
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs
+from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
 from sframe_spark.engine.spark.probe import asking_again
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
@@ -74,7 +75,7 @@ class Executor:
         require_owned(node, self.owned)
         return with_stored_tables(node), placement
 
-    def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: Mode | None = None) -> Section:
+    def plan(self, root: PlannerNode, reason: str = THE_RESULT, refused: frozenset[Mode] = frozenset()) -> Section:
         """The sections of a plan; those have run on whose rows it depends how many rows a join has."""
         if self.options.naive:
             return Section(Mode.QUERY, root, reason)
@@ -131,13 +132,13 @@ class Executor:
         root = with_results(section.root, results)
         return section if root is section.root else self._planned_again(section, root)
 
-    def _planned_again(self, section: Section, root: PlannerNode, refused: Mode | None = None) -> Section:
+    def _planned_again(self, section: Section, root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Section:
         """What a section is, given rows that it reads, or that it is not to run as was planned."""
         inner = attrs.evolve(self, prefix=f"{section.number}.")
         again = inner.plan(root, section.reason, refused)
         results = inner._results_of(again.inputs)
         is_another = again.mode is not section.mode or bool(results)
-        again.reads = section.reads
+        again.reads, again.refused = section.reads, refused
         again.number, again.planned = section.number, (section.planned or section.mode) if is_another else section.planned
         return inner._decided(again, results)
 
@@ -147,7 +148,7 @@ class Executor:
             return section.root
         result = self.run_as_planned(section)
         if isinstance(result, NotAsPlanned):
-            return self._run_alone(self._planned_again(section, result.root, section.mode))
+            return self._run_alone(self._planned_again(section, result.root, section.refused | {section.mode}))
         return result
 
     def run_as_planned(self, section: Section) -> PlannerNode | NotAsPlanned:
@@ -170,12 +171,12 @@ class Executor:
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
-        runs = self.runs()
+        runs, workers = self.runs(), Threads() if suits_threads(source) else SparkTasks()
         if isinstance(source.operator, MemorySource):
             return runs.keep(source.operator.read_all(), source)
         if source_of(source).decodes and not is_small(source) and not is_started():
             return runs.by_source(source)
-        return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.in_tasks(source, placement)
+        return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.by_ranges(source, placement, workers)
 
     def _fit_for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as a Spark query over sources."""

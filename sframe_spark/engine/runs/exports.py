@@ -10,29 +10,31 @@ from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.engine.segments.range_tasks import run_range_works
+from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
-from sframe_spark.engine.spark.probe import require_writable
 from sframe_spark.operators.sources.source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
+from sframe_spark.session.session import get_session
 from sframe_spark.session.threads import in_threads
+from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.exports.part_files import PartForm, write_part
+from sframe_spark.storage.exports.staging import Staging
 from sframe_spark.storage.exports.text_files import staged_text, write_text_part
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
 
 Result = TypeVar("Result")
-RangeWork = Callable[[RangeTask, int], Result]
+RangeWork = Callable[[RangeTask, int, str], Result]
 
 
-def by_ranges(node: PlannerNode, work: RangeWork[Result], directory: str, description: str) -> list[Result]:
+def by_ranges(node: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
     """What some work makes of each range of a node's rows, in row order.
 
     Parameters
@@ -40,8 +42,9 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], directory: str, descri
     node
         The node, which is not changed.
     work
-        Gets the rows of a range and its number; runs in Spark tasks, so it can be pickled, perhaps more than once for one range.
-    directory
+        Gets the rows of a range, its number, and the directory to write in; runs in Spark tasks, so it can be pickled, perhaps more than once for one
+        range.
+    staging
         Where it writes.
     description
         What is being done, for Spark's list of jobs.
@@ -49,39 +52,41 @@ def by_ranges(node: PlannerNode, work: RangeWork[Result], directory: str, descri
 
     def run(found: Look) -> list[Result]:
         executor = Executor(MaterializeOptions(), owned=found.owned, journal=found.journal)
-        return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, directory, description), found.plan)
+        return executor.with_full_sorts_if_needed(lambda plan: _run(executor, plan, work, staging, description), found.plan)
 
     return look(node, run, materialize)
 
 
-def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], directory: str, description: str) -> list[Result]:
+def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging: Staging, description: str) -> list[Result]:
     ready = executor.ready(executor.plan(plan))
-    by_ranges = ready.mode in (Mode.DONE, Mode.TASKS) or (ready.mode is Mode.DRIVER and not is_small(ready.root))
+    by_ranges = ready.mode is Mode.DONE or ready.mode.is_over_ranges or (ready.mode is Mode.DRIVER and not is_small(ready.root))
     section = ready.root if by_ranges else executor.run(ready)
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
-        return _run_here(section, placement, work)
-    tasks = executor.runs().tasks_of(section, placement)
-    require_writable(directory)
-    return run_range_works([partial(work, task, number) for number, task in enumerate(tasks)], description)
+        return _run_here(section, placement, work, staging.here)
+    workers: RangeWorkers = Threads() if suits_threads(section) else SparkTasks()
+    tasks = executor.runs().tasks_of(section, placement, workers)
+    directory = staging.for_tasks(is_one_process(get_session())) if workers.are_elsewhere else staging.here
+    workers.require_writable(directory)
+    return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description)
 
 
-def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result]) -> list[Result]:
+def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:
     """Rows in memory by one thread for each core; others by one, since a running value may be among them."""
     plan, rows = FlatPlan.of(section), placement.rows_to_run
     count = max(1, min(available_cores(), rows // ROWS_PER_GROUP)) if section.operator.is_source else 1
     ranges = list(enumerate(pairwise(rows * part // count for part in range(count + 1))))
-    return in_threads(lambda item: work(RangeTask(plan, *item[1], config.batch_rows), item[0]), ranges, count)
+    return in_threads(lambda item: work(RangeTask(plan, *item[1], config.batch_rows), item[0], directory), ranges, count)
 
 
-def write_parts(node: PlannerNode, directory: str, form: PartForm) -> list[str]:
-    """Write the rows of a node as files of a directory; return their names, in row order. Of no rows there is one file."""
-    written: list[tuple[str, int]] = by_ranges(node, partial(write_range_as, directory=directory, form=form), directory, f"writing {form.ending}")
+def write_parts(node: PlannerNode, staging: Staging, form: PartForm) -> list[str]:
+    """Write the rows of a node as files; return where they are, in row order. Of no rows there is one file."""
+    written: list[tuple[str, int]] = by_ranges(node, partial(write_range_as, form=form), staging, f"writing {form.ending}")
     return [file for file, rows in written if rows] or [file for file, _ in written[:1]]
 
 
 def write_range_as(task: RangeTask, number: int, directory: str, form: PartForm) -> tuple[str, int]:
-    """Write the rows of a task as one file, whose name and number of rows are returned."""
+    """Write the rows of a task as one file, whose place and number of rows are returned."""
     return write_part(directory, form, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
 
 
@@ -112,22 +117,22 @@ def write_text(node: PlannerNode, target: str, rows: RowsAsText) -> None:
     StorageError
         If it cannot be written.
     """
-    with staged_text(target) as (directory, parts):
-        work = partial(write_range_as_text, directory=directory, target=target, rows=rows)
-        written: list[tuple[str, int]] = by_ranges(node, work, directory, f"writing {os.path.basename(target)}")
+    with staged_text(target) as (staging, parts):
+        work = partial(write_range_as_text, target=target, rows=rows)
+        written: list[tuple[str, int]] = by_ranges(node, work, staging, f"writing {os.path.basename(target)}")
         # What stands before and after all rows, and between two parts.
         (first, _), is_first = written[0], True
         parts.append(first)
         for number, (file, count) in enumerate(written):
             if number and count:
-                parts += [file] if is_first or not rows.between else [write_text_part(directory, target, [rows.between]), file]
+                parts += [file] if is_first or not rows.between else [write_text_part(staging.here, target, [rows.between]), file]
             is_first = is_first and not count
         if rows.after:
-            parts.append(write_text_part(directory, target, [rows.after]))
+            parts.append(write_text_part(staging.here, target, [rows.after]))
 
 
 def write_range_as_text(task: RangeTask, number: int, directory: str, target: str, rows: RowsAsText) -> tuple[str, int]:
-    """Write the rows of a task as text, the first task's after what stands before all; return the file's name and the number of rows."""
+    """Write the rows of a task as text, the first task's after what stands before all; return the file's place and the number of rows."""
     count = 0
 
     def counted() -> Iterator[Chunk]:

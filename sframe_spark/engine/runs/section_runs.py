@@ -18,21 +18,24 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
 from sframe_spark.engine.planning.matches import joined_rows
 from sframe_spark.engine.planning.physical import takes_few_of_join
-from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
+from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, COPIES_OF_GATHERED, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.looks import require_owned
+from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room, gathered_rows
 from sframe_spark.engine.segments.inferred_rows import require_inferred
-from sframe_spark.engine.segments.range_tasks import range_tasks, run_range_works
+from sframe_spark.engine.segments.range_tasks import range_tasks
+from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
 from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
+from sframe_spark.session.memory import work_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 # What tasks send to be put together on the driver, all of them, and each where there are very many.
@@ -72,12 +75,16 @@ class Runs:
             case Mode.WHOLE:
                 return self._whole(section.root)
             case Mode.PARTS:
-                return self._from_parts(section.root)
+                return self._from_parts(section.root, SparkTasks())
+            case Mode.GATHERED:
+                return self._gathered(section.root)
+            case Mode.PARTS_HERE:
+                return self._from_parts(section.root, Threads())
             case Mode.FIRST_ROWS:
                 return self._first_rows(section.root)
         root, placement = section.root, section.placement or placement_of(section.root)
-        if section.mode is Mode.TASKS:
-            return self.in_tasks(root, placement)
+        if section.mode.is_over_ranges:
+            return self.by_ranges(root, placement, Threads() if section.mode is Mode.THREADS else SparkTasks())
         self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")
         return self.on_driver(root, placement)
 
@@ -102,17 +109,17 @@ class Runs:
                 return write_chunks(chain(taken(chunks), stream), node.schema, self.options, recorded_order(node))
         return self.keep(concatenate(chunks, node.schema), node)
 
-    def in_tasks(self, node: PlannerNode, placement: Placement) -> PlannerNode:
-        """A source of the rows of a section that Spark tasks make range by range."""
-        tasks = self.tasks_of(node, placement)
-        self.log.append(f"segments: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
+    def by_ranges(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> PlannerNode:
+        """A source of the rows of a section that are made range by range."""
+        tasks = self.tasks_of(node, placement, workers)
+        self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
-            parts = run_range_works([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
+            parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
             return self.keep(concatenate([read_stream(part) for part in parts], node.schema), node)
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
-            require_writable(dataset.directory)
+            workers.require_writable(dataset.directory)
             works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
-            entries: list[SegmentEntry] = run_range_works(works, f"materialising {node.operator_type}")
+            entries: list[SegmentEntry] = workers.run(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
         return segment_source(manifest, dataset.handle)
 
@@ -123,10 +130,12 @@ class Runs:
             manifest = dataset.publish(source_of(node).write_segments(dataset.directory))
         return segment_source(manifest, dataset.handle)
 
-    def tasks_of(self, node: PlannerNode, placement: Placement) -> list[RangeTask]:
-        """Tasks that together make the rows of a section; what they read of memory is stored first."""
-        require_owned(node, self.owned)
-        tasks = range_tasks(with_stored_tables(node), placement.rows_to_run, self.options.segments)
+    def tasks_of(self, node: PlannerNode, placement: Placement, workers: RangeWorkers) -> list[RangeTask]:
+        """Tasks that together make the rows of a section; what they read of memory elsewhere is stored first."""
+        if workers.are_elsewhere:
+            require_owned(node, self.owned)
+            node = with_stored_tables(node)
+        tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers)
         self.tasks = len(tasks)
         return tasks
 
@@ -164,16 +173,34 @@ class Runs:
         rows = node.operator.kernel([source.operator.read_all()], [below.facts])
         return self.keep(require_inferred(node.operator, (), rows, node.schema), node)
 
-    def _from_parts(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+    def _gathered(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that a kernel makes of all rows of its input, which threads make; nothing where these turn out to take too much memory."""
+        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
+        tasks = self.tasks_of(below, placement, workers)
+        self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
+        room = Room(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS)
+        try:
+            parts = workers.run([partial(gathered_rows, task, room) for task in tasks], f"computing {node.operator_type}")
+        except NoRoomError:
+            self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
+            return NotAsPlanned(node)
+        rows = concatenate([chunk for part in taken(parts) for chunk in part], below.schema)
+        del parts
+        made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
+        if self.options.directory is None and made.rows <= self.options.in_memory and made.size <= config.memory_budget:
+            return self.keep(made, node)
+        return write_chunk(made, node.schema, self.options, recorded_order(node))
+
+    def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
         placement = placement_of(below)
-        tasks = self.tasks_of(below, placement)
-        self.log.append(f"parts: {node.operator_type} in {len(tasks)} task(s) over {placement.rows_to_run} rows")
+        tasks = self.tasks_of(below, placement, workers)
+        self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         most = max(PARTS_BYTES // len(tasks), LEAST_PART_BYTES)
         works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
-        part = combined_parts(operator, run_range_works(works, f"computing {node.operator_type}"), [below.facts], PARTS_BYTES)
+        part = combined_parts(operator, workers.run(works, f"computing {node.operator_type}"), [below.facts], PARTS_BYTES)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
             return NotAsPlanned(node)
@@ -200,6 +227,11 @@ class Runs:
         if self.options.directory is not None:
             return self.keep(rows, node)
         return PlannerNode(MemorySource.of(rows, node.schema))
+
+
+def name_of(workers: RangeWorkers) -> str:
+    """What those who work on ranges are called in the log."""
+    return "task(s)" if workers.are_elsewhere else "range(s) by threads"
 
 
 def taken(chunks: list[Any]) -> Iterator[Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 
 from sframe_spark.config import config
-from sframe_spark.engine.segments.range_tasks import run_range_works
+from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.kernels.order_check import first_break
 from sframe_spark.planner.infer import known_rows
@@ -26,7 +26,7 @@ def find_break(node: PlannerNode, by: Sequence[tuple[int, bool]]) -> tuple[int, 
     else:
         size = config.segment_rows
         works = [partial(break_in_range, plan, by, max(start - 1, 0), min(start + size, rows), config.batch_rows) for start in range(0, rows, size)]
-        found = run_range_works(works, "checking the order of rows")
+        found = SparkTasks().run(works, "checking the order of rows")
     return next((item for item in found if item is not None), None)
 
 

@@ -11,12 +11,10 @@ import attrs
 
 from sframe_spark.config import config
 from sframe_spark.engine.segments.flat_plan import FlatPlan
+from sframe_spark.engine.segments.range_workers import RangeWorkers
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
 from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, summarize_range
-from sframe_spark.engine.spark import query
-from sframe_spark.engine.spark.dispatch import run_tasks
-from sframe_spark.engine.spark.probe import require_readable
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
@@ -29,31 +27,29 @@ LEAST_TASK_BYTES = 32 << 20
 LARGEST_TASK_BYTES = 1 << 30
 
 
-def range_tasks(node: PlannerNode, rows: int, segments: int | None) -> list[RangeTask]:
+def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: RangeWorkers) -> list[RangeTask]:
     """Tasks that together make the rows of a section of so many base rows; as many as asked for, or as the rows are worth."""
-    require_readable(node)
+    workers.require_readable(node)
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
-    return with_states(plan, row_ranges(rows, int(made), segments))
+    return with_states(plan, row_ranges(rows, int(made), segments, workers), workers)
 
 
-def row_ranges(rows: int, size: int, segments: int | None) -> list[tuple[int, int]]:
+def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers) -> list[tuple[int, int]]:
     """Row ranges of tasks, given the bytes of what is made of all rows.
 
     As many as asked for, else enough for all cores but none too small or too large.
     """
-    from sframe_spark.session.session import default_parallelism, get_session
-
     count = segments or config.default_segments
     if count is None:
-        cores = default_parallelism(get_session())
+        cores = workers.at_a_time()
         worth = max(-(-rows // LEAST_TASK_ROWS), size // LEAST_TASK_BYTES)
         count = max(1, min(rows, cores, worth), -(-rows // config.segment_rows), min(rows, size // LARGEST_TASK_BYTES))
     bounds = [rows * i // count for i in range(count + 1)]
     return list(pairwise(bounds))
 
 
-def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[RangeTask]:
+def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]], workers: RangeWorkers) -> list[RangeTask]:
     """Tasks whose sequential operators know the state before their range: one pass over partial results per level."""
     ranges, states = list(ranges), [dict[int, Any]() for _ in ranges]
     divided = DividedPlan.of(plan)
@@ -66,7 +62,7 @@ def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]]) -> list[Range
             continue
         pairs = list(zip(ranges, states, strict=True))
         works = [partial(summarize_range, divided.task(rows, dict(known)), position) for rows, known in pairs[:-1]]
-        before = states_between(operator, initial, run_range_works(works, f"summarising {operator.name}"))
+        before = states_between(operator, initial, workers.run(works, f"summarising {operator.name}"))
         ranges, states = joined_ranges(ranges, states, position, before)
     last = ranges[-1]
     return [divided.task(rows, known, final=rows is last) for rows, known in zip(ranges, states, strict=True)]
@@ -114,9 +110,3 @@ def part_of_source(source: Any, start: int, stop: int) -> SegmentSource:
     """A source that is told of no segments but those of some of its rows, which keep their numbers."""
     assert isinstance(source, SegmentSource)
     return attrs.evolve(source, manifest=source.manifest.between(source.start + start, source.start + stop))
-
-
-def run_range_works(works: list[Any], description: str) -> list[Any]:
-    """Results of task works, with Spark's errors as ours."""
-    with query.translated_errors(description):
-        return run_tasks(works, description)

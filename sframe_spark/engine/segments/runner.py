@@ -19,6 +19,7 @@ from sframe_spark.operators.sources.readers import Reader
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.operator import ALL_ROWS, Operator, SequentialOperator, with_rows_held_back
+from sframe_spark.session import raise_if_cancelled
 from sframe_spark.session.build import available_cores
 
 Value = TypeVar("Value")
@@ -317,6 +318,7 @@ def summarize(plan: FlatPlan, place: int, states: dict[int, Any], start: int, st
 
     def part_of(first: int, last: int) -> Any:
         """The state of some rows; those that many are made of come in pieces."""
+        raise_if_cancelled()
         if len(runners) == 1:
             pieces = runners[0].pieces(first, last, False, batch_rows)
             return combined(operator, operator.combine, (asked(operator, partial(operator.summarize, [piece], facts)) for piece in pieces))

@@ -12,11 +12,15 @@ import pyarrow as pa
 from sframe_spark.engine.segments.others import combined
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.operators.sources.source import Source
-from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
+from sframe_spark.session import raise_if_cancelled
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.types import ColumnType
+
+# Groups of so many batches are found at once: groups of parts are merged less often.
+BATCHES_IN_A_PART = 8
 
 
 @attrs.frozen(eq=False)
@@ -54,8 +58,10 @@ class RangeTask:
 
 
 def chunks_of(task: RangeTask) -> Iterator[Chunk]:
-    """Rows of a task, batch by batch."""
-    return PlanRunner(task.whole, task.states).stream(task.start, task.stop, task.batch_rows, task.final)
+    """Rows of a task, batch by batch; Ctrl-C ends threads between two."""
+    for chunk in PlanRunner(task.whole, task.states).stream(task.start, task.stop, task.batch_rows, task.final):
+        raise_if_cancelled()
+        yield chunk
 
 
 def write_range(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
@@ -86,7 +92,31 @@ def read_stream(payload: bytes) -> Chunk:
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:
     """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes."""
-    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks_of(task)), facts, most_bytes)
+    chunks = chunks_of(task)
+    if operator.group_keys is not None:
+        chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, BATCHES_IN_A_PART * task.batch_rows, task.plan.batch_bytes)
+    return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, most_bytes)
+
+
+def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int) -> Iterator[Chunk]:
+    """The same rows in fewer chunks, none of which has more rows or bytes unless it had before.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> chunks = [Chunk.of([pa.array(values)]) for values in ([1, 2], [3], [4, 5, 6], [7])]
+    >>> [chunk.columns[0].to_pylist() for chunk in in_longer_runs(chunks, (INT,), 3, 1 << 20)]
+    [[1, 2, 3], [4, 5, 6], [7]]
+    """
+    waiting: list[Chunk] = []
+    for chunk in chunks:
+        held = [*waiting, chunk]
+        if waiting and (sum(each.rows for each in held) > rows or sum(each.size for each in held) > size):
+            yield concatenate(waiting, schema)
+            waiting = []
+        waiting.append(chunk)
+    if waiting:
+        yield concatenate(waiting, schema)
 
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], most_bytes: float = math.inf) -> Any:

@@ -18,7 +18,7 @@ ROWS = "rows"
 
 SHARED_DIRECTORY = (
     "set config.temporary_directory or the environment variable SFRAME_SPARK_TMP to a directory that this machine and all of "
-    "Spark's share, and save into such a directory"
+    "Spark's share, or to a URI such as s3://bucket/tmp, and save into such a place"
 )
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine.spark.packages import require_python
 from sframe_spark.engine.spark.parcels import Parcel, packed
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
@@ -43,6 +44,7 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
         If what tasks are sent, or give, cannot be pickled.
     """
     follow_user()
+    require_python()
     spark = get_session()
     tasks = tasks_for(spark, len(works))
     run = from_job if start_as_queries_do(spark) else from_query

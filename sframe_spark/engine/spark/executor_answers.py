@@ -35,6 +35,8 @@ class Answer:
         What it read.
     written
         Name of the file that it wrote, which holds what it read; empty: none.
+    missing
+        Name of the module that is not installed, where the package cannot be imported for want of it; empty: none.
     """
 
     host: str
@@ -45,6 +47,7 @@ class Answer:
     trouble: str
     content: str
     written: str
+    missing: str = ""
 
     @classmethod
     def of_text(cls, text: str) -> Answer:
@@ -95,27 +98,29 @@ def writing(directory: str) -> Callable[[str], str]:
     return write
 
 
-def answering(file: str, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+def answering(file: str | None, directory: str | None) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     """A function of tasks that reads the end of a file, writes what it read into a file of a directory, and answers.
 
     It travels as a whole, where a function of a module would be imported: a worker without this package answers too.
     """
-    read, write, seconds = reading(file), None if directory is None else writing(directory), SECONDS_OF_A_TASK
+    read, write = None if file is None else reading(file), None if directory is None else writing(directory)
+    seconds = SECONDS_OF_A_TASK
 
     def found() -> dict[str, Any]:
         import importlib
 
-        package, content, written, troubles = None, "", "", []
+        package, missing, content, written, troubles = None, "", "", "", []
         try:
             package = importlib.import_module("sframe_spark").__version__
         except Exception as error:
+            missing = str(error.name) if isinstance(error, ModuleNotFoundError) else ""
             troubles.append(f"sframe_spark cannot be imported: {type(error).__name__}: {error}")
         try:
-            content = read()
+            content = read() if read is not None else ""
             written = write(content) if write is not None else ""
         except OSError as error:
             troubles.append(f"{error.strerror}: {error.filename}")
-        return {"package": package, "content": content, "written": written, "trouble": "; ".join(troubles)}
+        return {"package": package, "missing": missing, "content": content, "written": written, "trouble": "; ".join(troubles)}
 
     def answer(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         import json

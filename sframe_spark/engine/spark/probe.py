@@ -16,8 +16,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from sframe_spark.engine.spark.counts import SHARED_DIRECTORY
-from sframe_spark.engine.spark.executor_answers import Answer, answering, reading, this_host, versions
+from sframe_spark.engine.spark.executor_answers import Answer, reading, this_host
 from sframe_spark.engine.spark.messages import is_of_spark
+from sframe_spark.engine.spark.packages import answers, ask_python_again, require_same_versions
 from sframe_spark.engine.spark.spark_actions import run_spark
 from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
 from sframe_spark.locations import is_elsewhere, is_private
@@ -25,16 +26,14 @@ from sframe_spark.operators.sources.segment_parts import STORED_ROWS
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session import default_parallelism, follow_user, get_reached, get_session
+from sframe_spark.session import get_reached, get_session
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.owner import Holder, own_directory_beside, remove_own
+from sframe_spark.session.session import get_packages
 from sframe_spark.session.workers import is_one_process
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
 from sframe_spark.storage.files.temporary import temporary_store
-
-SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
-NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
 
 
 def require_writable(directory: str) -> None:
@@ -61,6 +60,7 @@ def require_writable(directory: str) -> None:
         _exchange(place, above)
     finally:
         remove_own(place)
+    get_packages().asked = True
     get_reached().update({(above, "written"), (above, "read")})
 
 
@@ -100,6 +100,7 @@ def _require_seen(file: str, above: str) -> None:
         expected = reading(file)()
     for answer in answers(file, None):
         _check(answer, expected, above)
+    get_packages().asked = True
     get_reached().add((above, "read"))
 
 
@@ -110,6 +111,7 @@ def asking_again(root: PlannerNode, directory: str | None) -> Iterator[None]:
         yield
     except ExecutionError as error:
         if type(error) is ExecutionError:
+            ask_python_again(str(error))
             _ask_again(root, directory)
         raise
     except NotSharedError:
@@ -149,24 +151,6 @@ def _exchange(place: str, above: str) -> None:
         raise _not_shared(f"a file that a query of Spark wrote there is not seen by {this_host()}", above)
 
 
-def answers(file: str, directory: str | None) -> list[Answer]:
-    """What Spark's executors find: as many tasks as run at a time, each of which lasts until the others have started."""
-    # Credentials, for one, that the user has just set.
-    follow_user()
-    session = get_session()
-    tasks = default_parallelism(session)
-    with interrupts_deferred():
-        frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(file, directory), "answer string")
-    try:
-        table = run_spark(frame.toArrow, "asking Spark's executors what they see")
-    except ExecutionError as error:
-        raise NotSharedError(f"Spark's executors cannot be asked what they see of {os.path.dirname(file)}: {error}; {SAME_VERSIONS}") from None
-    found = [Answer.of_text(text) for text in table.column(0).to_pylist()]
-    if len(found) != tasks:
-        raise StorageError(f"{len(found)} of {tasks} tasks answered what they see of {os.path.dirname(file)}; run the query again")
-    return found
-
-
 def _copy_by_query(file: str, copied: str, above: str) -> None:
     """Let Spark itself read and write: its file systems are others than those of Python."""
     reader = get_session().read.options(**AS_NAMED).schema("token string")
@@ -186,11 +170,7 @@ def _check(answer: Answer, expected: str, above: str) -> None:
         raise _not_shared(f"Spark's executor on {answer.executor} sees another file there than {this_host()}", above)
     if not answer.content or (answer.trouble and answer.package is not None):
         raise _not_shared(f"Spark's executor on {answer.executor} does not see what {this_host()} wrote there ({answer.trouble})", above)
-    for name, ours in versions().items():
-        theirs = getattr(answer, name)
-        if theirs != ours:
-            shown = f"has {NAMES_OF_VERSIONS[name]} {theirs}" if theirs is not None else answer.trouble
-            raise NotSharedError(f"Spark's executor on {answer.executor}: {shown}, where {this_host()} has {ours}: {SAME_VERSIONS}")
+    require_same_versions(answer)
 
 
 def _not_shared(what: str, directory: str) -> NotSharedError:

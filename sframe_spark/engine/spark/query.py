@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.spark.counts import observed_rows, require_known_rows
+from sframe_spark.engine.spark.packages import look_at_python
 from sframe_spark.engine.spark.page_checks import require_sound_pages
 from sframe_spark.engine.spark.probe import require_readable
 from sframe_spark.engine.spark.spark_actions import run_spark, translated_errors
@@ -71,6 +72,7 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
     size = size_of(root)
     single = size is QuerySize.FEW_ROWS
     require_readable(root)
+    look_at_python()
     with translated_errors(f"checking the files of {root.operator_type}"):
         require_sound_pages(root)
     spark = get_session(size) if within is None else within

@@ -11,16 +11,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
-from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate, partial_aggregate
+from sframe_spark.operators.grouped.groups_of_rows import SHORT_CODES, GroupsOfRows, without_gaps
+from sframe_spark.operators.grouped.partial_forms import partial_aggregate
+from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable
+from sframe_spark.operators.kernels.row_order import ranks_of
 from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 MISSING, VALUE, NAN = 0, 1, 2
-# Codes below this are sorted by their digits, in two passes.
-SHORT_CODES = 1 << 16
+# Of so many values it is seen whether most are different.
+LOOKED_AT = 1 << 13
 
 
 @attrs.frozen(eq=False)
@@ -74,10 +77,13 @@ class GroupingByKeys:
 
     def groups(self, chunk: Chunk) -> PartialGroups:
         """Groups of some rows."""
-        columns = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
+        keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
+        groups = in_groups(keys, self.key_types, chunk.rows)
+        firsts = pa.array(groups.firsts)
+        columns = [key.take(firsts) for key in keys]
         for partial in self.partials:
-            columns += partial.lift([chunk.columns[position] for position in partial.aggregation.positions], chunk.rows)
-        return self._merged(columns, chunk.rows)
+            columns += partial.of_groups([chunk.columns[position] for position in partial.aggregation.positions], groups)
+        return PartialGroups(Chunk(tuple(columns), groups.count))
 
     def together(self, first: PartialGroups, second: PartialGroups) -> PartialGroups:
         """Groups of the rows of both, those of the first before those of the second."""
@@ -85,18 +91,14 @@ class GroupingByKeys:
             return first if first.rows.rows else second
         types = [column.type for column in first.rows.columns]
         columns = [pa.concat_arrays([a, b.cast(kind)]) for a, b, kind in zip(first.rows.columns, second.rows.columns, types, strict=True)]
-        return self._merged(columns, first.rows.rows + second.rows.rows)
-
-    def _merged(self, columns: list[pa.Array], rows: int) -> PartialGroups:
-        """The groups of what is grouped already, in whatever groups."""
         width = len(self.keys)
-        order, starts = in_groups(columns[:width], self.key_types, rows)
-        taken, firsts = pa.array(order), pa.array(order[starts])
+        groups = in_groups(columns[:width], self.key_types, first.rows.rows + second.rows.rows)
+        taken, firsts = pa.array(groups.order), pa.array(groups.firsts)
         merged = [column.take(firsts) for column in columns[:width]]
         for partial in self.partials:
-            merged += partial.merge([column.take(taken) for column in columns[width : width + partial.width]], starts)
+            merged += partial.merge([column.take(taken) for column in columns[width : width + partial.width]], groups.starts)
             width += partial.width
-        return PartialGroups(Chunk(tuple(merged), len(starts)))
+        return PartialGroups(Chunk(tuple(merged), groups.count))
 
     def finished(self, groups: PartialGroups) -> Chunk:
         """Keys and aggregates."""
@@ -124,18 +126,18 @@ def group_rows(chunk: Chunk, schema: Schema, keys: Sequence[int], aggregations: 
     return grouping.finished(grouping.groups(chunk))
 
 
-def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> tuple[np.ndarray, np.ndarray]:
-    """An order of rows that ascends by their keys, and in which equal ones stay in theirs; and where in it each group starts.
+def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: int) -> GroupsOfRows:
+    """The groups of rows with equal keys, ascending by them.
 
     Each key is looked up once in a table of the different ones, and only these are compared.
 
     Examples
     --------
-    >>> [found.tolist() for found in in_groups([pa.array(["b", None, "b", "a"])], [STR], 4)]
-    [[1, 3, 0, 2], [0, 1, 2]]
+    >>> in_groups([pa.array(["b", None, "b", "a"])], [STR], 4).codes.tolist()
+    [2, 0, 2, 1]
     """
     if not columns:
-        return np.arange(rows), np.zeros(min(rows, 1), dtype=np.int64)
+        return GroupsOfRows(np.zeros(rows, dtype=np.int64), min(rows, 1))
     compared = [ranked(column, column_type) for column, column_type in zip(columns, types, strict=True)]
     # One instant at several offsets makes several groups, which the offsets put in order.
     compared += [
@@ -147,9 +149,8 @@ def in_groups(columns: Sequence[pa.Array], types: Sequence[ColumnType], rows: in
     for further, more in compared[1:]:
         # Small again after each column, so that the product cannot wrap around.
         codes, count = dense(codes * more + further, count * more)
-    order = np.argsort(codes.astype(np.uint16) if count <= SHORT_CODES else codes, kind="stable")
-    ordered = codes[order]
-    return order, np.flatnonzero(np.concatenate([np.ones(min(rows, 1), dtype=bool), ordered[1:] != ordered[:-1]]))
+    # Of one column every code has a row.
+    return GroupsOfRows(codes, count) if len(compared) == 1 else GroupsOfRows(*without_gaps(codes, count))
 
 
 def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
@@ -161,13 +162,18 @@ def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
         return tokens_ranked(column)
     # Lists and dicts that are stored as texts are compared as these.
     kind = STR if pa.types.is_string(column.type) else column_type
-    encoded = comparable(column, kind).dictionary_encode("encode")
-    codes = encoded.indices.to_numpy(zero_copy_only=False)
-    different = encoded.dictionary
-    order = np.lexsort(sort_parts(different, DATETIME if column_type.is_zoned else kind, True)[::-1])
-    ranks = np.empty(len(order), dtype=np.int64)
-    ranks[order] = np.arange(len(order))
-    return ranks[codes], len(order)
+    values, kind = comparable(column, kind), DATETIME if column_type.is_zoned else kind
+    if pa.types.is_primitive(values.type) and mostly_differ(values):
+        return ranks_of(sort_parts(values, kind, True))
+    encoded = values.dictionary_encode("encode")
+    ranks, count = ranks_of(sort_parts(encoded.dictionary, kind, True))
+    return ranks[encoded.indices.to_numpy(zero_copy_only=False)], count
+
+
+def mostly_differ(values: pa.Array) -> bool:
+    """True where so many of the first values are different that sorting all takes less than looking each up in a table of those before."""
+    first = values.slice(0, LOOKED_AT)
+    return len(values) > LOOKED_AT and 2 * len(first.dictionary_encode("encode").dictionary) > len(first)
 
 
 def tokens_ranked(column: pa.Array) -> tuple[np.ndarray, int]:
@@ -181,8 +187,7 @@ def dense(codes: np.ndarray, count: int) -> tuple[np.ndarray, int]:
     """Codes in the same order, of which there are at most as many as rows."""
     if count <= SHORT_CODES:
         return codes, count
-    different, inverse = np.unique(codes, return_inverse=True)
-    return inverse, len(different)
+    return ranks_of([codes])
 
 
 def order_token(value: Any) -> tuple[Any, ...]:

@@ -1,4 +1,7 @@
-"""Aggregates of runs of rows in parts: each row is lifted into a partial result, partial results are merged, the last one is finished."""
+"""Aggregates of rows in parts: each row is lifted into a partial result, partial results are merged, the last one is finished.
+
+Rows of groups that lie scattered become partial results of the groups without being lifted, where that takes less.
+"""
 
 from __future__ import annotations
 
@@ -11,17 +14,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.operators.aggregates.extremes import ORDERED
+from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.runs import differs, plain_numbers
-from sframe_spark.planner.facts import Schema
-from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, STR, ColumnType
+from sframe_spark.types import ColumnType
 from sframe_spark.values.encode import encode_plain
 
 if TYPE_CHECKING:
     from sframe_spark.operators.grouped.aggregation import Aggregation
 
 Arrays = list[pa.Array]
+
+NAN_LEVEL, MISSING_LEVEL = 1, 2
 
 
 @attrs.frozen
@@ -56,6 +60,11 @@ class PartialAggregate:
         offsets = pa.array(np.arange(rows + 1, dtype=np.int64))
         return [pa.LargeListArray.from_arrays(offsets, array) for array in arrays]
 
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """Partial results of groups of single rows: here lists."""
+        offsets, order = pa.array(np.append(groups.starts, groups.rows)), pa.array(groups.order)
+        return [pa.LargeListArray.from_arrays(offsets, array.take(order)) for array in arrays]
+
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Partial results of groups of consecutive partial results: here longer lists."""
         return [longer_lists(column, starts) for column in partial]
@@ -72,23 +81,16 @@ class PartialAggregate:
         return encode_plain(values, result)
 
 
+def lifted(form: PartialAggregate, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+    """Partial results of groups of single rows, put next to each other."""
+    order = pa.array(groups.order)
+    return form.merge([column.take(order) for column in form.lift(arrays, groups.rows)], groups.starts)
+
+
 def longer_lists(column: pa.Array, starts: np.ndarray) -> pa.Array:
     """Neighbouring lists joined: one list for all from each start to the next."""
     offsets = column.offsets.to_numpy(zero_copy_only=False)
     return pa.LargeListArray.from_arrays(pa.array(np.append(offsets[starts], offsets[-1])), column.values)
-
-
-def members(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
-    """All values of some lists, one after the other, and the number of the list that each is in."""
-    offsets = column.offsets.to_numpy(zero_copy_only=False)
-    values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
-    return values, np.repeat(np.arange(len(column)), np.diff(offsets))
-
-
-def lists_of(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:
-    """Lists of the values of each group, which stand together in the order of the groups."""
-    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int32)
-    return pa.ListArray.from_arrays(pa.array(offsets), values, type=result.physical)
 
 
 def totals(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
@@ -108,6 +110,10 @@ class Counted(PartialAggregate):
         """One for each row."""
         return [pa.array(np.ones(rows, dtype=np.int64))]
 
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """How many rows there are."""
+        return [pa.array(groups.sizes)]
+
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Counts add up."""
         return [pa.array(totals(plain_numbers(partial[0]), starts))]
@@ -125,6 +131,10 @@ class Summed(Counted):
         """The numbers, zero for missing ones."""
         return [pa.array(plain_numbers(arrays[0]))]
 
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The sums."""
+        return [pa.array(groups.totals(plain_numbers(arrays[0])), from_pandas=False)]
+
 
 @attrs.frozen
 class Averaged(PartialAggregate):
@@ -136,6 +146,11 @@ class Averaged(PartialAggregate):
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """One and the number, or zero and zero."""
         return [arrays[0].is_valid().cast(pa.int64()), pa.array(plain_numbers(arrays[0]).astype(np.float64))]
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """How many numbers there are, and their sum."""
+        counts = groups.totals(arrays[0].is_valid().to_numpy(zero_copy_only=False))
+        return [pa.array(counts), pa.array(groups.totals(plain_numbers(arrays[0]).astype(np.float64)), from_pandas=False)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Both add up."""
@@ -161,6 +176,15 @@ class Spread(PartialAggregate):
         """A number is its own mean, without deviation."""
         numbers = plain_numbers(arrays[0]).astype(np.float64)
         return [arrays[0].is_valid().cast(pa.int64()), pa.array(numbers), pa.array(np.zeros(rows))]
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """Count and mean, then deviations from it."""
+        numbers, present = plain_numbers(arrays[0]).astype(np.float64), arrays[0].is_valid().to_numpy(zero_copy_only=False)
+        counts = groups.totals(present)
+        with np.errstate(over="ignore", invalid="ignore"):
+            means = groups.totals(numbers) / np.maximum(counts, 1)
+            squares = groups.totals(np.where(present, (numbers - means[groups.codes]) ** 2, 0.0))
+        return [pa.array(counts), pa.array(means, from_pandas=False), pa.array(squares, from_pandas=False)]
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """The common mean, then deviations of the parts and of their means."""
@@ -191,6 +215,15 @@ class Extreme(PartialAggregate):
         """The values."""
         return [arrays[0]]
 
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The extreme of each group; missing values are left out."""
+        column, largest = arrays[0], self.aggregation.function == "max"
+        valid = column.is_valid().to_numpy(zero_copy_only=False)
+        numbers = plain_numbers(column)
+        start = outermost(numbers.dtype, not largest)
+        found = groups.extremes(np.where(valid, numbers, start), largest, start)
+        return [pa.array(found, mask=groups.totals(valid) == 0, from_pandas=False).cast(column.type)]
+
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """The extreme of each group; missing values are left out."""
         column = partial[0]
@@ -199,8 +232,7 @@ class Extreme(PartialAggregate):
         largest = self.aggregation.function == "max"
         valid = column.is_valid().to_numpy(zero_copy_only=False)
         numbers = plain_numbers(column)
-        limits = (-np.inf, np.inf) if numbers.dtype.kind == "f" else (np.iinfo(np.int64).min, np.iinfo(np.int64).max)
-        numbers = np.where(valid, numbers, limits[0 if largest else 1])
+        numbers = np.where(valid, numbers, outermost(numbers.dtype, not largest))
         found = (np.maximum if largest else np.minimum).reduceat(numbers, starts)
         known = np.logical_or.reduceat(valid, starts)
         return [pa.array(found, mask=~known, from_pandas=False).cast(column.type)]
@@ -221,22 +253,28 @@ class Chosen(PartialAggregate):
         """The arguments."""
         return list(arrays)
 
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The arguments of the chosen rows."""
+        places = groups.firsts if self.aggregation.function == "select_one" else self._extreme_rows(arrays[0], groups)
+        return [column.take(pa.array(places)) for column in arrays]
+
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """The arguments of the chosen rows."""
-        places = starts if self.aggregation.function == "select_one" else self._extreme_rows(partial[0], starts)
-        return [column.take(pa.array(places)) for column in partial]
+        return self.of_groups(partial, GroupsOfRows(np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(partial[0])))), len(starts)))
 
-    def _extreme_rows(self, column: pa.Array, starts: np.ndarray) -> np.ndarray:
-        group = np.repeat(np.arange(len(starts)), np.diff(np.append(starts, len(column))))
-        ranks = value_ranks(column)
+    def _extreme_rows(self, column: pa.Array, groups: GroupsOfRows) -> np.ndarray:
+        ranks, largest = value_ranks(column), self.aggregation.function in ("argmax", "max")
         if self.aggregation.function in ("argmin", "argmax"):
             ranks = ranks[:1]
-        if self.aggregation.function in ("argmax", "max"):
-            ranks = [-rank if rank.dtype.kind == "f" else ~rank for rank in ranks]
-        # NaN is never extreme, so it comes after all numbers either way, and missing values come last.
-        last = [np.isnan(rank) for rank in ranks if rank.dtype.kind == "f"]
-        missing = column.is_null().to_numpy(zero_copy_only=False)
-        return np.lexsort((*reversed(ranks), *last, missing, group))[starts]
+        # Of date-times those at one instant are compared by what follows.
+        level = ranks_of_presence(column, ranks[0])
+        chosen = level == groups.extremes(level, False, MISSING_LEVEL)[groups.codes]
+        for rank in ranks:
+            compared = chosen & (level == 0)
+            start = outermost(rank.dtype, not largest)
+            found = groups.extremes(np.where(compared, rank, start), largest, start)
+            chosen &= ~compared | (rank == found[groups.codes])
+        return groups.first_where(chosen)
 
     def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
         """The last argument; missing where every first argument is."""
@@ -244,39 +282,6 @@ class Chosen(PartialAggregate):
             return partial[0]
         known = partial[0].is_valid().to_numpy(zero_copy_only=False)
         return partial[-1].take(pa.array(np.arange(len(known)), mask=~known))
-
-
-@attrs.frozen
-class Gathered(PartialAggregate):
-    """Ints, floats or texts that are not missing, as lists."""
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The lists without missing values."""
-        values, group = members(partial[0])
-        return lists_of(values.drop_null(), group[values.is_valid().to_numpy(zero_copy_only=False)], len(partial[0]), result)
-
-
-@attrs.frozen
-class Distinct(PartialAggregate):
-    """Distinct ints, floats or texts, missing included, in order of first occurrence; or their number."""
-
-    is_small: ClassVar[bool] = True
-
-    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
-        """The first of equal values in each group."""
-        values, group = members(longer_lists(partial[0], starts))
-        values = comparable(values, self.types[0])
-        codes = values.dictionary_encode(null_encoding="encode").indices.to_numpy(zero_copy_only=False)
-        places = np.sort(np.unique(group * (len(values) + 1) + codes, return_index=True)[1])
-        offsets = np.concatenate([[0], np.cumsum(np.bincount(group[places], minlength=len(starts)))])
-        return [pa.LargeListArray.from_arrays(pa.array(offsets), values.take(pa.array(places)))]
-
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """The values, or how many there are."""
-        values, group = members(partial[0])
-        if self.aggregation.function == "distinct":
-            return lists_of(values, group, len(partial[0]), result)
-        return pa.array(np.bincount(group, minlength=len(partial[0])))
 
 
 @attrs.frozen
@@ -289,6 +294,10 @@ class CountedRuns(PartialAggregate):
     def lift(self, arrays: Sequence[pa.Array], rows: int) -> Arrays:
         """A value is a run."""
         return [pa.array(np.ones(rows, dtype=np.int64)), arrays[0], arrays[0]]
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """Runs among the rows of each group."""
+        return lifted(self, arrays, groups)
 
     def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
         """Counts add up; a run that goes on in the next part is counted there."""
@@ -306,25 +315,22 @@ class CountedRuns(PartialAggregate):
         return partial[0]
 
 
-@attrs.frozen
-class Ranked(PartialAggregate):
-    """Quantiles of numbers."""
+def outermost(dtype: np.dtype, largest: bool) -> float:
+    """The largest or the smallest number of a type."""
+    if dtype.kind == "f":
+        return np.inf if largest else -np.inf
+    limits = np.iinfo(dtype)
+    return limits.max if largest else limits.min
 
-    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
-        """Values at their places in order; zeros where there is no value."""
-        values, group = members(partial[0])
-        group = group[values.is_valid().to_numpy(zero_copy_only=False)]
-        numbers = plain_numbers(values.drop_null()).astype(np.float64)
-        numbers = np.append(numbers[np.lexsort((numbers, group))], 0.0)
-        counts = np.bincount(group, minlength=len(partial[0]))
-        starts = np.cumsum(counts) - counts
-        shares = self.aggregation.parameters
-        found = np.zeros((len(counts), len(shares)))
-        for column, share in enumerate(shares):
-            places = starts + np.minimum(np.floor(share * counts).astype(np.int64), np.maximum(counts - 1, 0))
-            found[:, column] = np.where(counts > 0, numbers[places], 0.0)
-        offsets = np.arange(len(counts) + 1, dtype=np.int32) * len(shares)
-        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.ravel(), from_pandas=False), type=result.physical)
+
+def ranks_of_presence(column: pa.Array, numbers: np.ndarray) -> np.ndarray:
+    """Zero for values that can be extreme; NaN never is, so it comes after all numbers either way, and missing values come last."""
+    level = np.zeros(len(column), dtype=np.int64)
+    if numbers.dtype.kind == "f":
+        level[np.isnan(numbers)] = NAN_LEVEL
+    if column.null_count:
+        level[column.is_null().to_numpy(zero_copy_only=False)] = MISSING_LEVEL
+    return level
 
 
 def value_ranks(column: pa.Array) -> list[np.ndarray]:
@@ -337,25 +343,3 @@ def value_ranks(column: pa.Array) -> list[np.ndarray]:
         offsets.is_valid().to_numpy(zero_copy_only=False).astype(np.int64),
         plain_numbers(offsets).astype(np.int64),
     ]
-
-
-def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
-    """The form in which an aggregate over columns of a schema is computed in parts."""
-    types = tuple(schema[position] for position in aggregation.positions)
-    function = aggregation.function
-    if function == "count":
-        return Counted(aggregation, types, 1)
-    if function == "count_runs":
-        return CountedRuns(aggregation, types, 3)
-    kind = types[0].kind
-    if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
-        form, width = {"sum": (Summed, 1), "mean": (Averaged, 2)}.get(function, (Spread, 3))
-        return form(aggregation, types, width)
-    if function in ("min", "max") and kind in ORDERED:
-        return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
-    if function in ("select_one", "argmin", "argmax"):
-        return Chosen(aggregation, types, len(types))
-    if len(types) == 1 and types[0] in (INT, FLOAT, STR):
-        forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Ranked}
-        return forms.get(function, PartialAggregate)(aggregation, types, 1)
-    return PartialAggregate(aggregation, types, len(types))

@@ -12,7 +12,8 @@ import pyarrow as pa
 import sframe_spark.operators.aggregates  # noqa: F401 - importing fills the table
 from sframe_spark.operators.grouped.aggregation import Aggregation, grouped_columns, moved, used_aggregations
 from sframe_spark.operators.grouped.groupby import ORDER_COLUMN, aggregate_column, finish_column, with_order_column
-from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate, partial_aggregate
+from sframe_spark.operators.grouped.partial_forms import partial_aggregate
+from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable_column
 from sframe_spark.operators.kernels.runs import RunOperator, group_runs
 from sframe_spark.operators.rowwise.columns import places_of, project

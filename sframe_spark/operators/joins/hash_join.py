@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import Matches
 from sframe_spark.operators.kernels.equal_keys import codes_of, comparable_values
+from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.lookups.keys import Positions
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
 from sframe_spark.planner.chunk import Chunk
@@ -104,7 +105,7 @@ class HashJoin(Join):
         ]
         of_left, of_right = np.split(codes_of(columns), [left.rows])
         looking, others = (of_right, of_left) if self.how == "right" else (of_left, of_right)
-        order = np.argsort(others, kind="stable")
+        order = order_of([others])
         first, stop = (np.searchsorted(others[order], looking, side=side) for side in ("left", "right"))
         alone = np.flatnonzero(~np.isin(of_right, of_left)) if self.how == "outer" else np.zeros(0, dtype=np.int64)
         found = Matches.between(first, stop - 1, keep_all=self.how != "inner")

@@ -8,7 +8,7 @@ import attrs
 
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import GroupBy
-from sframe_spark.operators.grouped.runs_aggregates import partial_aggregate
+from sframe_spark.operators.grouped.partial_forms import partial_aggregate
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
 from sframe_spark.operators.joins.join import Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.kernels.row_order import order_of, places_in
 from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, distances, key_numbers
 from sframe_spark.operators.lookups.lookup import OUT_OF_ORDER, Lookup, Recent, runs
 from sframe_spark.types import ColumnType
@@ -118,7 +119,7 @@ class BlockIndex:
 
     def counts(self, keys: Numbers, equal: bool) -> Positions:
         """How many rows have a smaller key (``equal``: or the same)."""
-        return np.searchsorted(self.keys, keys, side="right" if equal else "left")
+        return places_in(self.keys, keys, "right" if equal else "left")
 
     def order(self) -> Positions:
         """The rows group by group, counted from the first."""
@@ -304,7 +305,7 @@ def by_block(blocks: Positions, rows: Positions) -> Iterator[tuple[int, Position
     """The rows that belong to each block, block by block."""
     chosen = blocks[rows]
     if not bool((chosen[1:] >= chosen[:-1]).all()):
-        rows = rows[np.argsort(chosen, kind="stable")]
+        rows = rows[order_of([chosen])]
         chosen = blocks[rows]
     for start, stop in runs(chosen):
         yield int(chosen[start]), rows[start:stop]

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.lookups.blocks import RowBlock, blocks_of, first_keys
 from sframe_spark.operators.lookups.keys import Numbers, Positions, key_numbers
 from sframe_spark.operators.sources.source import MemorySource, Source
@@ -187,7 +188,7 @@ class Lookup:
         numbers = np.searchsorted(self.starts, positions, side="right") - 1
         # Rows without a match go with the row before them, so that rows in order stay in order.
         numbers = numbers if found.all() else filled_forward(numbers, found)
-        order = None if bool((numbers[1:] >= numbers[:-1]).all()) else np.argsort(numbers, kind="stable")
+        order = None if bool((numbers[1:] >= numbers[:-1]).all()) else order_of([numbers])
         if order is not None:
             numbers, positions = numbers[order], positions[order]
         parts = [self._take_from(int(numbers[a]), positions[a:b], columns) for a, b in runs(numbers)]

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import RunTooLongError
+from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.kernels.runs import RunOperator, run_numbers, run_starts
 from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.operators.rowwise.columns import places_of
@@ -77,6 +78,7 @@ class Sort(Reordering):
 
     name: ClassVar[str] = "sort"
     reorders: ClassVar[bool] = True
+    keeps_dense: ClassVar[bool] = True
 
     @property
     def query_work(self) -> QueryWork | None:
@@ -86,6 +88,17 @@ class Sort(Reordering):
     def useful_orders(self, inputs: Sequence[Facts]) -> Sequence[tuple[int, Sequence[int]]]:
         """The order asked for."""
         return [(0, [position for position, _ in self.by])]
+
+    @property
+    def takes_all_rows(self) -> bool:
+        """True: rows are put in order wherever all of them are."""
+        return True
+
+    def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
+        """All rows in order, in memory."""
+        rows, schema = inputs[0], facts[0].schema
+        parts = [part for position, up in self.by for part in sort_parts(rows.columns[position], schema[position], up)]
+        return rows.rows_at(order_of(parts)) if rows.rows else rows
 
     def in_memory(self) -> Operator:
         """The sort of ties, of which all rows are some."""
@@ -155,7 +168,7 @@ class SuffixSort(Reordering, RunOperator):
     def results(self, table: Chunk, runs: np.ndarray, schema: Schema) -> Chunk:
         """The rows of each run in order."""
         parts = [part for position, up in self.by[self.held :] for part in sort_parts(table.columns[position], schema[position], up)]
-        order = pa.array(np.lexsort([*reversed(parts), runs]))
+        order = pa.array(order_of([runs, *parts]))
         return Chunk(tuple(column.take(order) for column in table.columns), table.rows)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

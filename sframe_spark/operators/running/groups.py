@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.kernels.equal_keys import codes_of, comparable, tokens_of
+from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.types import ColumnType
 
 Components = tuple[np.ndarray, ...]
@@ -44,7 +45,7 @@ class RowGroups:
             return cls([()], np.arange(rows), np.zeros(1, np.int64))
         keys = [comparable(column, column_type) for column, column_type in zip(columns, types, strict=True)]
         codes = codes_of(keys)
-        order = np.argsort(codes, kind="stable")
+        order = order_of([codes])
         sorted_codes = codes[order]
         starts = np.concatenate([[0], np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1]) + 1])
         firsts = pa.array(order[starts])

@@ -15,6 +15,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_transport
 from sframe_spark.session.build import is_remote
 from sframe_spark.session.settings import has_file_system
+from sframe_spark.storage.files.file_systems import is_given
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME
 from sframe_spark.storage.rows.reader import iterate_rows
@@ -78,7 +79,11 @@ def read_by_tasks(
 ) -> DataFrame:
     """A DataFrame of some rows of a dataset with their stored keys, read by tasks of ours."""
     scheme = manifest.directory.partition(":")[0]
-    LOG.info("this Spark has no file system for %s://, so tasks in Python read the rows of %s for it: slower", scheme, manifest.directory)
+    LOG.info(
+        "this Spark has no file system for %s://, or not the one that was given, so tasks in Python read the rows of %s for it: slower",
+        scheme,
+        manifest.directory,
+    )
     plain = manifest.with_segments(tuple(attrs.evolve(entry, columns=()) for entry in manifest.segments))
     tasks = SegmentTasks(plain, tuple(positions), tuple(ranges), (*names, KEY_NAME), config.batch_rows, error_transport(), config.storage_options)
     return spark.range(0, len(ranges), 1, len(ranges)).mapInArrow(tasks.batches, ddl)
@@ -94,7 +99,7 @@ def spark_uri(location: str, spark: SparkSession) -> str | None:
     spark
         The session.
     """
-    if not is_elsewhere(location) or is_remote(spark):
+    if not is_elsewhere(location) or is_remote(spark) or is_given(location):
         return None
     scheme, mark, rest = location.partition("://")
     name = SPARK_SCHEMES.get(scheme, scheme)

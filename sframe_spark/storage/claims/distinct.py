@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.temporary import temporary_root
+from sframe_spark.storage.files.temporary import scratch_root
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.rows.reader import iterate_rows
 from sframe_spark.types import ColumnType
@@ -74,7 +74,7 @@ def _repeated(manifest: Manifest, batches: Iterator[Hashes]) -> Hashes:
     number = min(-(-manifest.rows // ROWS_IN_MEMORY), MOST_FILES)
     if number <= 1:
         return _repeated_of(np.concatenate([*batches, np.empty(0, np.uint64)]))
-    root = temporary_root()
+    root = scratch_root()
     with contextlib.ExitStack() as stack, telling("write temporary data in", root):
         files = [stack.enter_context(tempfile.TemporaryFile(dir=root)) for _ in range(number)]
         for hashes in batches:

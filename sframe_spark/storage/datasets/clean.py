@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import contextlib
+import datetime
 import os
 import tempfile
 from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import is_elsewhere, normalised, place_of
 from sframe_spark.session.leftovers import leftovers_in, may_be_renamed_by_anyone
 from sframe_spark.session.owner import delete
 from sframe_spark.session.trees import size_on_disk
-from sframe_spark.storage.files.temporary import temporary_root
+from sframe_spark.storage.files.objects import listed, require_bucket
+from sframe_spark.storage.files.temporary import scratch_root, temporary_root
+from sframe_spark.storage.files.temporary_elsewhere import leftovers_elsewhere, remove_below
 from sframe_spark.values.byte_text import in_words
 
 
 def places(paths: Sequence[str]) -> list[str]:
     """Directories in which processes leave something: those of temporary data and sockets, and those in and beside the given absolute paths."""
-    always = [temporary_root(), tempfile.gettempdir(), "/tmp"]
+    always = [scratch_root(), tempfile.gettempdir(), "/tmp"]
     found = [*always, *(place for path in paths for place in (path, os.path.dirname(path)))]
     return list(dict.fromkeys(os.path.realpath(place) for place in found if os.path.isdir(place)))
 
@@ -26,7 +30,7 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
     """Show and delete what dead processes of this user left; return 1 if a path is missing or something could not be deleted, otherwise 0."""
     given = given_places(paths, show)
     number, total, failed = 0, 0, 0
-    for place in places(given):
+    for place in places([path for path in given if not is_elsewhere(path)]):
         if may_be_renamed_by_anyone(place):
             show(f"{place} is left as it is: anyone may rename things in it; chmod +t mends that")
         for path in leftovers_in(place):
@@ -36,8 +40,41 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
             stays = not dry_run and os.path.lexists(path)
             show(f"{'would remove' if dry_run else 'cannot remove' if stays else 'removed'} {path}, {in_words(size)}")
             number, total, failed = number + (not stays), total + size * (not stays), failed + stays
+    for root in elsewhere([path for path in given if is_elsewhere(path)]):
+        try:
+            found = _cleaned_elsewhere(root, dry_run)
+        except StorageError as error:
+            show(str(error))
+            found, failed = [], failed + 1
+        for path, size in found:
+            show(f"{'would remove' if dry_run else 'removed'} {path}, {in_words(size)}")
+            number, total = number + 1, total + size
     show(f"{number} left by processes that ended, {in_words(total)}{' could be removed' if dry_run else ' removed'}")
     return 1 if failed or len(given) < len(paths) else 0
+
+
+def elsewhere(paths: Sequence[str]) -> list[str]:
+    """URIs in which processes leave something: that of temporary data, if it is one, and the given ones."""
+    root = temporary_root()
+    return list(dict.fromkeys([*([root] if is_elsewhere(root) else []), *paths]))
+
+
+def _is_uri(path: str) -> bool:
+    with contextlib.suppress(StorageError):
+        return is_elsewhere(place_of(path))
+    return False
+
+
+def _cleaned_elsewhere(root: str, dry_run: bool) -> list[tuple[str, int]]:
+    """Remove what dead processes left below a URI, and return what that was, with its bytes."""
+    found = leftovers_elsewhere(root, datetime.datetime.now(datetime.UTC))
+    if not found:
+        require_bucket(root)
+    sizes = [sum(file.size for file in listed(path, below=True)) for path in found]
+    if not dry_run:
+        for path in found:
+            remove_below(path)
+    return list(zip(found, sizes, strict=True))
 
 
 def given_places(paths: Sequence[str], show: Callable[[str], None]) -> list[str]:
@@ -45,6 +82,9 @@ def given_places(paths: Sequence[str], show: Callable[[str], None]) -> list[str]
     found = []
     for path in paths:
         try:
+            if _is_uri(path):
+                found.append(place_of(path))
+                continue
             location = normalised(path)
         except StorageError as error:
             show(str(error))

@@ -92,9 +92,8 @@ def with_saved_checksums(manifest: Manifest) -> Manifest:
         return manifest
     known = {entry: entry for entry in saved.segments}
     pairs = [(entry, known.get(entry, entry)) for entry in manifest.segments]
-    return attrs.evolve(
-        manifest, segments=tuple(attrs.evolve(entry, tail=found.tail, pages=found.pages, whole=found.whole) for entry, found in pairs)
-    )
+    seen = (attrs.evolve(entry, tail=found.tail, pages=found.pages, whole=found.whole) for entry, found in pairs)
+    return attrs.evolve(manifest, segments=tuple(seen))
 
 
 def with_seen(manifest: Manifest, states: Mapping[str, FileState]) -> Manifest:

@@ -12,12 +12,16 @@ import re
 import uuid
 from collections.abc import Iterator, Sequence
 
+import attrs
+
 from sframe_spark.errors import StorageError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import is_elsewhere, place_of
 from sframe_spark.storage.datasets.commit import flush_directory
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.replaceable import checksums_of, refuse_what_no_directory_replaces
 from sframe_spark.storage.datasets.save import move, put_in_place, staged
+from sframe_spark.storage.exports.directories_elsewhere import publish_elsewhere, require_nothing_elsewhere
+from sframe_spark.storage.exports.staging import Staging, staged_elsewhere
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import names_in
 from sframe_spark.storage.files.paths import join
@@ -39,37 +43,48 @@ def part_names(count: int, ending: str) -> list[str]:
 
 @contextlib.contextmanager
 def exporting(path: str | os.PathLike[str]) -> Iterator[Export]:
-    """A directory to write parts into, which appears at the path when the block ends, and not at all if an error ends it.
+    """Something to write parts into, which appear as a directory at the path: when the block ends, and not at all if an error ends it.
 
     Raises
     ------
     StorageError
-        If there is something at the path that no export wrote.
+        If there is something at the path that no export wrote; elsewhere, if there is anything.
     """
-    target = normalised(path)
+    target = place_of(path)
+    if is_elsewhere(target):
+        require_nothing_elsewhere(target)
+        with staged_elsewhere(target) as staging:
+            yield Export(staging, target)
+        return
     require_export(target)
-    with staged(target, _swap) as staging:
-        yield Export(staging)
+    with staged(target, _swap) as directory:
+        yield Export(Staging(directory, directory), directory)
 
 
+@attrs.frozen
 class Export:
     """A directory being filled with parts.
 
     Parameters
     ----------
-    directory
+    staging
         Where parts are written, under hidden names.
+    directory
+        Where they get names of parts.
     """
 
-    def __init__(self, directory: str) -> None:
-        self.directory = directory
+    staging: Staging
+    directory: str
 
     def publish(self, files: Sequence[str], ending: str) -> None:
         """Give the files that tasks wrote, in row order, the names of parts, and remove all others, which are of lost attempts."""
         names = part_names(len(files), ending)
+        if is_elsewhere(self.directory):
+            publish_elsewhere(self.staging, files, self.directory, names)
+            return
         with telling("write", self.directory):
             for file, name in zip(files, names, strict=True):
-                os.rename(join(self.directory, file), join(self.directory, name))
+                os.rename(file, join(self.directory, name))
             for name in set(names_in(self.directory)) - set(names):
                 os.remove(join(self.directory, name))
             flush_directory(self.directory)

@@ -17,6 +17,7 @@ from sframe_spark.errors import InvalidArgumentError, SFrameError
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.temporary import written_here
 from sframe_spark.storage.rows.writer import BYTES_PER_GROUP, ROWS_PER_GROUP
 from sframe_spark.types import ColumnType
 from sframe_spark.values.named_columns import column_named
@@ -50,12 +51,18 @@ class PartForm:
 
 
 def write_part(directory: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> tuple[str, int]:
-    """Write runs of rows, one after the other, as one file; return its hidden name, of this attempt alone, and the number of rows.
+    """Write runs of rows, one after the other, as one file; return where it is, under a hidden name of this attempt alone, and the number of rows.
 
     An error leaves no file.
     """
     file = f".part-{uuid.uuid4().hex}.{form.ending}"
-    location, rows = join(directory, file), 0
+    with written_here(directory) as here:
+        rows = _write(join(here, file), form, runs)
+    return join(directory, file), rows
+
+
+def _write(location: str, form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> int:
+    rows = 0
     try:
         with telling("write", location):
             sink = open(location, "xb", buffering=0)  # noqa: SIM115  # closed below
@@ -72,7 +79,7 @@ def write_part(directory: str, form: PartForm, runs: Iterable[Sequence[pa.Array]
         if os.path.exists(location):
             os.remove(location)
         raise
-    return file, rows
+    return rows
 
 
 def groups(form: PartForm, runs: Iterable[Sequence[pa.Array]]) -> Iterator[pa.Table]:

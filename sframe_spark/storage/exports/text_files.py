@@ -13,13 +13,17 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import BUCKETS, is_elsewhere
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import Holder, own_directory_beside, remove_own
 from sframe_spark.storage.datasets.commit import flush_directory
+from sframe_spark.storage.exports.staging import Staging, staged_elsewhere
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.objects import download, listed, merged_within, place_at, place_within, put_whole, require_bucket, upload
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.temporary import written_here
 
 # Where a process finds its open files, such as its standard output, by number.
 DESCRIPTORS = re.compile(r"/dev/fd|/proc/[^/]+(?:/task/[^/]+)?/fd")
@@ -29,16 +33,29 @@ PACKED = ".gz"
 
 
 @contextlib.contextmanager
-def staged_text(target: str) -> Iterator[tuple[str, list[str]]]:
-    """A directory for parts, and a list to name these in; put together they take the target's name, and its rights, when the block ends.
+def staged_text(target: str) -> Iterator[tuple[Staging, list[str]]]:
+    """Directories for parts, and a list to put these in; put together they take the target's name when the block ends, and its rights if it has some.
 
-    A link stays; the file that it names is replaced.
+    Of links the file that they name is replaced.
 
     Raises
     ------
     StorageError
         If a file must not take the place of what is there, or cannot be written.
     """
+    parts: list[str] = []
+    if is_elsewhere(target):
+        _require_place_of_file(target)
+        with staged_elsewhere(target) as staging:
+            yield staging, parts
+            _put_together(parts, staging, target)
+    else:
+        with _staged_here(target, parts) as directory:
+            yield Staging(directory, directory), parts
+
+
+@contextlib.contextmanager
+def _staged_here(target: str, parts: list[str]) -> Iterator[str]:
     place = os.path.realpath(target)
     rights, holder, staging = _rights_of_replaced(target), Holder(), None
     _require_no_descriptor(target)
@@ -50,10 +67,9 @@ def staged_text(target: str) -> Iterator[tuple[str, list[str]]]:
             if rights is not None:
                 # Nobody sees parts who may not see the file.
                 os.chmod(staging, 0o700)
-        parts: list[str] = []
-        yield staging, parts
+        yield staging
         with telling("write", target):
-            whole = _joined([join(staging, part) for part in parts])
+            whole = _joined(parts)
             if rights is not None:
                 os.chmod(whole, rights)
             os.replace(whole, place)
@@ -61,6 +77,52 @@ def staged_text(target: str) -> Iterator[tuple[str, list[str]]]:
     finally:
         if staging is not None:
             remove_own(staging)
+
+
+def _require_place_of_file(target: str) -> None:
+    """Make sure, before any work, that there is a bucket, and no directory where the file is to be.
+
+    Raises
+    ------
+    StorageError
+        If not.
+    """
+    if not target.partition("://")[2].strip("/").partition("/")[2] and target.partition(":")[0] in BUCKETS:
+        raise StorageError(f"{target} names a bucket, not a file: add the name of a file")
+    found = place_at(target)
+    if found.names:
+        raise StorageError(f"{target} is a directory: choose the name of a file")
+    # Who may not ask is told so before, as some only say then that there is none.
+    if not found.is_file:
+        require_bucket(target)
+
+
+def _put_together(parts: Sequence[str], staging: Staging, target: str) -> None:
+    """Make one file elsewhere of parts here and there; large ones that are there are not fetched where the file system can put them together."""
+    there = {file.uri: file for file in listed(staging.beside)} if staging.is_used else {}
+    last = parts[-1]
+    if all(part in there for part in parts[:-1]) and there:
+        if last not in there:
+            upload(last, join(staging.beside, os.path.basename(last)))
+            there = {file.uri: file for file in listed(staging.beside)}
+            last = join(staging.beside, os.path.basename(last))
+        origins = [there[part] for part in (*parts[:-1], last)]
+        if len(origins) == 1:
+            place_within(origins[0].uri, target)
+            return
+        if merged_within(origins, target):
+            return
+    with telling("write", target):
+        put_whole(_joined([_fetched(part, staging) for part in parts]), target)
+
+
+def _fetched(part: str, staging: Staging) -> str:
+    """The path of a part, of which there is a copy here if it is elsewhere."""
+    if not is_elsewhere(part):
+        return part
+    place = join(staging.here, os.path.basename(part))
+    download(part, place)
+    return place
 
 
 def _joined(parts: Sequence[str]) -> str:
@@ -77,21 +139,21 @@ def _joined(parts: Sequence[str]) -> str:
 
 
 def write_text_part(directory: str, target: str, blocks: Iterable[bytes | memoryview]) -> str:
-    """Write blocks of text as a part of a target, compressed if its name says so; return the part's name, of this attempt alone.
+    """Write blocks of text as a part of a target, compressed if its name says so; return where it is, under a name of this attempt alone.
 
     What goes wrong while the blocks are made is not told as a failure to write.
     """
     name = f"part-{uuid.uuid4().hex}"
-    with contextlib.ExitStack() as stack:
+    with written_here(directory) as here, contextlib.ExitStack() as stack:
         with telling("write", target):
-            file = stack.enter_context(_opened(join(directory, name), target.endswith(PACKED)))
+            file = stack.enter_context(_opened(join(here, name), target.endswith(PACKED)))
         for block in blocks:
             raise_if_cancelled()
             with telling("write", target):
                 file.write(block)
         with telling("write", target):
             stack.close()
-    return name
+    return join(directory, name)
 
 
 @contextlib.contextmanager

@@ -22,6 +22,8 @@ REMEMBERED = 64
 LEAST_SECRET = 4
 LONGEST_SHOWN = 300
 OPTIONS = "config.storage_options"
+# Modules of file systems that are made of others.
+ARROW, DIRECTORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs"
 
 
 def file_system(uri: str) -> tuple[Any, str]:
@@ -39,15 +41,56 @@ def file_system(uri: str) -> tuple[Any, str]:
     '/frames/a'
     """
     scheme, _, rest = uri.partition("://")
+    if (given := _options().given_for(uri)) is not None:
+        files = given.here()
+        with telling("open", uri):
+            return files, _path_in(files, scheme, rest)
     options = json.dumps(options_of(uri), sort_keys=True)
     files = _opened(scheme, rest.partition("/")[0], options, os.getpid())
     with telling("open", uri):
         return files, files._strip_protocol(uri)
 
 
+def _options() -> StorageOptions:
+    found = config.storage_options
+    return found if isinstance(found, StorageOptions) else StorageOptions(found)
+
+
+def _path_in(files: Any, scheme: str, rest: str) -> str:
+    """The path of a place in a file system that a user gave for it, whatever scheme it goes by there."""
+    protocols = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
+    if type(files).__module__ == ARROW:
+        # What is before the path is a host for these alone.
+        return f"/{rest.partition('/')[2]}" if scheme in ("hdfs", "viewfs") else rest
+    path: str = files._strip_protocol(f"{scheme}://{rest}" if scheme in protocols else rest)
+    return path
+
+
+def writing_class(files: Any) -> Any:
+    """Return the class of what writes files: of a file system that is a directory of another one, that of the other."""
+    while type(files).__module__ == DIRECTORY:
+        files = files.fs
+    return type(files)
+
+
+def is_given(uri: str) -> bool:
+    """Say whether a user gave the file system of a place: others, such as Spark's, may have another there."""
+    return _options().given_for(uri) is not None
+
+
+def identity_of(uri: str) -> str:
+    """Return what tells the file system of a place from others of its scheme."""
+    given = _options().given_for(uri)
+    return json.dumps(options_of(uri), sort_keys=True) if given is None else given.token
+
+
 def options_of(uri: str) -> dict[str, Any]:
-    """Return the options in force here for a place."""
-    return StorageOptions(config.storage_options).of_place(uri)
+    """Return the options in force here for a place; of a file system that a user gave, those that it was made with."""
+    given = _options().given_for(uri)
+    if given is None:
+        return _options().of_place(uri)
+    made_with = getattr(given.here(), "storage_options", None)
+    return made_with if isinstance(made_with, dict) else {}
 
 
 @functools.lru_cache(maxsize=REMEMBERED)
@@ -91,21 +134,39 @@ def telling(action: str, uri: str, options: str | None = None) -> Iterator[None]
     except (SFrameError, FileExistsError):
         raise
     except Exception as error:
-        shown = json.dumps(options_of(uri)) if options is None else options
-        raise StorageError(f"cannot {action} {without_secrets(uri)}: {_explanation(error, uri, shown)}") from None
+        raise StorageError(f"cannot {action} {without_secrets(uri)}: {explanation(error, uri, options)}") from None
 
 
-def _explanation(error: Exception, uri: str, options: str) -> str:
+def explanation(error: Exception, uri: str, options: str | None = None) -> str:
+    """Say why a file system failed and what helps, in one line without secrets.
+
+    Parameters
+    ----------
+    error
+        What it reported.
+    uri
+        The place.
+    options
+        Its options as JSON; None: those in force.
+    """
+    options = json.dumps(options_of(uri), default=_shown_options) if options is None else options
     named = "/".join(uri.split("/")[:3])
     bucket = without_secrets(named)
     # Libraries show the name of a user with that of the bucket.
     text = visible(_without_secrets(error, options)).replace(named.partition("://")[2] or named, bucket.partition("://")[2] or bucket)
     kinds = {kind.__name__ for kind in type(error).__mro__} | {kind.__name__ for kind in type(error.__cause__).__mro__}
-    if isinstance(error, FileNotFoundError):
+    if isinstance(error, FileNotFoundError) or "ResourceNotFoundError" in kinds:
         return f"there is no {bucket}: make it, or check the name" if "bucket" in text.lower() or "container" in text.lower() else "it does not exist"
-    if kinds & {"NoCredentialsError", "PartialCredentialsError", "DefaultCredentialsError", "CredentialRetrievalError", "NoAuthTokenError"}:
+    if "Must provide either a connection_string or account_name" in text or kinds & {
+        "NoCredentialsError",
+        "PartialCredentialsError",
+        "DefaultCredentialsError",
+        "CredentialRetrievalError",
+        "NoAuthTokenError",
+    }:
         return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
-    if isinstance(error, PermissionError) or kinds & {"ClientAuthenticationError"}:
+    refused = {getattr(found, name, None) for found in (error, error.__cause__) for name in ("status_code", "status", "code")} & {401, 403}
+    if isinstance(error, PermissionError) or refused or kinds & {"ClientAuthenticationError"}:
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
     if "ParamValidationError" in kinds:
         return f"it is refused ({text}): check the name {bucket}, and {OPTIONS}"
@@ -116,6 +177,11 @@ def _explanation(error: Exception, uri: str, options: str) -> str:
     if "InvalidRange" in text or "range is not satisfiable" in text.lower():
         return "it is shorter than it should be: it was cut, or replaced by another; restore it from a copy or save the frame again"
     return f"{type(error).__name__}: {text}"
+
+
+def _shown_options(value: Any) -> Any:
+    """What stands among options of a file system for one that it is made of."""
+    return getattr(value, "storage_options", None) or str(value)
 
 
 def _without_secrets(error: Exception, options: str) -> str:

@@ -14,12 +14,17 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS
 from sframe_spark.session.forks import keep_whole_at_fork
-from sframe_spark.storage.files.file_systems import file_system, telling
+from sframe_spark.session.owner import HIDDEN, new_name
+from sframe_spark.storage.files.file_systems import ARROW, file_system, telling, writing_class
 from sframe_spark.visible import visible
 
 # One after the other in this process, where a file system looks first and creates then.
 _CREATING = threading.Lock()
 keep_whole_at_fork(_CREATING)
+# What file systems put together: the length of each part at least, but for the last, and at most, and their number.
+_MERGED = {"s3fs.core": (5 << 20, 5 << 30, 10_000), "gcsfs.core": (0, 1 << 60, 32)}
+# These create files exclusively, and have that among other options.
+_CREATING_BY_OPTION = ("adlfs.spec",)
 _TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
 
 
@@ -45,7 +50,7 @@ def read_range(uri: str, start: int, stop: int) -> bytes:
         return b""
     files, path = file_system(uri)
     with telling("read", uri):
-        return bytes(files.cat_file(path, start=start, end=stop))
+        return bytes(files.cat_file(path, start=start, end=stop, **_seeking(files)))
 
 
 def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
@@ -55,7 +60,12 @@ def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
     files, path = file_system(uri)
     with telling("read", uri):
         starts, stops = [start for start, _ in ranges], [stop for _, stop in ranges]
-        return [bytes(part) for part in files.cat_ranges([path] * len(ranges), starts, stops, on_error="raise")]
+        return [bytes(part) for part in files.cat_ranges([path] * len(ranges), starts, stops, on_error="raise", **_seeking(files))]
+
+
+def _seeking(files: Any) -> dict[str, bool]:
+    """What file systems of pyarrow are told so that they stop before the end."""
+    return {"seekable": True} if type(files).__module__ == ARROW else {}
 
 
 def listed(uri: str, below: bool = False) -> list[FoundFile]:
@@ -96,10 +106,13 @@ def require_bucket(uri: str) -> None:
     StorageError
         If there is no such bucket or container, or it is not shown to this user.
     """
-    bucket = "/".join(uri.split("/")[:3])
-    files, path = file_system(bucket)
+    if uri.partition(":")[0] not in BUCKETS:
+        return
+    files, path = file_system(uri)
+    bucket = path.strip("/").partition("/")[0]
     with telling("read", uri):
-        if path.strip("/") and bucket.partition(":")[0] in BUCKETS and not files.exists(path):
+        # A directory of a bucket that goes by its scheme has no bucket in its paths.
+        if bucket and type(files) is writing_class(files) and not files.exists(bucket):
             raise FileNotFoundError("bucket")
 
 
@@ -125,12 +138,23 @@ def create(uri: str, content: bytes) -> bool:
     return True
 
 
+def put_bytes(uri: str, content: bytes) -> None:
+    """Write a file, whole or not at all, whatever was there."""
+    files, path = file_system(uri)
+    with telling("write", uri):
+        if not _is_object_store(uri):
+            files.makedirs(files._parent(path), exist_ok=True)
+        files.pipe_file(path, content)
+
+
 def creates_exclusively(uri: str) -> bool:
     """Say whether the class of a file system has a way of its own to create files that are not there."""
     files, _ = file_system(uri)
+    kind = writing_class(files)
     # The one for all looks first whether the file is there, and another may come between.
-    own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(type(files), name, None)) is not None]
-    return any(method.__module__ not in ("fsspec.spec", "fsspec.asyn") and "mode" in inspect.signature(method).parameters for method in own)
+    own = [method for name in ("_pipe_file", "pipe_file") if (method := getattr(kind, name, None)) is not None]
+    own = [method for method in own if method.__module__ not in ("fsspec.spec", "fsspec.asyn")]
+    return any(method.__module__ in _CREATING_BY_OPTION or "mode" in inspect.signature(method).parameters for method in own)
 
 
 def upload(local: str, uri: str) -> None:
@@ -138,7 +162,7 @@ def upload(local: str, uri: str) -> None:
     files, path = file_system(uri)
     with telling("write", uri):
         # Object stores have no directories, and would be asked for each.
-        if not hasattr(files, "_put_file"):
+        if not _is_object_store(uri):
             files.makedirs(files._parent(path), exist_ok=True)
         files.put_file(local, path)
 
@@ -159,6 +183,84 @@ def copy_within(origin: str, target: str) -> bool:
     with telling("copy", origin):
         files.cp_file(path, place)
     return True
+
+
+def put_whole(local: str, uri: str) -> None:
+    """Write a local file to a place that may have one: what was there is replaced by all of it, or stays."""
+    if _is_object_store(uri):
+        upload(local, uri)
+        return
+    # Elsewhere a file that is being written is there already.
+    beside = f"{uri.rpartition('/')[0]}/{HIDDEN}{new_name()}"
+    try:
+        upload(local, beside)
+        place_within(beside, uri)
+    except BaseException:
+        with contextlib.suppress(StorageError):
+            remove(beside)
+        raise
+
+
+def place_within(origin: str, target: str) -> None:
+    """Give a file the name of another place on its file system, whole or not at all; where only copies can be made, the origin stays."""
+    files, path = file_system(origin)
+    _, place = file_system(target)
+    with telling("write", target):
+        if _is_object_store(origin):
+            files.cp_file(path, place)
+            return
+        files.makedirs(files._parent(place), exist_ok=True)
+        if files.isfile(place):
+            files.rm_file(place)
+        files.mv(path, place)
+
+
+def _is_object_store(uri: str) -> bool:
+    """Say whether a file is seen when all of it is there, as nothing is changed in place."""
+    # The classes that fsspec has for these have a way of their own to put files; those of directories write into files.
+    files, _ = file_system(uri)
+    return hasattr(writing_class(files), "_put_file")
+
+
+def merged_within(origins: Sequence[FoundFile], target: str) -> bool:
+    """Let a file system make one file of several, in order, if it can; False where it can not, and nothing was written."""
+    files, place = file_system(target)
+    sizes = [origin.size for origin in origins]
+    least, largest, most = _MERGED.get(type(files).__module__, (0, 0, 0))
+    if len(origins) > most or min(sizes[:-1], default=0) < least or max(sizes) > largest:
+        return False
+    with telling("write", target):
+        files.merge(place, [file_system(origin.uri)[1] for origin in origins])
+    return True
+
+
+def is_file(uri: str) -> bool:
+    """Say whether there is a file of this name."""
+    files, path = file_system(uri)
+    with telling("read", uri):
+        files.invalidate_cache()
+        return bool(path.strip("/")) and bool(files.isfile(path))
+
+
+@attrs.frozen
+class NameElsewhere:
+    """What has a name elsewhere: on object stores it may be a file and a directory."""
+
+    is_file: bool
+    names: tuple[str, ...]
+
+
+def place_at(uri: str) -> NameElsewhere:
+    """Return whether a file has a name, and the names of files and directories in the directory that has it."""
+    files, path = file_system(uri)
+    path = path.rstrip("/")
+    with telling("list", uri):
+        files.invalidate_cache(path)
+        try:
+            found = [item["name"].rstrip("/") for item in files.ls(path, detail=True) if item["type"] == "file" or item["name"].rstrip("/") != path]
+        except (FileNotFoundError, NotADirectoryError):
+            found = []
+    return NameElsewhere(path in found, tuple(sorted(item.removeprefix(path + "/") for item in found if item.startswith(path + "/"))))
 
 
 def remove(uri: str) -> None:

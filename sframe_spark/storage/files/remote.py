@@ -19,9 +19,9 @@ from typing import Any, NamedTuple
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import scheme_of, with_usual_scheme, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
-from sframe_spark.storage.files.file_systems import INSTALL, options_of
+from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of
 from sframe_spark.storage.files.listing import is_hidden
-from sframe_spark.storage.files.temporary import DatasetHandle, temporary_store
+from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
 from sframe_spark.visible import visible
 
 WEB = ("http", "https")
@@ -62,7 +62,7 @@ class Download:
             found = _listed(files, path, sort_key, is_pattern)
             if not found:
                 raise StorageError(f"there is no file {visible(without_secrets(url))}: check the address")
-            return [self._copied(files, place, inside) for place, inside in found]
+            return [self._copied(files, place, inside, _named(url, files, place)) for place, inside in found]
 
     def fetch_directory(self, url: str, member: str) -> str | None:
         """Fetch the files of a directory under their own names and return where they are; None where it has no such member, or cannot be listed.
@@ -78,6 +78,7 @@ class Download:
         with _telling(url):
             files, path = _file_system(url)
             root = path.rstrip("/") + "/"
+            files.invalidate_cache()
             if not files.isfile(root + member):
                 return None
             names = sorted(place.removeprefix(root) for place in files.find(path, maxdepth=1))
@@ -86,7 +87,7 @@ class Download:
                     shown = visible(without_secrets(url))
                     raise StorageError(f"{shown} holds {visible(name)!r:.200}, which is no plain name: copy the directory here")
             for name in names:
-                self._copied(files, root + name, name, as_named=True)
+                self._copied(files, root + name, name, _named(url, files, root + name), as_named=True)
         return self.holder.directory if self.holder is not None else None
 
     def _from_web(self, url: str) -> Fetched:
@@ -100,15 +101,14 @@ class Download:
                 shown = without_secrets(url)
                 return Fetched(self._kept(stream, name, size, shown), shown, name)
 
-    def _copied(self, files: Any, place: str, inside: str, as_named: bool = False) -> Fetched:
-        origin = files.unstrip_protocol(place)
+    def _copied(self, files: Any, place: str, inside: str, origin: str, as_named: bool = False) -> Fetched:
         with _telling(origin), files.open(place, "rb") as stream:
             return Fetched(self._kept(stream, os.path.basename(place), files.info(place).get("size"), origin, as_named), origin, inside)
 
     def _kept(self, stream: Any, name: str, size: int | None, origin: str, as_named: bool = False) -> str:
         """Copy a stream into a new file, whose name ends as the other's, or is the other's where that is a plain one."""
         if self.holder is None:
-            self.holder = temporary_store().new_dataset()
+            self.holder = scratch_store().new_dataset()
         # What somebody else named is no path of ours; its ending says how it is compressed.
         harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in name)[-100:]
         path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
@@ -141,6 +141,9 @@ def _file_system(url: str) -> tuple[Any, str]:
     StorageError
         If the packages that know it are not installed.
     """
+    usual = with_usual_scheme(url)
+    if is_given(usual) or (usual.partition(":")[0] in PACKAGES and "::" not in usual):
+        return file_system(usual)
     try:
         import fsspec
     except ImportError:
@@ -148,7 +151,7 @@ def _file_system(url: str) -> tuple[Any, str]:
             f"{visible(without_secrets(url))} is not on a local or mounted disk: to read from there, {INSTALL}; or copy it here"
         ) from None
     try:
-        files, path = fsspec.core.url_to_fs(url, **options_of(with_usual_scheme(url)))
+        files, path = fsspec.core.url_to_fs(url, **options_of(usual))
     except (ImportError, ValueError) as error:
         raise StorageError(
             f"{visible(without_secrets(url))} cannot be read: {visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
@@ -156,8 +159,16 @@ def _file_system(url: str) -> tuple[Any, str]:
     return files, path
 
 
+def _named(url: str, files: Any, place: str) -> str:
+    """What a file is called that was found at a place: by the scheme of its URL, where the user gave the file system."""
+    named: str = f"{scheme_of(url)}://{place.lstrip('/')}" if is_given(with_usual_scheme(url)) else files.unstrip_protocol(place)
+    return named
+
+
 def _listed(files: Any, path: str, sort_key: Callable[[str], Any], is_pattern: bool) -> list[tuple[str, str]]:
     """Paths that hold rows, in order, each with its path below what was named."""
+    # What was listed before is remembered by some, and others may have written since.
+    files.invalidate_cache()
     if files.isfile(path):
         return [(path, os.path.basename(path))]
     if files.isdir(path):
@@ -186,6 +197,8 @@ def _telling(url: str) -> Iterator[None]:
         raise StorageError(f"cannot read {shown}: {visible(str(error.reason))}") from None
     except Exception as error:
         if isinstance(error, OSError) and error.errno in NO_SPACE:
-            raise StorageError(f"cannot fetch {shown}: {full_disk(temporary_store().directory)}") from None
+            raise StorageError(f"cannot fetch {shown}: {full_disk(scratch_store().directory)}") from None
+        if scheme_of(url) not in WEB:
+            raise StorageError(f"cannot read {shown}: {explanation(error, with_usual_scheme(url))}") from None
         lines = str(error).strip().splitlines() or [""]
         raise StorageError(f"cannot read {shown}: {type(error).__name__}: {visible(lines[0].replace(url, without_secrets(url)))}") from None

@@ -16,8 +16,10 @@ from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import CLAIMS, delete, own_directory
 from sframe_spark.storage.files.failures import telling
-from sframe_spark.storage.files.objects import download
+from sframe_spark.storage.files.objects import download, upload
 from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.quota import TakenBytes
+from sframe_spark.storage.files.temporary_elsewhere import StoreElsewhere
 
 
 class DatasetHandle:
@@ -40,6 +42,11 @@ class DatasetHandle:
         """Delete the directory now: an error under way would keep references to it, and the disk may be full."""
         self._finalizer()
 
+    @property
+    def is_there(self) -> bool:
+        """Whether the directory was not deleted yet."""
+        return self._finalizer.alive
+
     def __repr__(self) -> str:
         return f"DatasetHandle({self.directory!r})"
 
@@ -59,6 +66,7 @@ class TemporaryStore:
         self._owner = os.getpid()
         self._numbers = itertools.count()
         self._kept: list[object] = []
+        self.taken = TakenBytes()
         location = normalised(root)
         with telling("create a temporary directory in", location):
             os.makedirs(location, exist_ok=True)
@@ -88,24 +96,43 @@ def remove_directory(directory: str, owner: int) -> None:
         delete(directory)
 
 
-_STORES: dict[tuple[str, int], TemporaryStore] = {}
+_STORES: dict[tuple[str, int], TemporaryStore | StoreElsewhere] = {}
 _STORES_LOCK = threading.Lock()
 keep_whole_at_fork(_STORES_LOCK)
 
 
 def temporary_root() -> str:
-    """Return the directory that holds temporary data: the configured one, or that of the system."""
+    """Return the place of temporary data: the configured one, here or elsewhere, or the directory of the system."""
     return config.temporary_directory or tempfile.gettempdir()
 
 
-def temporary_store() -> TemporaryStore:
-    """Return the store of this process in the configured temporary directory, started at its first use."""
+def scratch_root() -> str:
+    """Return the directory of this machine for files that nobody else reads."""
     root = temporary_root()
+    return tempfile.gettempdir() if is_elsewhere(root) else root
+
+
+def temporary_store() -> TemporaryStore | StoreElsewhere:
+    """Return the store of this process in the configured place, for datasets that Spark's tasks read and write; it starts at its first use."""
+    root = temporary_root()
+    return _store(root)
+
+
+def scratch_store() -> TemporaryStore:
+    """Return the store of this process for files that nobody else reads, which are on this machine; it starts at its first use."""
+    found = _store(scratch_root())
+    assert isinstance(found, TemporaryStore)
+    return found
+
+
+def _store(root: str) -> TemporaryStore | StoreElsewhere:
     with _STORES_LOCK:
         key = root, os.getpid()
         store = _STORES.get(key)
+        if store is None and is_elsewhere(root):
+            store = _STORES[key] = StoreElsewhere(root)
         # Someone may have emptied the temporary directory under a process that runs for weeks.
-        if store is None or not os.path.isdir(store.directory):
+        elif store is None or (isinstance(store, TemporaryStore) and not os.path.isdir(store.directory)):
             store = _STORES[key] = TemporaryStore(root)
         return store
 
@@ -116,10 +143,25 @@ def local_file(location: str) -> Iterator[str]:
     if not is_elsewhere(location):
         yield location
         return
-    handle = temporary_store().new_dataset()
+    handle = scratch_store().new_dataset()
     try:
         place = join(handle.directory, location.rpartition("/")[2])
         download(location, place)
         yield place
+    finally:
+        handle.discard()
+
+
+@contextlib.contextmanager
+def written_here(directory: str) -> Iterator[str]:
+    """A directory of this machine to write files in that go to one here or elsewhere: there they are when the block ends, unless an error ends it."""
+    if not is_elsewhere(directory):
+        yield directory
+        return
+    handle = scratch_store().new_dataset()
+    try:
+        yield handle.directory
+        for name in sorted(os.listdir(handle.directory)):
+            upload(join(handle.directory, name), join(directory, name))
     finally:
         handle.discard()

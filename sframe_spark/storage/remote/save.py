@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import datetime
 import functools
-import json
 import os
 import uuid
 from collections.abc import Iterator, Sequence
@@ -16,7 +15,7 @@ from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
-from sframe_spark.storage.files.file_systems import options_of
+from sframe_spark.storage.files.file_systems import identity_of
 from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import local_file
@@ -117,7 +116,7 @@ def saving(root: str) -> Iterator[NewVersion]:
         If the file system cannot be written, or does not keep two savers apart.
     """
     before = versions_at(root)
-    _proved(_Proof(root, "/".join(root.split("/")[:3]), json.dumps(options_of(root), sort_keys=True), os.getpid()))
+    _proved(_Proof(root, "/".join(root.split("/")[:3]), identity_of(root), os.getpid()))
     number = (before[-1].number if before else 0) + 1
     if number > MOST_VERSIONS:
         raise StorageError(f"{root} has a version {number - 1}, after which there is none: save to another place")

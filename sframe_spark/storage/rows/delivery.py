@@ -10,7 +10,7 @@ import attrs
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.objects import upload
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.parquet.group_sums import with_group_sums
 
@@ -46,7 +46,7 @@ def delivering(target: str) -> Iterator[Delivery]:
     if not is_elsewhere(target):
         yield Delivery(target, target)
         return
-    handle = temporary_store().new_dataset()
+    handle = scratch_store().new_dataset()
     try:
         yield Delivery(handle.directory, target)
     finally:

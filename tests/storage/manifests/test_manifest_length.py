@@ -18,7 +18,6 @@ import pytest
 from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import BrokenPages, StorageError
 from sframe_spark.session.memory import AvailableMemory
-from sframe_spark.storage.datasets.verify import run_verify
 from sframe_spark.storage.manifests import length as manifest_length
 from sframe_spark.storage.manifests.length import MEMORY_FOR_LENGTH, SHORT, check_length, read_text
 from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, Manifest
@@ -26,6 +25,7 @@ from sframe_spark.storage.manifests.text import sealed
 from sframe_spark.storage.parquet import footers
 from sframe_spark.storage.parquet.footers import footer_of
 from sframe_spark.storage.parquet.pages import LONGEST_HEADER, _header
+from sframe_spark.storage.remote.verify import run_verify
 from tests.peaks import PEAK
 
 GIGABYTE = 1 << 30
@@ -73,7 +73,7 @@ import os, stat, sys
 from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.clean import run_clean
-from sframe_spark.storage.datasets.verify import run_verify
+from sframe_spark.storage.remote.verify import run_verify
 frame, places = SFrame({"a": [1]}), sys.argv[1:]
 used = peak()
 for place in places:

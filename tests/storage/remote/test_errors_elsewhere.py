@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import io
 import pickle
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 
-from sframe_spark import SFrame, config, load_sframe
+from sframe_spark import SArray, SFrame, config, history, load_sframe, vacuum
+from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.locations import StorageOptions
 from sframe_spark.storage.files import file_systems
 from sframe_spark.storage.files.file_systems import file_system, telling
+from sframe_spark.storage.files.temporary import temporary_store
 from tests.storage.remote.conftest import KEY, SECRET, Bucket
 
 
@@ -40,12 +44,49 @@ def no_credentials_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[
     yield
 
 
-DOORS = {"save": lambda place: SFrame({"a": [1]}).save(place), "load": load_sframe}
+ONE = {"a": [1]}
+DOORS: dict[str, Callable[[str], Any]] = {
+    "save": lambda place: SFrame(ONE).save(place),
+    "save a column": lambda place: SArray([1]).save(place),
+    "load": load_sframe,
+    "load a column": SArray,
+    "history": history,
+    "vacuum": vacuum,
+    "csv": lambda place: SFrame(ONE).export_csv(place),
+    "csv.gz": lambda place: SFrame(ONE).save(place + ".csv.gz"),
+    "json": lambda place: SFrame(ONE).export_json(place),
+    "text": lambda place: SArray([1]).save(place, format="text"),
+    "parquet": lambda place: SFrame(ONE).write_parquet(place),
+    "orc": lambda place: SFrame(ONE).write_orc(place),
+    "read csv": lambda place: SFrame.read_csv(place + ".csv"),
+    "read many": lambda place: SFrame.read_csv(place + "/*.csv"),
+    "read json": lambda place: SFrame.read_json(place),
+    "read parquet": lambda place: SFrame.read_parquet(place),
+    "read orc": lambda place: SFrame.read_orc(place),
+    "temporary": lambda place: temporary_data(place),
+    "verify": lambda place: of_command("verify", place),
+    "clean": lambda place: of_command("clean", place),
+}
+READING = [door for door in DOORS if door.startswith("read ")]
+
+
+def temporary_data(place: str) -> None:
+    with config.using(temporary_directory=place):
+        temporary_store()
+
+
+def of_command(name: str, place: str) -> None:
+    """Raise what a command has shown."""
+    shown = io.StringIO()
+    with contextlib.redirect_stdout(shown):
+        assert main([name, place]) == 1
+    raise StorageError(shown.getvalue().splitlines()[0])
 
 
 @pytest.mark.parametrize("door", DOORS)
 def test_no_bucket(bucket: Bucket, door: str) -> None:
-    assert "there is no s3://nothing-of-that-name: make it, or check the name" in told(lambda: DOORS[door]("s3://nothing-of-that-name/frame"))
+    words = "there is no file s3://nothing-of-that-name" if door in READING else "there is no s3://nothing-of-that-name: make it, or check the name"
+    assert words in told(lambda: DOORS[door]("s3://nothing-of-that-name/frame"))
 
 
 @pytest.mark.parametrize("door", DOORS)
@@ -95,6 +136,9 @@ def test_schemes_without_a_package(door: str, scheme: str, monkeypatch: pytest.M
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
     wanted = {"gs": "pip install 'sframe_spark[remote]' gcsfs", "abfss": "'sframe_spark[remote]' adlfs", "nosuch": "no file system 'nosuch'"}
+    if door in READING:
+        # More is read than can be written, and fsspec knows of it by itself.
+        wanted["nosuch"] = "Protocol not known: nosuch; install what is missing"
     assert wanted[scheme] in told(lambda: DOORS[door](f"{scheme}://bucket/frame"))
 
 

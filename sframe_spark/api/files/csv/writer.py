@@ -12,7 +12,7 @@ from sframe_spark.api.files.csv.format import CsvFormat, nested_text
 from sframe_spark.api.files.paths import file_path_text
 from sframe_spark.api.names import require_unicode
 from sframe_spark.engine.runs.exports import write_text
-from sframe_spark.locations import normalised
+from sframe_spark.locations import place_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType
@@ -31,7 +31,7 @@ def write_csv(node: PlannerNode, names: Sequence[str], path: Any, form: CsvForma
     chosen = form or CsvFormat()
     require_unicode(names)
     chosen.require_readable(len(names))
-    write_text(node, normalised(file_path_text(path)), CsvRows(chosen, tuple(names), tuple(node.schema)))
+    write_text(node, place_of(file_path_text(path)), CsvRows(chosen, tuple(names), tuple(node.schema)))
 
 
 @attrs.frozen

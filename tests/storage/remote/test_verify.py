@@ -21,13 +21,16 @@ from sframe_spark import SArray, SFrame, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.errors import InvalidArgumentError, StorageError
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.datasets.verify import run_verify
+from sframe_spark.storage.files.file_systems import file_system
+from sframe_spark.storage.files.objects import listed
 from sframe_spark.storage.manifests.manifest import MANIFEST_FILE
 from sframe_spark.storage.manifests.text import unsealed
 from sframe_spark.storage.parquet.checksums import checksum_of
+from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import FLOAT
 from tests.storage.damage import ROWS, save_in_segments
+from tests.storage.remote.conftest import Bucket
 
 
 @pytest.fixture(scope="module")
@@ -222,3 +225,47 @@ def test_wrong_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -
 def test_the_command_in_this_process(saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["verify", str(saved)]) == 0
     assert capsys.readouterr().out.startswith(f"{saved}: ok, ")
+
+
+def test_frames_elsewhere(place: str, saved: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = load_sframe(str(saved))
+    frame.save(place)
+    size = sum(file.size for file in listed(place + "/data", below=True))
+    assert main(["verify", place]) == 0
+    assert capsys.readouterr().out == f"{place}: ok, {ROWS:,} rows, 3 files, {size:,} bytes\n"
+    second = listed(place + "/data", below=True)[1].uri
+    files, path = file_system(second)
+    content = bytearray(files.cat_file(path))
+    content[len(content) // 2] ^= 1
+    files.pipe_file(path, bytes(content))
+    assert main(["verify", str(saved), place]) == 1
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first.startswith(f"{saved}: ok") and len(others) == 1 and second in others[0]
+    files.rm_file(path)
+    assert main(["verify", place]) == 1
+    assert capsys.readouterr().out == f"cannot read {second}: it does not exist\n"
+
+
+@pytest.mark.parametrize(
+    ("uri", "words"),
+    [
+        ("memory://nothing/there", "there is no saved frame in memory://nothing/there"),
+        ("s3://nothing-of-that-name/x", "there is no s3://nothing-of-that-name: make it"),
+        ("https://host/x", "is read only"),
+        ("s3://me:secret@bucket/x", "holds a password"),
+        ("nosuch://x/y", "no file system 'nosuch'"),
+    ],
+)
+def test_places_elsewhere_where_nothing_is(uri: str, words: str, bucket: Bucket, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["verify", uri]) == 1
+    (line,) = capsys.readouterr().out.splitlines()
+    assert words in line and "secret@" not in line
+
+
+def test_a_command_line_takes_what_the_libraries_find(bucket: Bucket) -> None:
+    SFrame({"a": [1, 2]}).save(bucket.uri + "/frame")
+    options = bucket.options
+    given = {"AWS_ACCESS_KEY_ID": options["key"], "AWS_SECRET_ACCESS_KEY": options["secret"], "FSSPEC_S3_ENDPOINT_URL": options["endpoint_url"]}
+    command = [sys.executable, "-m", "sframe_spark", "verify", bucket.uri + "/frame"]
+    done = subprocess.run(command, env={**os.environ, **given}, capture_output=True, text=True, timeout=120, check=False)
+    assert (done.returncode, done.stderr) == (0, "") and done.stdout.startswith(f"{bucket.uri}/frame: ok, 2 rows, 1 files,")

@@ -1,15 +1,17 @@
-"""``python -m sframe_spark verify``: reads every byte of saved frames and says which files are not what was saved."""
+"""``python -m sframe_spark verify``: reads every byte of saved frames, here and elsewhere, and says which files are not what was saved."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
 from sframe_spark.errors import SFrameError
-from sframe_spark.locations import normalised
+from sframe_spark.locations import is_elsewhere, place_of
 from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.load import read_manifest
 from sframe_spark.storage.datasets.referred import load_referred
 from sframe_spark.storage.files.listing import sizes_below
+from sframe_spark.storage.manifests.manifest import Manifest
+from sframe_spark.storage.remote.versions import load_remote
 
 WHOLE, DAMAGED = 0, 1
 
@@ -20,7 +22,7 @@ def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
     Parameters
     ----------
     paths
-        Saved frames or columns.
+        Saved frames or columns: paths, or URIs, of which the newest version is read.
     show
         Takes each line.
     """
@@ -30,7 +32,8 @@ def run_verify(paths: Sequence[str], show: Callable[[str], None]) -> int:
 
 def _verify(path: str, show: Callable[[str], None]) -> int:
     try:
-        manifest = read_manifest(normalised(path), verify=True)
+        place = place_of(path)
+        manifest = load_remote(place) if is_elsewhere(place) else read_manifest(place, verify=True)
         others = load_referred(manifest, verify=True) if manifest.elsewhere is not None else []
         problems: list[SFrameError] = [*damage_in(manifest)]
     except SFrameError as error:
@@ -39,9 +42,15 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
         show(" ".join(str(problem).split()))
     if problems:
         return DAMAGED
-    sizes = sizes_below(manifest.directory)
-    size = sum(sizes[entry.file] for entry in manifest.segments)
     rows = manifest.rows if manifest.elsewhere is None else manifest.elsewhere.rows
     also = "".join(f", and rows in {other.directory}" for other in others)
-    show(f"{manifest.directory}: ok, {rows:,} rows, {len(manifest.segments):,} files, {size:,} bytes{also}")
+    show(f"{manifest.directory}: ok, {rows:,} rows, {len(manifest.segments):,} files, {_size_of(manifest):,} bytes{also}")
     return WHOLE
+
+
+def _size_of(manifest: Manifest) -> int:
+    if is_elsewhere(manifest.directory):
+        # Each of them has one, which was compared with what is there.
+        return sum(entry.size or 0 for entry in manifest.segments)
+    sizes = sizes_below(manifest.directory)
+    return sum(sizes[entry.file] for entry in manifest.segments)

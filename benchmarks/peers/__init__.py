@@ -1,0 +1,1 @@
+"""The programs of issue 18's table in several libraries, side by side."""

@@ -1,0 +1,84 @@
+"""Who works on ranges of rows: Spark's tasks, or, where Spark would run on this machine too, threads of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar, Protocol
+
+import attrs
+
+from sframe_spark.engine.segments.runner import threads_here
+from sframe_spark.engine.spark.dispatch import run_tasks
+from sframe_spark.engine.spark.probe import require_readable, require_writable
+from sframe_spark.engine.spark.spark_actions import translated_errors
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session import default_parallelism, get_session
+from sframe_spark.session.progress import open_counted
+from sframe_spark.session.threads import in_threads
+
+Piece = Callable[[], Any]
+
+
+class RangeWorkers(Protocol):
+    """Works on pieces of work that do not depend on each other."""
+
+    are_elsewhere: ClassVar[bool]
+    """Results are sent, and rows in the memory of this process are not seen."""
+
+    def at_a_time(self) -> int:
+        """How many pieces are worked on at a time."""
+
+    def require_readable(self, node: PlannerNode) -> None:
+        """Make sure that the rows of all sources of a plan are seen there."""
+
+    def require_writable(self, directory: str) -> None:
+        """Make sure that what is written to a directory there is seen here."""
+
+    def run(self, works: Sequence[Piece], description: str) -> list[Any]:
+        """Results of the pieces, in order; the first error ends the rest."""
+
+
+@attrs.frozen
+class SparkTasks:
+    """Tasks of one Spark job: processes, on whatever machines Spark has."""
+
+    are_elsewhere: ClassVar[bool] = True
+
+    def at_a_time(self) -> int:
+        """The cores of the session."""
+        return default_parallelism(get_session())
+
+    def require_readable(self, node: PlannerNode) -> None:
+        """Let Spark look at files, once."""
+        require_readable(node)
+
+    def require_writable(self, directory: str) -> None:
+        """Let a file be exchanged there, once."""
+        require_writable(directory)
+
+    def run(self, works: Sequence[Piece], description: str) -> list[Any]:
+        """Results of tasks, with Spark's errors as ours."""
+        with translated_errors(description):
+            return run_tasks(works, description)
+
+
+@attrs.frozen
+class Threads:
+    """Threads of this process: nothing is started, sent or pickled, and Arrow's kernels run side by side."""
+
+    are_elsewhere: ClassVar[bool] = False
+
+    def at_a_time(self) -> int:
+        """The cores that this process may use, up to a number beyond which Python itself is what is waited for."""
+        return threads_here()
+
+    def require_readable(self, node: PlannerNode) -> None:
+        """Nothing: a plan can be read where it was made."""
+
+    def require_writable(self, directory: str) -> None:
+        """Nothing: the one who writes is the one who reads."""
+
+    def run(self, works: Sequence[Piece], description: str) -> list[Any]:
+        """Results of threads; after Ctrl-C all of them have ended."""
+        with open_counted(len(works), description) as done:
+            return in_threads(lambda work: done(work()), works, self.at_a_time())

@@ -1,0 +1,134 @@
+"""Before functions go to Spark's executors: their Python runs the versions that ours does, and is sent this package where only that is missing.
+
+See docs/decisions/023-packages-of-executors.md.
+"""
+
+from __future__ import annotations
+
+from sframe_spark.engine.spark.executor_answers import Answer, answering, this_host, versions
+from sframe_spark.engine.spark.package_archive import SENT_MODULES, write_archive
+from sframe_spark.engine.spark.spark_actions import run_spark
+from sframe_spark.errors import ExecutionError, NotSharedError, StorageError
+from sframe_spark.session import default_parallelism, follow_user, get_session
+from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.session import get_packages, ship
+from sframe_spark.session.workers import is_one_process
+from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.temporary import temporary_store
+
+SAME_VERSIONS = "install the same versions of Python, pyarrow and sframe_spark on every machine of Spark, and name that Python in PYSPARK_PYTHON"
+# What Python, and Spark's worker, say where packages are not as they should be.
+_OF_IMPORTS = ("ModuleNotFoundError", "ImportError", "No module named", "Python in worker", "Cannot run program")
+NAMES_OF_VERSIONS = {"python": "Python", "pyarrow": "pyarrow", "package": "sframe_spark"}
+
+
+def require_python() -> None:
+    """Make sure that executors can run functions of ours; they are asked once in a session.
+
+    Raises
+    ------
+    NotSharedError
+        If they cannot, naming a machine and what differs.
+    """
+    look_at_python()
+    if get_packages().trouble:
+        raise NotSharedError(get_packages().trouble)
+
+
+def look_at_python() -> None:
+    """Ask executors, once in a session, what Python they run, and send them what is missing; a query may need no Python."""
+    session, packages = get_session(), get_packages()
+    if packages.asked or is_one_process(session):
+        return
+    try:
+        # What differs is told before what is not there.
+        for answer in sorted(answers(None, None), key=lambda answer: not difference(answer)):
+            require_same_versions(answer)
+    except NotSharedError as error:
+        packages.trouble = str(error)
+    packages.asked = True
+
+
+def ask_python_again(failure: str) -> None:
+    """Ask executors once more after a failure that Python tells of: one may have come that is not like the others.
+
+    Raises
+    ------
+    NotSharedError
+        If they cannot run functions of ours.
+    """
+    if get_packages().asked and any(word in failure for word in _OF_IMPORTS):
+        get_packages().asked, get_packages().trouble = False, ""
+        require_python()
+
+
+def answers(file: str | None, directory: str | None) -> list[Answer]:
+    """What executors find; those that lack nothing but this package are sent it, and asked again.
+
+    Parameters
+    ----------
+    file, directory
+        What tasks read, and where they write; None: nothing.
+
+    Raises
+    ------
+    NotSharedError
+        If they cannot answer.
+    """
+    found = _asked(file, directory)
+    if get_packages().archive is None and any(is_without_package(answer) for answer in found) and not any(map(difference, found)):
+        handle = temporary_store().new_dataset()
+        # Executors that come later fetch it too.
+        temporary_store().keep(handle)
+        with telling("write the package into", handle.directory):
+            archive = write_archive(handle.directory)
+        ship(archive)
+        found = _asked(file, directory)
+    return found
+
+
+def _asked(file: str | None, directory: str | None) -> list[Answer]:
+    """What executors find: as many tasks as run at a time, each of which lasts until the others have started."""
+    # Credentials, for one, that the user has just set.
+    follow_user()
+    session = get_session()
+    tasks = default_parallelism(session)
+    with interrupts_deferred():
+        frame = session.range(0, tasks, 1, tasks).mapInArrow(answering(file, directory), "answer string")
+    try:
+        table = run_spark(frame.toArrow, "asking Spark's executors what they see")
+    except ExecutionError as error:
+        raise NotSharedError(f"Spark's executors cannot be asked what they have: {error}; {SAME_VERSIONS}") from None
+    found = [Answer.of_text(text) for text in table.column(0).to_pylist()]
+    if len(found) != tasks:
+        raise StorageError(f"{len(found)} of {tasks} tasks answered what they have; run the query again")
+    return found
+
+
+def is_without_package(answer: Answer) -> bool:
+    """True where this package, or one that goes along with it, is not installed."""
+    return answer.package is None and answer.missing.split(".")[0] in SENT_MODULES
+
+
+def difference(answer: Answer) -> str:
+    """What an executor has in another version, or why it has none; empty where it is the same, or not installed at all."""
+    for name, ours in versions().items():
+        theirs = getattr(answer, name)
+        if theirs is None and not is_without_package(answer):
+            return f"{answer.trouble}, where {this_host()} has {ours}"
+        if theirs not in (None, ours):
+            return f"has {NAMES_OF_VERSIONS[name]} {theirs}, where {this_host()} has {ours}"
+    return ""
+
+
+def require_same_versions(answer: Answer) -> None:
+    """Let an executor pass that runs the same packages.
+
+    Raises
+    ------
+    NotSharedError
+        If it does not, naming it and what differs.
+    """
+    found = difference(answer) or ("" if answer.package is not None else f"{answer.trouble}, where {this_host()} has {versions()['package']}")
+    if found:
+        raise NotSharedError(f"Spark's executor on {answer.executor}: {found}: {SAME_VERSIONS}")

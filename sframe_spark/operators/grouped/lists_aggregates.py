@@ -1,0 +1,90 @@
+"""Aggregates that keep values of their groups, as lists: all of them, or each once; put together in parts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from sframe_spark.operators.grouped.groups_of_rows import GroupsOfRows, first_of_each
+from sframe_spark.operators.grouped.runs_aggregates import Arrays, PartialAggregate, longer_lists
+from sframe_spark.operators.kernels.equal_keys import comparable
+from sframe_spark.operators.kernels.runs import plain_numbers
+from sframe_spark.types import ColumnType
+
+
+def members(column: pa.Array) -> tuple[pa.Array, np.ndarray]:
+    """All values of some lists, one after the other, and the number of the list that each is in."""
+    offsets = column.offsets.to_numpy(zero_copy_only=False)
+    values = column.values.slice(int(offsets[0]), int(offsets[-1] - offsets[0]))
+    return values, np.repeat(np.arange(len(column)), np.diff(offsets))
+
+
+def lists_of(values: pa.Array, group: np.ndarray, groups: int, result: ColumnType) -> pa.Array:
+    """Lists of the values of each group, which stand together in the order of the groups."""
+    offsets = np.concatenate([[0], np.cumsum(np.bincount(group, minlength=groups))]).astype(np.int32)
+    return pa.ListArray.from_arrays(pa.array(offsets), values, type=result.physical)
+
+
+@attrs.frozen
+class Gathered(PartialAggregate):
+    """Ints, floats or texts that are not missing, as lists."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The lists without missing values."""
+        values, group = members(partial[0])
+        return lists_of(values.drop_null(), group[values.is_valid().to_numpy(zero_copy_only=False)], len(partial[0]), result)
+
+
+@attrs.frozen
+class Distinct(PartialAggregate):
+    """Distinct ints, floats or texts, missing included, in order of first occurrence; or their number."""
+
+    is_small: ClassVar[bool] = True
+
+    def of_groups(self, arrays: Sequence[pa.Array], groups: GroupsOfRows) -> Arrays:
+        """The first of equal values in each group."""
+        values, codes = arrays[0], groups.codes
+        values = comparable(values, self.types[0])
+        encoded = values.dictionary_encode(null_encoding="encode")
+        count = len(encoded.dictionary)
+        places = first_of_each(codes * count + encoded.indices.to_numpy(zero_copy_only=False), groups.count * count)
+        found = GroupsOfRows(codes[places], groups.count)
+        lists = pa.array(np.append(found.starts, found.rows))
+        return [pa.LargeListArray.from_arrays(lists, values.take(pa.array(places[found.order])))]
+
+    def merge(self, partial: Arrays, starts: np.ndarray) -> Arrays:
+        """The first of equal values in each group."""
+        values, group = members(longer_lists(partial[0], starts))
+        return self.of_groups([values], GroupsOfRows(group, len(starts)))
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """The values, or how many there are."""
+        values, group = members(partial[0])
+        if self.aggregation.function == "distinct":
+            return lists_of(values, group, len(partial[0]), result)
+        return pa.array(np.bincount(group, minlength=len(partial[0])))
+
+
+@attrs.frozen
+class Ranked(PartialAggregate):
+    """Quantiles of numbers."""
+
+    def finish(self, partial: Arrays, result: ColumnType) -> pa.Array:
+        """Values at their places in order; zeros where there is no value."""
+        values, group = members(partial[0])
+        group = group[values.is_valid().to_numpy(zero_copy_only=False)]
+        numbers = plain_numbers(values.drop_null()).astype(np.float64)
+        numbers = np.append(numbers[np.lexsort((numbers, group))], 0.0)
+        counts = np.bincount(group, minlength=len(partial[0]))
+        starts = np.cumsum(counts) - counts
+        shares = self.aggregation.parameters
+        found = np.zeros((len(counts), len(shares)))
+        for column, share in enumerate(shares):
+            places = starts + np.minimum(np.floor(share * counts).astype(np.int64), np.maximum(counts - 1, 0))
+            found[:, column] = np.where(counts > 0, numbers[places], 0.0)
+        offsets = np.arange(len(counts) + 1, dtype=np.int32) * len(shares)
+        return pa.ListArray.from_arrays(pa.array(offsets), pa.array(found.ravel(), from_pandas=False), type=result.physical)

@@ -1,0 +1,41 @@
+"""Which form an aggregate has where it is computed in parts."""
+
+from __future__ import annotations
+
+from sframe_spark.operators.aggregates.extremes import ORDERED
+from sframe_spark.operators.grouped.aggregation import Aggregation
+from sframe_spark.operators.grouped.lists_aggregates import Distinct, Gathered, Ranked
+from sframe_spark.operators.grouped.runs_aggregates import (
+    Averaged,
+    Chosen,
+    Counted,
+    CountedRuns,
+    Extreme,
+    PartialAggregate,
+    Spread,
+    Summed,
+)
+from sframe_spark.planner.facts import Schema
+from sframe_spark.types import FLOAT, FLOAT_KIND, INT, INT_KIND, STR
+
+
+def partial_aggregate(aggregation: Aggregation, schema: Schema) -> PartialAggregate:
+    """The form in which an aggregate over columns of a schema is computed in parts."""
+    types = tuple(schema[position] for position in aggregation.positions)
+    function = aggregation.function
+    if function == "count":
+        return Counted(aggregation, types, 1)
+    if function == "count_runs":
+        return CountedRuns(aggregation, types, 3)
+    kind = types[0].kind
+    if kind in (INT_KIND, FLOAT_KIND) and function in ("sum", "mean", "var", "std"):
+        form, width = {"sum": (Summed, 1), "mean": (Averaged, 2)}.get(function, (Spread, 3))
+        return form(aggregation, types, width)
+    if function in ("min", "max") and kind in ORDERED:
+        return Chosen(aggregation, types, 1) if types[0].is_zoned else Extreme(aggregation, types, 1)
+    if function in ("select_one", "argmin", "argmax"):
+        return Chosen(aggregation, types, len(types))
+    if len(types) == 1 and types[0] in (INT, FLOAT, STR):
+        forms = {"concat": Gathered, "distinct": Distinct, "count_distinct": Distinct, "quantile": Ranked}
+        return forms.get(function, PartialAggregate)(aggregation, types, 1)
+    return PartialAggregate(aggregation, types, len(types))

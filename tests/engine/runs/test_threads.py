@@ -1,0 +1,161 @@
+"""Many rows without Spark: what kernels make is made by threads of this process where Spark would run here too, and no JVM is started."""
+
+from __future__ import annotations
+
+import random
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.segments.gathering import Room
+from sframe_spark.engine.segments.range_workers import Threads
+from sframe_spark.errors import NoRoomError
+from sframe_spark.explain.foreseen import foresee
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.session import is_started
+from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.testing.oracle.values import rows_equal
+
+ROWS = 3_000
+KEYS = 40
+Program = Callable[[SFrame], Any]
+
+
+@pytest.fixture(autouse=True)
+def over_ranges() -> Iterator[None]:
+    """Few rows count as many, and no Spark is there when a test ends that was not before."""
+    started = is_started()
+    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off"):
+        yield
+    assert is_started() == started
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> str:
+    choose = random.Random(3)
+    directory = str(tmp_path_factory.mktemp("threads") / "frame")
+    SFrame(
+        {
+            "i": choose.sample(range(ROWS), ROWS),
+            "k": [None if row % 31 == 0 else choose.randrange(KEYS) for row in range(ROWS)],
+            "f": [[None, float("nan"), -0.0, 0.0][row % 4] if row % 50 < 4 else choose.uniform(-9, 9) for row in range(ROWS)],
+            "s": [None if row % 17 == 0 else choose.choice(("", "a", "é", "tea")) for row in range(ROWS)],
+            "t": range(ROWS),
+        }
+    ).save(directory)
+    return directory
+
+
+def grouped(sf: SFrame) -> SFrame:
+    """Aggregates of groups, few of them."""
+    wanted = {"n": aggregate.COUNT(), "at": aggregate.ARGMAX("f", "i"), "kinds": aggregate.COUNT_DISTINCT("s"), "spread": aggregate.STD("f")}
+    return sf.groupby("k", wanted)
+
+
+def derived(sf: SFrame) -> SFrame:
+    """Rows of a filter with one more column."""
+    chosen = sf[sf["i"] % 3 != 0]
+    chosen["more"] = chosen["i"] * 2 + chosen["t"]
+    return chosen
+
+
+PROGRAMS: dict[str, tuple[Mode, Program]] = {
+    "filter and assign": (Mode.THREADS, derived),
+    "running values": (Mode.THREADS, lambda sf: SFrame({"sum": sf["t"].cumulative_sum(), "mean": sf["t"].rolling_mean(-3, 2)})),
+    "running values of a filter": (Mode.THREADS, lambda sf: SFrame({"sum": derived(sf)["more"].cumulative_sum()})),
+    "few groups": (Mode.PARTS_HERE, grouped),
+    "all values of groups": (Mode.GATHERED, lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("i")})),
+    "sort": (Mode.GATHERED, lambda sf: sf.sort([("k", False), ("f", True)])),
+    "sort by text": (Mode.GATHERED, lambda sf: sf.sort("s")),
+    "unique": (Mode.PARTS_HERE, lambda sf: sf[["k", "s"]].unique()),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rows_are_those_of_few_rows(place: str, name: str) -> None:
+    mode, program = PROGRAMS[name]
+    frame = program(load_sframe(place))
+    assert foresee(frame._node).sections[-1].mode is mode
+    with config.using(small_rows=10 * ROWS):
+        expected = list(program(load_sframe(place)))
+    frame.materialize()
+    found = list(frame)
+    assert rows_equal([tuple(row.values()) for row in found], [tuple(row.values()) for row in expected])
+    assert [list(row) for row in found[:1]] == [list(row) for row in expected[:1]]
+
+
+def test_one_row_of_all_rows(place: str) -> None:
+    sf = load_sframe(place)
+    assert (sf["i"].sum(), sf["t"].max(), len(sf[sf["s"] == "tea"])) == (
+        ROWS * (ROWS - 1) // 2,
+        ROWS - 1,
+        sum(row["s"] == "tea" for row in sf),
+    )
+
+
+def test_a_save_of_what_threads_make(place: str, tmp_path: Path) -> None:
+    derived(load_sframe(place)).save(str(tmp_path / "again"))
+    saved = load_sframe(str(tmp_path / "again"))
+    assert list(saved["more"]) == [2 * row["i"] + row["t"] for row in load_sframe(place) if row["i"] % 3]
+
+
+@pytest.mark.parametrize("name", ["sort", "all values of groups"])
+def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
+    with config.using(work_memory=ROWS):
+        assert foresee(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].mode is Mode.QUERY
+
+
+def test_functions_of_users_and_dicts_are_worth_processes(place: str) -> None:
+    sf = load_sframe(place)
+    assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
+    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.TASKS
+    with config.using(small_rows=0):
+        assert foresee(derived(sf)._node).sections[-1].mode is Mode.TASKS
+
+
+@pytest.mark.parametrize("variable", ["PYSPARK_GATEWAY_PORT", "SPARK_REMOTE"])
+def test_who_has_a_cluster_wants_it_to_work(place: str, monkeypatch: pytest.MonkeyPatch, variable: str) -> None:
+    if is_started():
+        pytest.skip("Spark runs here")
+    assert is_work_done_here()
+    monkeypatch.setenv(variable, "somewhere")
+    assert not is_work_done_here()
+    assert foresee(derived(load_sframe(place))._node).sections[-1].mode is Mode.TASKS
+
+
+def test_results_come_in_order_and_the_first_error_ends_the_rest() -> None:
+    assert Threads().run([lambda value=value: value for value in range(50)], "counting") == list(range(50))
+    begun = []
+
+    def fails() -> None:
+        raise ValueError("broken")
+
+    def waits() -> None:
+        begun.append(threading.current_thread())
+
+    with pytest.raises(ValueError, match="broken"):
+        Threads().run([fails, *[waits] * 500], "failing")
+    assert all(thread is not threading.main_thread() for thread in begun)
+
+
+def test_a_bar_counts_works(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sframe_spark.session.progress.DELAY_SECONDS", 0.0)
+    with config.using(progress="on"):
+        Threads().run([lambda: None] * 4, "computing things")
+    assert "4/4 tasks" in capsys.readouterr().err
+
+
+def test_room_is_counted_in_bytes() -> None:
+    import pyarrow as pa
+
+    room = Room(100, 64)
+    room.take(Chunk.of([pa.array([1, 2, 3]), pa.array([1.0, 2.0, 3.0])]))
+    with pytest.raises(NoRoomError):
+        room.take(Chunk.of([pa.array([1, 2, 3, 4]), pa.array([1.0, 2.0, 3.0, 4.0])]))
+    with pytest.raises(NoRoomError):
+        Room(1_000, 64).take(Chunk.of([pa.array(["x" * 65])]))

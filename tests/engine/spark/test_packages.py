@@ -1,0 +1,114 @@
+"""Which executors are sent this package, and what the archive holds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import attrs
+import pytest
+
+from sframe_spark.engine.spark import package_archive, packages
+from sframe_spark.engine.spark.executor_answers import Answer, versions
+from sframe_spark.engine.spark.package_archive import archive_bytes, write_archive
+from sframe_spark.engine.spark.packages import answers, ask_python_again, look_at_python, require_python
+from sframe_spark.errors import NotSharedError, StorageError
+from sframe_spark.session.session import Packages
+
+GOOD = Answer("node-1", "/work/app-1/0", trouble="", content="", written="", **versions())
+BARE = attrs.evolve(GOOD, package=None, missing="sframe_spark", trouble="sframe_spark cannot be imported: ModuleNotFoundError")
+
+
+def test_the_archive_is_the_same_every_time_and_can_be_imported(tmp_path: Path) -> None:
+    path = write_archive(str(tmp_path))
+    assert Path(path).read_bytes() == archive_bytes() and Path(write_archive(str(tmp_path))) == Path(path)
+    with zipfile.ZipFile(path) as archive:
+        names = archive.namelist()
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+    assert {name.split("/")[0] for name in names} == {"sframe_spark", "attr", "attrs"}
+    assert not [name for name in names if "__pycache__" in name or name.startswith(("/", "."))]
+    program = f"import sys; sys.path.insert(0, {path!r}); import sframe_spark, attr; print(sframe_spark.__file__, attr.__file__)"
+    done = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [f"{path}/sframe_spark/__init__.py", f"{path}/attr/__init__.py"]
+
+
+def test_a_package_that_is_no_directory_is_named(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    class Zipped:
+        __file__ = str(tmp_path / "a.zip" / "sframe_spark" / "__init__.py")
+
+    monkeypatch.setattr(package_archive.importlib, "import_module", lambda name: Zipped)
+    with pytest.raises(StorageError, match="install it there"):
+        archive_bytes()
+
+
+@pytest.fixture
+def state(monkeypatch: pytest.MonkeyPatch) -> Packages:
+    """What is known of a cluster that nobody has asked."""
+    known = Packages()
+    monkeypatch.setattr(packages, "get_packages", lambda: known)
+    monkeypatch.setattr(packages, "get_session", lambda: None)
+    monkeypatch.setattr(packages, "is_one_process", lambda session: False)
+    return known
+
+
+def let_answer(monkeypatch: pytest.MonkeyPatch, known: Packages, *waves: list[Answer]) -> list[str]:
+    """Let executors answer, wave by wave; what is sent to them is returned."""
+    sent: list[str] = []
+    left = list(waves)
+
+    def ship(archive: str) -> None:
+        sent.append(Path(archive).name)
+        known.archive = archive
+
+    monkeypatch.setattr(packages, "_asked", lambda file, directory: left.pop(0))
+    monkeypatch.setattr(packages, "ship", ship)
+    return sent
+
+
+@pytest.mark.parametrize("missing", ["sframe_spark", "attr", "attrs", "attr._make"])
+def test_the_package_is_sent_once_where_only_it_is_missing(missing: str, state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = let_answer(monkeypatch, state, [GOOD, attrs.evolve(BARE, missing=missing)], [GOOD, GOOD])
+    require_python()
+    require_python()
+    assert len(sent) == 1 and sent[0].startswith("sframe_spark-") and (state.asked, state.trouble) == (True, "")
+
+
+@pytest.mark.parametrize(
+    ("other", "told"),
+    [
+        (attrs.evolve(BARE, python="3.9"), r"node-1.*has Python 3\.9, where"),
+        (attrs.evolve(BARE, pyarrow="1.0"), r"node-1.*has pyarrow 1\.0, where"),
+        (attrs.evolve(GOOD, package="0.0.1"), r"node-1.*has sframe_spark 0\.0\.1, where"),
+        (attrs.evolve(BARE, missing="numpy", trouble="sframe_spark cannot be imported: no numpy"), "no numpy, where"),
+        (attrs.evolve(BARE, missing="", trouble="sframe_spark cannot be imported: SyntaxError"), "SyntaxError, where"),
+    ],
+)
+def test_nothing_is_sent_where_versions_differ(other: Answer, told: str, state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = let_answer(monkeypatch, state, [BARE, other], [BARE, other])
+    look_at_python()
+    assert sent == [] and state.asked
+    with pytest.raises(NotSharedError, match=told) as raised:
+        require_python()
+    assert "\n" not in str(raised.value) and "install the same versions" in str(raised.value)
+
+
+def test_what_was_sent_and_did_not_arrive_is_told(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    sent = let_answer(monkeypatch, state, [BARE], [BARE])
+    with pytest.raises(NotSharedError, match="cannot be imported"):
+        require_python()
+    assert len(sent) == 1
+
+
+def test_executors_are_asked_again_after_failures_of_imports_only(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_answer(monkeypatch, state, [GOOD], [attrs.evolve(GOOD, pyarrow="1.0")])
+    require_python()
+    ask_python_again("division by zero")
+    with pytest.raises(NotSharedError, match=r"pyarrow 1\.0"):
+        ask_python_again("ModuleNotFoundError: No module named 'x'")
+
+
+def test_answers_are_those_after_sending(state: Packages, monkeypatch: pytest.MonkeyPatch) -> None:
+    let_answer(monkeypatch, state, [BARE], [GOOD], [GOOD])
+    assert answers(None, None) == [GOOD] == answers(None, None)
