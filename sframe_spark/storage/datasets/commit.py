@@ -134,14 +134,15 @@ def write_manifest(manifest: Manifest, durable: bool) -> str | None:
     """Replace the manifest file of a directory at one stroke, and return the name of the file beside it that has its segments, if they are many."""
     target = join(manifest.directory, MANIFEST_FILE)
     beside = write_beside(manifest, manifest.directory, durable)
+    name = None if beside is None else str(beside["file"])
     text = manifest.to_json(beside=beside).encode()
     with telling("write manifest", target):
         _replace(target, text, durable)
-        for name in () if beside is None else os.listdir(manifest.directory):
-            # What a manifest named that was there before.
-            if is_file_of_segments(name) and name != beside["file"]:
-                os.remove(join(manifest.directory, name))
-    return None if beside is None else str(beside["file"])
+        # What a manifest named that was there before.
+        for other in () if name is None else os.listdir(manifest.directory):
+            if is_file_of_segments(other) and other != name:
+                os.remove(join(manifest.directory, other))
+    return name
 
 
 def write_beside(manifest: Manifest, directory: str, durable: bool) -> dict[str, Any] | None:
