@@ -19,8 +19,8 @@ def calls_plugins(operator: Operator) -> bool:
 
     Examples
     --------
-    >>> from sframe_spark.operators.grouped.groupby import ReduceColumns
-    >>> calls_plugins(ReduceColumns((Aggregation("sum", (0,)),)))
+    >>> from sframe_spark.operators.grouped.groupby import Reduce
+    >>> calls_plugins(Reduce((Aggregation("sum", (0,)),)))
     False
     """
     scalars, aggregates = ({entry.name for entry in table.added()} for table in (FUNCTIONS, AGGREGATES))

@@ -103,7 +103,8 @@ def run_program(program: str, tmp_path: Path, hidden: Path) -> list[str]:
         host, port = server.get_host_and_port()
         options = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}"}
         files = fsspec.filesystem("s3", **options)
-        files.mkdir("bucket")
+        # The server keeps what it has as long as the process lives.
+        files.mkdirs("bucket", exist_ok=True)
         with standalone_cluster(tmp_path, hidden, [False, False]) as cluster:
             arguments = json.dumps([cluster.url, DRIVER, options, str(hidden), ROWS])
             command = [sys.executable, "-c", program, arguments]

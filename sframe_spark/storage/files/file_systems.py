@@ -59,7 +59,7 @@ def _options() -> StorageOptions:
 def _path_in(files: Any, scheme: str, rest: str) -> str:
     """The path of a place in a file system that a user gave for it, whatever scheme it goes by there."""
     protocols = (files.protocol,) if isinstance(files.protocol, str) else files.protocol
-    if type(files).__module__ == ARROW:
+    if is_made_of_another(files, ARROW):
         # What is before the path is a host for these alone.
         return f"/{rest.partition('/')[2]}" if scheme in ("hdfs", "viewfs") else rest
     path: str = files._strip_protocol(f"{scheme}://{rest}" if scheme in protocols else rest)
@@ -68,9 +68,14 @@ def _path_in(files: Any, scheme: str, rest: str) -> str:
 
 def writing_class(files: Any) -> Any:
     """Return the class of what writes files: of a file system that is a directory of another one, that of the other."""
-    while type(files).__module__ == DIRECTORY:
+    while is_made_of_another(files, DIRECTORY):
         files = files.fs
     return type(files)
+
+
+def is_made_of_another(files: Any, module: str) -> bool:
+    """Say whether a file system is of a class in a module, or derived from one."""
+    return any(kind.__module__ == module for kind in type(files).__mro__)
 
 
 def is_given(uri: str) -> bool:
@@ -106,6 +111,9 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
     except ImportError:
         raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
     except ValueError:
+        if scheme in PACKAGES:
+            # Some packages tell fsspec of their schemes only once they are there.
+            raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
         known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
         raise StorageError(f"{shown} cannot be read or written: there is no file system {scheme!r}: known are {known}") from None
     with telling("open", shown, options):

@@ -15,7 +15,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS
 from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.owner import HIDDEN, new_name
-from sframe_spark.storage.files.file_systems import ARROW, file_system, telling, writing_class
+from sframe_spark.storage.files.file_systems import ARROW, file_system, is_made_of_another, telling, writing_class
 from sframe_spark.visible import visible
 
 # One after the other in this process, where a file system looks first and creates then.
@@ -65,7 +65,7 @@ def read_ranges(uri: str, ranges: Sequence[tuple[int, int]]) -> list[bytes]:
 
 def _seeking(files: Any) -> dict[str, bool]:
     """What file systems of pyarrow are told so that they stop before the end."""
-    return {"seekable": True} if type(files).__module__ == ARROW else {}
+    return {"seekable": True} if is_made_of_another(files, ARROW) else {}
 
 
 def listed(uri: str, below: bool = False) -> list[FoundFile]:

@@ -49,8 +49,9 @@ def _verify(path: str, show: Callable[[str], None]) -> int:
 
 
 def _size_of(manifest: Manifest) -> int:
+    """Bytes of the files of a frame that was found to be whole."""
     if is_elsewhere(manifest.directory):
-        # Each of them has one, which was compared with what is there.
-        return sum(entry.size or 0 for entry in manifest.segments)
+        # Each of them has a size, which was compared with what is there.
+        return sum(entry.size for entry in manifest.segments if entry.size is not None)
     sizes = sizes_below(manifest.directory)
     return sum(sizes[entry.file] for entry in manifest.segments)

@@ -82,6 +82,6 @@ def test_places_are_named_as_everywhere(left: tuple[Path, Path]) -> None:
     with config.using(temporary_directory=str(temporary)):
         assert run_clean([f"file://{saved}/frame"], False, lines.append) == 0
         assert os.listdir(saved) == ["frame"]
-        assert run_clean(["s3://bucket/frame", f"file://{saved}/none"], True, lines.append) == 1
-    assert any("s3://bucket/frame is not on a local or mounted disk" in line for line in lines)
+        assert run_clean(["foo://bucket/frame", f"file://{saved}/none"], True, lines.append) == 1
+    assert any("foo://bucket" in line for line in lines)
     assert f"there is no file://{saved}/none" in lines

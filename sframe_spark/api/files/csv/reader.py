@@ -16,16 +16,14 @@ from sframe_spark.api.files.csv.options import CsvOptions, CsvRequest, CsvValues
 from sframe_spark.api.files.csv.types import CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import unique_names
 from sframe_spark.config import config
-from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.datasets.new_datasets import write_runs
 from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.sources.source import memory_source, segment_source
+from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.places import resolve
 from sframe_spark.storage.rows.partitions import PartitionColumn, partition_columns, repeated
-from sframe_spark.storage.rows.writer import SegmentWriter
 from sframe_spark.types import STR, ColumnType
 from sframe_spark.visible import visible
 
@@ -379,28 +377,8 @@ class _Reader:
 
     def _to_segments(self, blocks: Iterator[TextBlock], types: list[ColumnType], hinted: Sequence[ColumnType | None]) -> PlannerNode:
         """Write blocks as segments of a temporary dataset."""
-        whole = [*types, *self._types_of_directories]
-        with new_dataset(tuple(whole), MaterializeOptions()) as dataset:
-            entries: list[Any] = []
-            writer: SegmentWriter | None = None
-            rows = 0
-            try:
-                for block in blocks:
-                    if writer is None:
-                        writer, rows = SegmentWriter(dataset.directory, len(entries), whole), 0
-                    writer.write(self._values(block, types, hinted))
-                    rows += block.rows
-                    if rows >= config.segment_rows:
-                        entries.append(writer.close())
-                        writer = None
-                if writer is not None:
-                    entries.append(writer.close())
-            except BaseException:
-                if writer is not None:
-                    writer.abort()
-                raise
-            manifest = dataset.publish(entries)
-        return segment_source(manifest, dataset.handle)
+        runs = (self._values(block, types, hinted) for block in blocks)
+        return write_runs(runs, (*types, *self._types_of_directories))
 
 
 def _types(forms: Sequence[CsvForm | None], hinted: Sequence[ColumnType | None]) -> list[ColumnType]:
