@@ -120,8 +120,10 @@ def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
 
 def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> None:
     """Make sure that one file that a manifest names is there and as long as it should be (see :func:`check_files`)."""
-    file = join(manifest.directory, entry.file)
     size = sizes.get(entry.file)
+    if size is not None and size == entry.size:
+        return
+    file = join(manifest.directory, entry.file)
     if size is None:
         link = os.path.lexists(file)
         reason = "is a link or no regular file: only files inside its directory are read" if link else "is missing"

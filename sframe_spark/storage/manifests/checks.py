@@ -40,9 +40,11 @@ def check(manifest: Manifest) -> None:
     """
     try:
         _check_columns(manifest)
-        _check_segments(manifest)
-        for facts, column_type in zip(() if manifest.stored is None else manifest.stored.summary, manifest.types, strict=False):
-            _check_facts(facts, class_of_values(column_type))
+        if manifest.stored is None:
+            _check_segments(manifest)
+        else:
+            # They were looked at, all at once, when they were read.
+            _check_stored(manifest)
         _check_order(manifest)
     except _Wrong as error:
         raise StorageError(f"the manifest of {manifest.directory} is damaged: {error}; restore it from a copy or save the frame again") from None
@@ -98,6 +100,14 @@ def _check_segments(manifest: Manifest) -> None:
             if manifest.has_key or not _is_number(position, width):
                 raise _Wrong(f"column {position!r:.30} is said to be in no file")
             _check_scalars([value], classes[position])
+
+
+def _check_stored(manifest: Manifest) -> None:
+    assert manifest.stored is not None
+    if not manifest.has_key or len(manifest.stored.summary) != len(manifest.types):
+        raise _Wrong("segments beside it that are of another dataset")
+    for facts, column_type in zip(manifest.stored.summary, manifest.types, strict=True):
+        _check_facts(facts, class_of_values(column_type))
 
 
 def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:

@@ -237,6 +237,8 @@ class Manifest:
     stored: StoredSegments | None = attrs.field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
+        if self.stored is not None and not self.stored.is_of(self.segments):
+            object.__setattr__(self, "stored", None)
         check(self)
 
     @functools.cached_property
@@ -384,4 +386,6 @@ def _without_statistics(entry: SegmentEntry) -> SegmentEntry:
 
 def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tuple[SegmentEntry, ...]:
     """The segments that a manifest has in its text, or in a file beside it."""
-    return tuple(map(SegmentEntry.from_json, content["segments"]) if stored is None else itertools.starmap(SegmentEntry, stored.entries()))
+    if stored is None:
+        return tuple(map(SegmentEntry.from_json, content["segments"]))
+    return stored.told(tuple(itertools.starmap(SegmentEntry, stored.entries())))

@@ -21,6 +21,7 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.blocks import Block, BlockWriter, block_from_json, damaged_file, read_block
 from sframe_spark.storage.manifests.checks import class_of_values
 from sframe_spark.storage.manifests.lazy_values import FactsOfSegment, GroupSumsOfSegment, SumsOfSegment
+from sframe_spark.storage.manifests.stored_checks import wrong_segments
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
@@ -109,6 +110,7 @@ class StoredSegments:
         self.summary = tuple(make.from_json(facts) for facts in said["summary"])
         self._groups: npt.NDArray[np.int64] = np.zeros(0, np.int64)
         self._read: dict[int, pa.RecordBatch] = {}
+        self._told = -1
         self._check()
 
     def _check(self) -> None:
@@ -124,9 +126,9 @@ class StoredSegments:
     def entries(self) -> Iterator[tuple[Any, ...]]:
         """Yield what is known of each segment, in the order of the fields of an entry."""
         batch = self._block(self._segments, _SEGMENTS, self.count)
+        if wrong := wrong_segments(batch):
+            raise damaged_file(self._location, wrong)
         columns = {name: batch.column(name).to_pylist() for name in _SEGMENTS.names}
-        if None in columns["file"] or None in columns["has_sums"] or None in columns["has_facts"]:
-            raise damaged_file(self._location, "a segment has no name")
         groups = [-1 if count is None else count for count in columns["groups"]]
         if any(count > 0 for count in groups) and not self._group_sums:
             raise damaged_file(self._location, "row groups have no check sums")
@@ -150,6 +152,15 @@ class StoredSegments:
             strict=False,
         )
 
+    def told(self, segments: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Take note of the segments that were made of what it tells, and return them."""
+        self._told = id(segments)
+        return segments
+
+    def is_of(self, segments: tuple[Any, ...]) -> bool:
+        """Say whether segments are those that were made of what it tells, and no others."""
+        return id(segments) == self._told
+
     @property
     def _location(self) -> str:
         return join(self.directory, self.file)
@@ -164,6 +175,21 @@ class StoredSegments:
             # Replaced, not cleared: other threads may look at it.
             self._read = {**(self._read if len(self._read) < MOST_BLOCKS else {}), block[0]: found}
         return found
+
+    def check_all(self) -> None:
+        """Read everything that the file has.
+
+        Raises
+        ------
+        StorageError
+            If something of it is damaged.
+        """
+        for row in range(0, self.count, self._together):
+            self.sums_of(row)
+            if self._groups[row : row + self._together].sum():
+                self.group_sums_of(row, 0)
+        for columns, _ in self._facts:
+            self._facts_block(columns[0])
 
     def sums_of(self, row: int) -> npt.NDArray[np.uint32]:
         """Return the check sums of page headers of the columns of a segment, and of its key."""
