@@ -15,7 +15,7 @@ from sframe_spark.storage.files.objects import read_range
 from sframe_spark.storage.files.regular import open_regular
 
 # Where a block starts and ends, and its check sum.
-Block = tuple[int, int, int]
+StoredBlock = tuple[int, int, int]
 
 
 class BlockWriter:
@@ -39,7 +39,7 @@ class BlockWriter:
         self._stream = stream
         self.size = 0
 
-    def add(self, columns: dict[str, pa.Array]) -> Block:
+    def add(self, columns: dict[str, pa.Array]) -> StoredBlock:
         """Append values, as an Arrow stream of one batch, and return the block."""
         batch = pa.record_batch(list(columns.values()), names=list(columns))
         sink = pa.BufferOutputStream()
@@ -51,7 +51,7 @@ class BlockWriter:
         return start, self.size, zlib.crc32(content)
 
 
-def block_from_json(value: Any, size: int) -> Block:
+def block_from_json(value: Any, size: int) -> StoredBlock:
     """Return a block of a file of some length that a manifest names.
 
     Raises
@@ -67,7 +67,7 @@ def block_from_json(value: Any, size: int) -> Block:
     return start, stop, checksum
 
 
-def read_block(location: str, size: int, block: Block, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
     """Return the values of a block.
 
     Parameters
@@ -92,12 +92,17 @@ def read_block(location: str, size: int, block: Block, schema: pa.Schema, rows: 
         raise damaged_file(location, f"the check sum of bytes {start} to {stop} is another one")
     try:
         with pa.ipc.open_stream(pa.BufferReader(content)) as reader:
+            if not reader.schema.equals(schema):
+                raise damaged_file(location, f"bytes {start} to {stop} hold other values than they should")
             table = reader.read_all()
+            # Offsets that point outside of a buffer are refused here, before anything follows them.
             table.validate(full=True)
+    except StorageError:
+        raise
     except (pa.ArrowException, OSError) as error:
         raise damaged_file(location, str(error).splitlines()[0][:200]) from error
-    if not table.schema.equals(schema) or table.num_rows != rows:
-        raise damaged_file(location, f"bytes {start} to {stop} hold other values than they should")
+    if table.num_rows != rows:
+        raise damaged_file(location, f"bytes {start} to {stop} hold {table.num_rows} values, not {rows}")
     return table.combine_chunks().to_batches()[0] if rows else pa.RecordBatch.from_pylist([], schema)
 
 

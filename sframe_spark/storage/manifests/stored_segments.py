@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.blocks import Block, BlockWriter, block_from_json, damaged_file, read_block
+from sframe_spark.storage.manifests.blocks import StoredBlock, BlockWriter, block_from_json, damaged_file, read_block
 from sframe_spark.storage.manifests.checks import class_of_values
 from sframe_spark.storage.manifests.lazy_values import FactsOfSegment, GroupSumsOfSegment, SumsOfSegment
 from sframe_spark.storage.manifests.stored_checks import wrong_segments
@@ -165,10 +165,10 @@ class StoredSegments:
     def _location(self) -> str:
         return join(self.directory, self.file)
 
-    def _block(self, block: Block, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    def _block(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
         return read_block(self._location, self._size, block, schema, rows)
 
-    def _kept(self, block: Block, schema: pa.Schema, rows: int) -> pa.RecordBatch:
+    def _kept(self, block: StoredBlock, schema: pa.Schema, rows: int) -> pa.RecordBatch:
         found = self._read.get(block[0])
         if found is None:
             found = self._block(block, schema, rows)
