@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.blocks import StoredBlock, BlockWriter, block_from_json, damaged_file, read_block
+from sframe_spark.storage.manifests.blocks import BlockWriter, StoredBlock, block_from_json, damaged_file, read_block
 from sframe_spark.storage.manifests.checks import class_of_values
 from sframe_spark.storage.manifests.lazy_values import FactsOfSegment, GroupSumsOfSegment, SumsOfSegment
 from sframe_spark.storage.manifests.stored_checks import wrong_segments
