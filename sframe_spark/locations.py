@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import pickle
 import posixpath
 import re
 import sys
@@ -151,67 +150,57 @@ def _canonical(scheme: str, rest: str, shown: str) -> str:
 
 
 class GivenFileSystem:
-    """A file system that a user made, of fsspec or pyarrow; other processes have a copy of it.
+    """A file system that a user made, of fsspec or pyarrow; Spark's tasks have a copy of it.
 
     Parameters
     ----------
     files
-        The file system.
+        The file system; None: one that could not be sent here.
+    name
+        The name of its class.
+    token
+        Which one it is, for as long as any process has it.
     """
 
-    __slots__ = ("_content", "_files", "_process", "name", "token")
+    __slots__ = ("_files", "_process", "name", "token")
 
-    def __init__(self, files: Any) -> None:
-        self._files, self._process, self._content = files, os.getpid(), b""
-        self.name = type(files).__name__
-        # Which one it is, for as long as any process has it.
-        self.token = uuid.uuid4().hex
+    def __init__(self, files: Any, name: str = "", token: str = "") -> None:
+        self._files, self._process = files, os.getpid()
+        self.name, self.token = name or type(files).__name__, token or uuid.uuid4().hex
 
     def here(self) -> Any:
-        """Return it, or a copy of it in another process, with the methods of fsspec.
+        """Return it, with the methods of fsspec.
 
         Raises
         ------
         StorageError
-            If it cannot be sent to another process.
+            If it is of another process, which this one cannot have it of.
         """
-        process = os.getpid()
-        if self._files is None or self._process != process:
-            self._files, self._process = self._copied(), process
+        given = f"the {self.name} that config.storage_options has"
+        if self._files is None:
+            raise StorageError(f"{given} cannot be sent to other processes, such as Spark's tasks: give options instead, or one that can be pickled")
+        if self._process != os.getpid() and getattr(self._files, "async_impl", False):
+            raise StorageError(f"{given} is of the process that this one was forked from, whose threads it needs: set one in this process")
         if not hasattr(self._files, "ls"):
             self._files = _with_methods_of_fsspec(self._files)
         return self._files
 
-    def _copied(self) -> Any:
-        reason = f"the {self.name} that config.storage_options has cannot be sent to other processes, such as Spark's tasks"
-        try:
-            return pickle.loads(self._content or _pickled(self._files))
-        except Exception as error:
-            raise StorageError(f"{reason} ({type(error).__name__}): give the options of one instead, or one that can be pickled") from None
-
     def __reduce__(self) -> tuple[Any, ...]:
-        try:
-            content = self._content or _pickled(self._files)
-        except Exception:
-            # Told where it is wanted, which may be nowhere.
-            content = b"?"
-        return _given_elsewhere, (self.name, self.token, content)
+        # What cannot be pickled is told where it is wanted, which may be nowhere.
+        return GivenFileSystem, (self._files if _can_be_pickled(self._files) else None, self.name, self.token)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
 
 
-def _given_elsewhere(name: str, token: str, content: bytes) -> GivenFileSystem:
-    found = GivenFileSystem(None)
-    found.name, found.token, found._content = name, token, content
-    return found
-
-
-def _pickled(files: Any) -> bytes:
+def _can_be_pickled(files: Any) -> bool:
     from pyspark import cloudpickle
 
-    found: bytes = cloudpickle.dumps(files)
-    return found
+    try:
+        cloudpickle.dumps(files)
+    except Exception:
+        return False
+    return True
 
 
 def _with_methods_of_fsspec(files: Any) -> Any:

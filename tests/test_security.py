@@ -37,8 +37,7 @@ FORBIDDEN_KEYWORDS = {"allow_pickle", "shell", "Loader"}
 ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
-    ("locations.py", "pickle"): "a file system that the user gave in the options, pickled by this process, in the task that it was sent to",
-    ("locations.py", "cloudpickle"): "writes such a file system",
+    ("locations.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
     ("engine/spark/package_archive.py", "import_module"): "packages of a fixed list",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
     ("engine/spark/parcels.py", "pickle"): "works that the driver of the same program sends to its tasks",
@@ -93,7 +92,6 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
                 found.add((path.relative_to(ROOT).as_posix(), function.name))
     assert found == {
         ("operators/user_functions/worker.py", "load_function"),
-        ("locations.py", "_copied"),
         ("engine/spark/dispatch.py", "run_tasks"),
         ("testing/contract.py", "check_pickle"),
         ("testing/contract_kernels.py", "check_parts"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import urllib.request
 from pathlib import Path
 
 import fsspec
@@ -102,6 +103,8 @@ def run_program(program: str, tmp_path: Path, hidden: Path) -> list[str]:
     try:
         host, port = server.get_host_and_port()
         options = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}"}
+        # What one server of a process holds, the next one holds.
+        urllib.request.urlopen(urllib.request.Request(f"{options['endpoint_url']}/moto-api/reset", method="POST")).close()
         files = fsspec.filesystem("s3", **options)
         # The server keeps what it has as long as the process lives.
         files.mkdirs("bucket", exist_ok=True)

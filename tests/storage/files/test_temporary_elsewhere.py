@@ -13,13 +13,14 @@ import sys
 import time
 import uuid
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import fsspec
 import pytest
 from moto.server import ThreadedMotoServer
 
-from sframe_spark import SFrame, config
+from sframe_spark import SFrame, SFrameBuilder, config, load_sframe
 from sframe_spark.__main__ import main
 from sframe_spark.config import Configuration
 from sframe_spark.errors import InvalidArgumentError, StorageError
@@ -31,7 +32,6 @@ from sframe_spark.storage.files.temporary import TemporaryStore, scratch_store, 
 from sframe_spark.storage.files.temporary_elsewhere import StoreElsewhere, leftovers_elsewhere, remove_leftovers_elsewhere
 
 SEGMENT = f"segment-00000000-{uuid.uuid4().hex}.parquet"
-NOW = datetime.datetime.now(datetime.UTC)
 STARTS = """
 import json, os, sys
 from sframe_spark import config
@@ -127,6 +127,39 @@ def test_rows_go_there_and_come_back(root: str) -> None:
         wait_until(lambda: names(directory) == ["owner"])
 
 
+def built(path: Path) -> SFrame:
+    builder = SFrameBuilder([int, str])
+    for number in range(5000):
+        builder.append([number, f"{number % 7}"])
+    return builder.close()
+
+
+READERS: dict[str, Callable[[Path], SFrame]] = {
+    "csv": lambda path: SFrame.read_csv(str(path / "rows.csv"), verbose=False),
+    "json": lambda path: SFrame.read_json(str(path / "rows.json")),
+    "orc": lambda path: SFrame.read_orc(str(path / "orc")),
+    "parquet": lambda path: SFrame.read_parquet(str(path / "parquet")),
+    "saved": lambda path: load_sframe(str(path / "saved")),
+    "builder": built,
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_whatever_is_read_has_its_rows_there(root: str, reader: str, tmp_path: Path) -> None:
+    """Of rows that do not fit the budget, which are written where temporary data goes."""
+    frame = SFrame({"X1": range(5000), "X2": [f"{n % 7}" for n in range(5000)]})
+    frame.export_csv(str(tmp_path / "rows.csv"))
+    frame.export_json(str(tmp_path / "rows.json"))
+    frame.write_orc(str(tmp_path / "orc"))
+    frame.write_parquet(str(tmp_path / "parquet"))
+    frame.save(str(tmp_path / "saved"))
+    with config.using(temporary_directory=root, memory_budget=20_000, segment_rows=2000):
+        read = READERS[reader](tmp_path)
+        assert [int(n) for n in read["X1"]] == list(range(5000)) and [str(n) for n in read["X2"]] == list(frame["X2"])
+        assert any(name.endswith(".parquet") for name in names(root)) == (reader in ("csv", "json", "builder"))
+        temporary_store().close()
+
+
 # After a while no connection is left, and names of hosts are looked up anew, which takes threads.
 @pytest.mark.parametrize(
     "ends", ["", "import time; time.sleep(13)", "raise SystemExit(3)", "raise ValueError", "import threading; threading.Thread(target=print).start()"]
@@ -163,9 +196,10 @@ def test_of_processes_that_cannot_be_seen_what_is_a_day_old_is_left(root: str) -
         put_bytes(f"{root}/{name}/{temporary_elsewhere.OWNER}", b"")
         put_bytes(f"{root}/{name}/dataset-000000/{SEGMENT}", b"rows")
     dead = [name for name in {file.partition("/")[0] for file in names(root)} if "-999999999-" in name]
-    assert leftovers_elsewhere(root, NOW) == [f"{root}/{dead[0]}"]
+    now = datetime.datetime.now(datetime.UTC)
+    assert leftovers_elsewhere(root, now) == [f"{root}/{dead[0]}"]
     assert leftovers_elsewhere(root, None) == [f"{root}/{dead[0]}"]
-    later = NOW + datetime.timedelta(days=1, minutes=5)
+    later = now + datetime.timedelta(days=1, minutes=5)
     assert sorted(leftovers_elsewhere(root, later)) == sorted([f"{root}/{dead[0]}", f"{root}/{of_other_machine()}"])
     remove_leftovers_elsewhere(root, later)
     assert len(names(root)) == 8

@@ -80,7 +80,7 @@ def of_command(name: str, place: str) -> None:
     shown = io.StringIO()
     with contextlib.redirect_stdout(shown):
         assert main([name, place]) == 1
-    raise StorageError(shown.getvalue().splitlines()[0])
+    raise StorageError(next(line for line in shown.getvalue().splitlines() if "://" in line))
 
 
 @pytest.mark.parametrize("door", DOORS)
