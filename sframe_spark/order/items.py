@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from itertools import chain
 from typing import Any, Literal, NamedTuple
 
 from sframe_spark.order.outcomes import (
@@ -134,16 +135,12 @@ def merged(first: SequenceFacts, second: SequenceFacts) -> SequenceFacts:
     >>> merged(SequenceFacts(keys=(("a",),)), SequenceFacts(keys=(("b",),))).keys
     (('a',), ('b',))
     """
-    return SequenceFacts(
-        constants=first.constants + second.constants,
-        equivalences=first.equivalences + second.equivalences,
-        orderings=first.orderings + second.orderings,
-        functional_dependencies=first.functional_dependencies + second.functional_dependencies,
-        keys=first.keys + second.keys,
-        monotone=first.monotone + second.monotone,
-        not_null=first.not_null + second.not_null,
-        cases=first.cases + second.cases,
-    )
+    return merged_all([first, second])
+
+
+def merged_all(parts: Sequence[SequenceFacts]) -> SequenceFacts:
+    """The facts of several."""
+    return SequenceFacts(*(tuple(chain.from_iterable(field)) for field in zip(*parts, strict=True)))
 
 
 def item_allowing(column: Column, allowed: int) -> OrderingItem:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import Any
 
 import attrs
 
-from sframe_spark.order.items import SequenceFacts
+from sframe_spark.order.items import Column, Hidden, SequenceFacts, merged_all
 from sframe_spark.order.ordering import OrderingProperties
+from sframe_spark.order.rename import rename_facts
 
 # Smallest and largest value of a column that has neither missing values nor NaN.
 ValueBounds = tuple[Any, Any]
@@ -30,7 +32,7 @@ class RelationProperties:
     Examples
     --------
     >>> rows = RelationProperties(OrderingProperties(orderings=[[(0, "asc")]]), bounds={0: (1, 9)})
-    >>> rows.beside(RelationProperties(bounds={0: (5, 5)}), 1).bounds
+    >>> RelationProperties.side_by_side([rows, RelationProperties(bounds={0: (5, 5)})], [1, 1]).bounds
     {0: (1, 9), 1: (5, 5)}
     """
 
@@ -54,24 +56,30 @@ class RelationProperties:
         bounds = {place: self.bounds[origin] for place, origin in places.items() if origin in self.bounds}
         return RelationProperties(self.order.project(dict(enumerate(origins))), where, bounds)
 
-    def beside(self, other: RelationProperties, width: int) -> RelationProperties:
-        """Properties of these rows, ``width`` columns wide, with the other's columns to their right."""
-        if other.says_nothing:
-            return self
-        shifted = other.order.project({column + width: column for column in visible(other.order)})
-        order = shifted if self.order.facts == SequenceFacts() else self.order.meet(shifted)
-        return RelationProperties(order, self.where, {**self.bounds, **{column + width: found for column, found in other.bounds.items()}})
+    @classmethod
+    def side_by_side(cls, inputs: Sequence[RelationProperties], widths: Sequence[int]) -> RelationProperties:
+        """Properties of the columns of several inputs, of so many columns each, taken as one row; they are brought together at once."""
+        starts = [*accumulate(widths, initial=0)]
+        telling = [(place, rows) for place, rows in enumerate(inputs) if place and not rows.says_nothing]
+        if not telling:
+            return inputs[0]
+        shifted = [moved_right(rows.order.facts, starts[place], place) for place, rows in telling]
+        order = OrderingProperties.of(merged_all([inputs[0].order.facts, *shifted]))
+        bounds = {column + starts[place]: found for place, rows in [(0, inputs[0]), *telling] for column, found in rows.bounds.items()}
+        return cls(order, inputs[0].where, bounds)
 
     def reordered(self, order: OrderingProperties) -> RelationProperties:
         """The same values in an order of which other things are known."""
         return attrs.evolve(self, order=order)
 
 
-def visible(order: OrderingProperties) -> list[int]:
-    """Columns, given as positions, that an order speaks of."""
-    from sframe_spark.order.rename import visible_columns
+def moved_right(facts: SequenceFacts, start: int, place: int) -> SequenceFacts:
+    """Facts about columns that stand further right, behind those of other inputs; hidden ones are told from those of the others by the place."""
 
-    return sorted(column for column in visible_columns(order.facts) if isinstance(column, int))
+    def moved(column: Column) -> Column:
+        return Hidden((f"{place:06}", column.number)) if isinstance(column, Hidden) else column + start  # type: ignore[operator]
+
+    return rename_facts(facts, moved)
 
 
 def requirement(by: Sequence[tuple[int, bool]]) -> list[tuple[int, str]]:

@@ -1,6 +1,6 @@
 """How temporary rows were made: when their files are lost they are made again, from what is left.
 
-See docs/decisions/023-lost-temporary-files.md.
+See docs/decisions/025-lost-temporary-files.md.
 """
 
 from __future__ import annotations

@@ -83,6 +83,12 @@ def _dumped(work: Callable[[], Any], number_of: Callable[[Any], int | None]) -> 
         def persistent_id(self, value: Any) -> int | None:
             return number_of(value)
 
+        def reducer_override(self, value: Any) -> Any:
+            # By Python's own pickler, which asks nothing about each value within.
+            if getattr(type(value), "travels_as_one", False):
+                return pickle.loads, (pickle.dumps(value, pickle.HIGHEST_PROTOCOL),)
+            return super().reducer_override(value)
+
     buffer = io.BytesIO()
     try:
         WorkPickler(buffer).dump(work)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Sequence
+from itertools import accumulate
 
 import attrs
 
@@ -19,7 +21,7 @@ class Region:
     """A program under construction over the leaves of a row-wise region."""
 
     leaves: list[PlannerNode] = attrs.Factory(list)
-    columns: dict[int, list[Operand]] = attrs.Factory(dict)
+    columns: dict[int, dict[int, Operand]] = attrs.Factory(dict)
     steps: list[Step] = attrs.Factory(list)
     known: dict[Step, Register] = attrs.Factory(dict)
     kept: list[PlannerNode] = attrs.Factory(list)
@@ -126,27 +128,76 @@ class Fusion:
         """One program (or projection) over the leaves of the region below ``top``."""
         leaves, nodes = self.region(top)
         region = Region([self.values[id(leaf)] for leaf in leaves])
+        needed = columns_needed(top, nodes)
         width = 0
         for leaf in leaves:
-            region.columns[id(leaf)] = [Register(width + i) for i in range(leaf.facts.width)]
+            region.columns[id(leaf)] = {position: Register(width + position) for position in needed.get(id(leaf), ())}
             width += leaf.facts.width
         for node in nodes:
-            region.columns[id(node)] = _outputs(node, region)
-        return assemble(region, region.columns[id(top)], width)
+            region.columns[id(node)] = _outputs(node, region, needed.get(id(node), ()))
+        return assemble(region, list(region.columns[id(top)].values()), width)
 
 
-def _outputs(node: PlannerNode, region: Region) -> list[Operand]:
-    if node.operator.arranges_columns:
-        shown = node.operator.column_origins([child.facts for child in node.inputs])
-        return [region.columns[id(node.inputs[slot])][position] for (slot, position), *_ in shown]
-    inputs = [operand for child in node.inputs for operand in region.columns[id(child)]]
+def columns_needed(top: PlannerNode, nodes: Sequence[PlannerNode]) -> dict[int, Iterable[int]]:
+    """Which columns of each node of a region, and of its leaves, those of ``top`` are made of, by the node's ``id``; in order at the top.
+
+    Programs below a chain of wide nodes read few of their columns: looking at all of each would take the cube of the width.
+    """
+    needed: dict[int, dict[int, None]] = {id(top): dict.fromkeys(range(top.facts.width))}
+    for node in reversed(nodes):
+        wanted = needed.get(id(node))
+        if not wanted:
+            continue
+        for slot, position in _origins(node, wanted) if node.operator.arranges_columns else _program_reads(node):
+            needed.setdefault(id(node.inputs[slot]), {})[position] = None
+    return dict(needed)
+
+
+def _origins(node: PlannerNode, positions: Iterable[int]) -> Iterable[tuple[int, int]]:
+    """Where columns of a node that arranges those of its inputs come from."""
+    operator = node.operator
+    if isinstance(operator, Project):
+        return [(0, operator.positions[position]) for position in positions]
+    if isinstance(operator, Zip):
+        return places_in(node.inputs, positions)
+    shown = operator.column_origins([child.facts for child in node.inputs])
+    return [shown[position][0] for position in positions]
+
+
+def places_in(inputs: Sequence[PlannerNode], positions: Iterable[int]) -> list[tuple[int, int]]:
+    """Which of several inputs side by side have some columns, and where they are there."""
+    starts = [*accumulate((child.facts.width for child in inputs[:-1]), initial=0)]
+    slots = ((bisect_right(starts, position) - 1, position) for position in positions)
+    return [(slot, position - starts[slot]) for slot, position in slots]
+
+
+def _program_reads(node: PlannerNode) -> Iterable[tuple[int, int]]:
+    """The columns of its inputs that a program reads, or shows as they are."""
     assert isinstance(node.operator, RowWise)
-    program = node.operator.program(len(inputs))
-    registers: dict[int, Operand] = dict(enumerate(inputs))
+    program = node.operator.program(sum(child.facts.width for child in node.inputs))
+    operands = (*(operand for step in program.steps for operand in step.operands), *program.outputs)
+    registers = dict.fromkeys(operand.index for operand in operands if isinstance(operand, Register) and operand.index < program.width)
+    return places_in(node.inputs, registers)
+
+
+def _outputs(node: PlannerNode, region: Region, wanted: Iterable[int]) -> dict[int, Operand]:
+    """What the wanted columns of a node are."""
+    if not wanted:
+        return {}
+    if node.operator.arranges_columns:
+        origins = _origins(node, wanted)
+        return {position: region.columns[id(node.inputs[slot])][place] for position, (slot, place) in zip(wanted, origins, strict=True)}
+    assert isinstance(node.operator, RowWise)
+    program = node.operator.program(sum(child.facts.width for child in node.inputs))
+    registers: dict[int, Operand] = {}
+    start = 0
+    for child in node.inputs:
+        registers.update({start + position: operand for position, operand in region.columns[id(child)].items()})
+        start += child.facts.width
     for index, step in enumerate(program.steps):
         operands = tuple(registers[o.index] if isinstance(o, Register) else o for o in step.operands)
         registers[program.width + index] = region.call(attrs.evolve(step, operands=operands))
-    return [registers[o.index] if isinstance(o, Register) else o for o in program.outputs]
+    return {position: registers[o.index] if isinstance(o, Register) else o for position in wanted for o in (program.outputs[position],)}
 
 
 def assemble(region: Region, outputs: list[Operand], width: int) -> PlannerNode:

@@ -63,20 +63,25 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     if not isinstance(source, SegmentSource):
         return tuple(RowBlock(start) for start in range(0, source.row_count, BLOCK_ROWS))
     found: list[RowBlock] = []
-    rows = size = 0.0
+    together: list[tuple[SegmentEntry, int]] = []
+    rows = size = 0
     for entry, offset in entries(source):
-        first, known = offset - source.start, entry.group_bytes
+        known = entry.group_bytes
+        fits = known is not None and rows + entry.rows <= BLOCK_ROWS and size + known <= TOGETHER_BYTES and len(together) < MOST_TOGETHER
+        if together and not fits:
+            found.append(_block(source, together))
+            together, rows, size = [], 0, 0
         if known is None:
             found += _row_groups(source, entry, offset)
-            rows = BLOCK_ROWS
-            continue
-        rows, size = rows + entry.rows, size + known
-        if not found or rows > BLOCK_ROWS or size > TOGETHER_BYTES or found[-1].segments == MOST_TOGETHER:
-            rows, size = float(entry.rows), float(known)
-            found.append(RowBlock(max(first, 0), entry, 0))
         else:
-            found[-1] = attrs.evolve(found[-1], segments=found[-1].segments + 1)
-    return tuple(found)
+            together.append((entry, offset))
+            rows, size = rows + entry.rows, size + known
+    return (*found, _block(source, together)) if together else tuple(found)
+
+
+def _block(source: SegmentSource, together: Sequence[tuple[SegmentEntry, int]]) -> RowBlock:
+    entry, offset = together[0]
+    return RowBlock(max(offset - source.start, 0), entry, 0, len(together))
 
 
 def entries(source: SegmentSource) -> Iterator[tuple[SegmentEntry, int]]:

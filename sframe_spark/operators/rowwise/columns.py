@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate
+from itertools import accumulate, chain
 from typing import ClassVar
 
 import attrs
@@ -178,11 +178,8 @@ def places_of(kept: Sequence[int]) -> dict[int, int]:
 
 def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
     """Properties and types of several inputs' columns taken as one row."""
-    rows, schema = inputs[0], tuple(facts[0].schema)
-    for other, item in zip(inputs[1:], facts[1:], strict=True):
-        rows = rows.beside(other, len(schema))
-        schema += tuple(item.schema)
-    return rows, schema
+    schema = tuple(chain.from_iterable(item.schema for item in facts))
+    return RelationProperties.side_by_side(inputs, [item.width for item in facts]), schema
 
 
 def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:

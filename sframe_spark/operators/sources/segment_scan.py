@@ -117,6 +117,9 @@ def read_by_spark(source: SegmentSource, spark: SparkSession) -> str | None:
 
 def columns_without_missing(source: SegmentSource, segments: Sequence[SegmentEntry]) -> frozenset[int]:
     """Places of the columns in which no segment has a missing value, as recorded when the segments were written."""
+    stored = source.manifest.stored
+    if stored is not None:
+        return frozenset(place for place, position in enumerate(source.positions) if stored.summary[position].has_missing is False)
     return frozenset(
         place
         for place, position in enumerate(source.positions)

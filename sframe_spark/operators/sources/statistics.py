@@ -39,6 +39,10 @@ def source_statistics(source: Source) -> Statistics:
 
 def segment_statistics(source: SegmentSource) -> Statistics:
     """Merged facts of the segments in range; only order survives where the range cuts a segment."""
+    if source.manifest.stored is not None:
+        # What is known of each of many segments is not looked at to say what holds of some.
+        summary = [source.manifest.stored.summary[position] for position in source.positions]
+        return tuple(summary if (source.start, source.stop) == (0, source.manifest.rows) else map(of_some_rows, summary))
     chosen = [(offset, entry) for offset, entry in segments_in_range(source) if entry.rows]
     if not chosen or any(len(entry.columns) != len(source.manifest.types) for _, entry in chosen):
         return (UNKNOWN_STATISTICS,) * len(source.positions)

@@ -119,6 +119,28 @@ def check_order(manifest: Manifest) -> None:
             raise _equal(manifest, key, f"two are {', '.join(f'{value!r:.60}' for value in found)}")
 
 
+def check_summary(manifest: Manifest) -> None:
+    """Compare what a manifest says of the columns of all rows, where that is not told segment by segment, with the rows.
+
+    Raises
+    ------
+    StorageError
+        If it is not so.
+    """
+    if manifest.stored is None:
+        return
+    said = manifest.stored.summary
+    columns = [column for column, facts in enumerate(said) if facts != UNKNOWN_STATISTICS]
+    collectors = [StatisticsCollector(manifest.types[column], with_bounds=said[column].bounds_known) for column in columns]
+    for arrays in iterate_rows(manifest, columns):
+        for collector, array in zip(collectors, arrays, strict=True):
+            collector.add(array)
+    for column, collector in zip(columns, collectors, strict=True):
+        wrong = untrue(said[column], collector.exact())
+        if wrong is not None:
+            raise damaged(manifest.directory, f"of column {shown(manifest, column)}: {wrong}")
+
+
 def _keys(
     manifest: Manifest, facts: Sequence[ColumnStatistics], known: Sequence[Ordering]
 ) -> tuple[list[tuple[Ordering, frozenset[int]]], list[frozenset[int]]]:

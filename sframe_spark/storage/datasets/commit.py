@@ -7,6 +7,7 @@ import itertools
 import os
 import posixpath
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere, normalised
@@ -16,7 +17,9 @@ from sframe_spark.storage.files.listing import files_below, sizes_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import MANIFEST_FILE, SFRAME, Manifest, SegmentEntry
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
+from sframe_spark.storage.manifests.stored_segments import is_file_of_segments, is_stored_beside, new_name, write_segments
 from sframe_spark.storage.parquet.checksums import with_checksums
+from sframe_spark.storage.rows.statistics import dataset_statistics
 from sframe_spark.types import ColumnType
 
 TEMPORARY_SUFFIX = ".tmp"
@@ -78,9 +81,9 @@ def publish(
     if durable:
         manifest = with_checksums(manifest)
         flush_files(manifest)
-    write_manifest(manifest, durable)
+    beside = write_manifest(manifest, durable)
     # What a late attempt wrote meanwhile stays only where it ends with the process anyway.
-    remove_unnamed(manifest, files_below(location) if durable else files)
+    remove_unnamed(manifest, files_below(location) if durable else files, beside)
     return manifest
 
 
@@ -117,8 +120,10 @@ def check_files(manifest: Manifest, sizes: Mapping[str, int]) -> None:
 
 def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]) -> None:
     """Make sure that one file that a manifest names is there and as long as it should be (see :func:`check_files`)."""
-    file = join(manifest.directory, entry.file)
     size = sizes.get(entry.file)
+    if size is not None and size == entry.size:
+        return
+    file = join(manifest.directory, entry.file)
     if size is None:
         link = os.path.lexists(file)
         reason = "is a link or no regular file: only files inside its directory are read" if link else "is missing"
@@ -127,12 +132,34 @@ def check_file(manifest: Manifest, entry: SegmentEntry, sizes: Mapping[str, int]
         raise StorageError(f"{file} is damaged: it has {size} of {entry.size} bytes; restore it from a copy or write the frame again")
 
 
-def write_manifest(manifest: Manifest, durable: bool) -> None:
-    """Replace the manifest file of a directory at one stroke."""
+def write_manifest(manifest: Manifest, durable: bool) -> str | None:
+    """Replace the manifest file of a directory at one stroke, and return the name of the file beside it that has its segments, if they are many."""
     target = join(manifest.directory, MANIFEST_FILE)
-    text = manifest.to_json().encode()
+    beside = write_beside(manifest, manifest.directory, durable)
+    name = None if beside is None else str(beside["file"])
+    text = manifest.to_json(beside=beside).encode()
     with telling("write manifest", target):
         _replace(target, text, durable)
+        # What a manifest named that was there before.
+        for other in () if name is None else os.listdir(manifest.directory):
+            if is_file_of_segments(other) and other != name:
+                os.remove(join(manifest.directory, other))
+    return name
+
+
+def write_beside(manifest: Manifest, directory: str, durable: bool) -> dict[str, Any] | None:
+    """Write the segments of a manifest into a new file where they are many, and return what the manifest is to say of it."""
+    if not is_stored_beside(manifest):
+        return None
+    summary = dataset_statistics(manifest)
+    name = new_name()
+    target = join(directory, name)
+    with telling("write manifest", target), open(target, "xb") as stream:
+        said = write_segments(stream, name, manifest, summary)
+        stream.flush()
+        if durable:
+            os.fsync(stream.fileno())
+    return said
 
 
 def _replace(target: str, text: bytes, durable: bool) -> None:
@@ -176,12 +203,12 @@ def _flush(location: str) -> None:
         os.close(descriptor)
 
 
-def remove_unnamed(manifest: Manifest, files: Iterable[str]) -> None:
+def remove_unnamed(manifest: Manifest, files: Iterable[str], beside: str | None = None) -> None:
     """Remove what lost attempts and Spark's writer left among the files in the directory of a dataset.
 
     Only files that a writer of segments leaves behind are touched; anything else in the directory stays.
     """
-    named = {entry.file for entry in manifest.segments}
+    named = {entry.file for entry in manifest.segments} | {beside}
     with telling("clean", manifest.directory):
         for file in files:
             if file in named or not is_leftover(file):
@@ -203,4 +230,4 @@ def is_leftover(file: str) -> bool:
     [True, True, True, False]
     """
     name = posixpath.basename(file)
-    return name == "_SUCCESS" or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))
+    return name == "_SUCCESS" or is_file_of_segments(name) or name.endswith((".parquet", ".crc", MANIFEST_FILE + TEMPORARY_SUFFIX))

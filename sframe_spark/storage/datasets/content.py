@@ -16,7 +16,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.threads import in_threads
-from sframe_spark.storage.claims.manifest_claims import SegmentClaims, check_order, shown
+from sframe_spark.storage.claims.manifest_claims import SegmentClaims, check_order, check_summary, shown
 from sframe_spark.storage.datasets.commit import check_file
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.listing import sizes_below
@@ -50,6 +50,11 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
     ...     damage_in(manifest)
     []
     """
+    try:
+        if manifest.stored is not None:
+            manifest.stored.check_all()
+    except StorageError as error:
+        return [error]
     if is_elsewhere(manifest.directory):
         look = partial(_damage_elsewhere, manifest)
     else:
@@ -60,6 +65,7 @@ def damage_in(manifest: Manifest) -> list[StorageError]:
         return found
     try:
         check_order(manifest)
+        check_summary(manifest)
     except StorageError as error:
         return [error]
     return []

@@ -14,7 +14,7 @@ from sframe_spark.storage.datasets.commit import check_files
 from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState, Seen
-from sframe_spark.storage.files.listing import some_below, states_below
+from sframe_spark.storage.files.listing import sizes_below, some_below, states_below
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.regular import open_regular
 from sframe_spark.storage.manifests.length import check_length, read_text
@@ -43,9 +43,12 @@ def load_manifest(directory: str | os.PathLike[str], verify: bool = False, diges
     """
     location = normalised(directory)
     manifest = read_manifest(location, verify, digest)
-    states = states_below(location)
-    check_files(manifest, {file: state.size for file, state in states.items()})
-    manifest = with_seen(manifest, states)
+    if all(entry.tail is not None for entry in manifest.segments):
+        check_files(manifest, sizes_below(location))
+    else:
+        states = states_below(location)
+        check_files(manifest, {file: state.size for file, state in states.items()})
+        manifest = with_seen(manifest, states)
     for entry in manifest.segments:
         if entry.size is None:
             _check_rows(location, entry)

@@ -13,9 +13,9 @@ from sframe_spark.storage.files.listing import files_below, names_in
 from sframe_spark.storage.manifests.manifest import MANIFEST_FILE
 
 _SEGMENT = r"segment-\d{8,}-[0-9a-f]{32}\.parquet"
-_MANIFEST = re.escape(MANIFEST_FILE)
+_MANIFEST = rf"{re.escape(MANIFEST_FILE)}|_segments-[0-9a-f]{{32}}\.arrow"
 # Hadoop's file systems put a hidden file of check sums beside every file that they write.
-_OURS = re.compile(rf"{_SEGMENT}|{_MANIFEST}|{_MANIFEST}{re.escape(TEMPORARY_SUFFIX)}|_SUCCESS|\.(?:{_SEGMENT}|{_MANIFEST}|_SUCCESS)\.crc")
+_OURS = re.compile(rf"{_SEGMENT}|{_MANIFEST}|{re.escape(MANIFEST_FILE + TEMPORARY_SUFFIX)}|_SUCCESS|\.(?:{_SEGMENT}|{_MANIFEST}|_SUCCESS)\.crc")
 
 
 def check_replaceable(location: str) -> None:

@@ -56,7 +56,9 @@ def names_in(directory: str) -> list[str]:
 
 def sizes_below(directory: str) -> dict[str, int]:
     """Return the length of every regular file below a directory, by its name relative to it."""
-    return {name: state.size for name, state in states_below(directory).items()}
+    with telling("list", directory):
+        statuses = ((name, entry.stat(follow_symlinks=False)) for name, entry in entries_below(directory))
+        return {name: status.st_size for name, status in statuses if stat.S_ISREG(status.st_mode)}
 
 
 def states_below(directory: str) -> dict[str, FileState]:

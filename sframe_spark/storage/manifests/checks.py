@@ -40,7 +40,11 @@ def check(manifest: Manifest) -> None:
     """
     try:
         _check_columns(manifest)
-        _check_segments(manifest)
+        if manifest.stored is None:
+            _check_segments(manifest)
+        else:
+            # They were looked at, all at once, when they were read.
+            _check_stored(manifest)
         _check_order(manifest)
     except _Wrong as error:
         raise StorageError(f"the manifest of {manifest.directory} is damaged: {error}; restore it from a copy or save the frame again") from None
@@ -69,7 +73,7 @@ def _check_columns(manifest: Manifest) -> None:
 
 
 def _check_segments(manifest: Manifest) -> None:
-    classes = [_class_of(column_type) for column_type in manifest.types]
+    classes = [class_of_values(column_type) for column_type in manifest.types]
     width, files = len(manifest.types), set()
     number, end = -1, 0
     for entry in manifest.segments:
@@ -86,14 +90,24 @@ def _check_segments(manifest: Manifest) -> None:
             raise _Wrong("check sums of a key that the files do not have")
         if entry.pages is not None and len(entry.pages) != width + 1:
             raise _Wrong(f"check sums of {len(entry.pages)} columns of {width}")
-        if entry.group_pages is not None and (entry.pages is None or any(len(sums) != width + 1 for sums in entry.group_pages)):
+        if entry.group_pages is not None and (
+            entry.pages is None or (type(entry.group_pages) is tuple and any(len(sums) != width + 1 for sums in entry.group_pages))
+        ):
             raise _Wrong("check sums of row groups for other columns than there are")
-        for facts, kind in zip(entry.columns, classes, strict=False):
+        for facts, kind in zip(entry.columns, classes, strict=False) if type(entry.columns) is tuple else ():
             _check_facts(facts, kind)
         for position, value in entry.constants:
             if manifest.has_key or not _is_number(position, width):
                 raise _Wrong(f"column {position!r:.30} is said to be in no file")
             _check_scalars([value], classes[position])
+
+
+def _check_stored(manifest: Manifest) -> None:
+    assert manifest.stored is not None
+    if not manifest.has_key or len(manifest.stored.summary) != len(manifest.types):
+        raise _Wrong("segments beside it that are of another dataset")
+    for facts, column_type in zip(manifest.stored.summary, manifest.types, strict=True):
+        _check_facts(facts, class_of_values(column_type))
 
 
 def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
@@ -113,7 +127,9 @@ def _check_entry(entry: SegmentEntry, is_ours: bool) -> None:
         entry.size is not None and len(entry.tail) == 2 and _is_number(entry.tail[0], entry.size + 1) and _is_number(entry.tail[1], 1 << 32)
     ):
         raise _Wrong("the check sum of a footer is none")
-    for sums in (() if entry.whole is None else (entry.whole,), entry.pages or (), *(entry.group_pages or ())):
+    # Those that are in a file beside the manifest have the type for it, and are looked at when they are read.
+    groups = entry.group_pages if type(entry.group_pages) is tuple else ()
+    for sums in (() if entry.whole is None else (entry.whole,), entry.pages if type(entry.pages) is tuple else (), *groups):
         if not all(_is_number(value, 1 << 32) for value in sums):
             raise _Wrong("the check sum of a column, or of a file, is none")
 
@@ -167,7 +183,7 @@ def _check_positions(columns: Sequence[Any], width: int) -> None:
         raise _Wrong(f"an order over columns {list(columns)!r:.60}, but there are {width}")
 
 
-def _class_of(column_type: ColumnType) -> type | None:
+def class_of_values(column_type: ColumnType) -> type | None:
     """Return the Python class of the recorded values of a column; None where only missing values are recorded."""
     if column_type.is_zoned:
         return int

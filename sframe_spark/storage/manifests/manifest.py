@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import bisect
-import copy
 import functools
 import hashlib
 import itertools
 import operator
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
 
 import attrs
 
@@ -20,7 +19,8 @@ from sframe_spark.storage.manifests.elsewhere import Elsewhere
 from sframe_spark.storage.manifests.json_values import optional_tuple, scalar_from_json, scalar_to_json, tuple_of_list
 from sframe_spark.storage.manifests.physical import file_column, type_from_json, type_to_json
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
-from sframe_spark.storage.manifests.text import VERSION_WITH_ELSEWHERE, damaged, sealed, unsealed
+from sframe_spark.storage.manifests.stored_segments import StoredSegments
+from sframe_spark.storage.manifests.text import damaged, sealed, unsealed
 from sframe_spark.types import ColumnType
 
 MANIFEST_FILE = "_manifest.json"
@@ -130,23 +130,28 @@ class SegmentEntry:
     number: int
     rows: int
     # What is known about a file follows from the file, so it takes no part in comparing entries.
-    columns: tuple[ColumnStatistics, ...] = attrs.field(default=(), eq=False)
+    columns: Sequence[ColumnStatistics] = attrs.field(default=(), eq=False)
     checksum: str | None = None
     size: int | None = None
     first_position: int = 0
     tail: tuple[int, int] | None = attrs.field(default=None, eq=False)
-    pages: tuple[int, ...] | None = attrs.field(default=None, eq=False)
+    pages: Sequence[int] | None = attrs.field(default=None, eq=False)
     seen: Seen | None = attrs.field(default=None, eq=False)
     constants: tuple[tuple[int, Scalar], ...] = ()
     group_bytes: int | None = attrs.field(default=None, eq=False)
-    group_pages: tuple[tuple[int, ...], ...] | None = attrs.field(default=None, eq=False)
+    group_pages: Sequence[tuple[int, ...]] | None = attrs.field(default=None, eq=False)
     whole: int | None = attrs.field(default=None, eq=False)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # A tenth of what attrs does for it: there may be a hundred thousand.
+        return SegmentEntry, _of_entry(self)
 
     def to_json(self) -> dict[str, Any]:
         """Return the entry as a JSON object."""
         fields = {name: getattr(self, name) for name in _IN_FILES}
         fields["columns"] = [statistics.to_json() for statistics in self.columns]
         fields.update({name: value for name in _IF_KNOWN if (value := getattr(self, name)) is not None})
+        fields.update({name: tuple(fields[name]) for name in ("pages", "group_pages") if fields.get(name) is not None})
         if self.constants:
             fields["constants"] = [[position, scalar_to_json(value)] for position, value in self.constants]
         return fields
@@ -172,6 +177,9 @@ class SegmentEntry:
         )
 
 
+_of_entry = operator.attrgetter(*(field.name for field in attrs.fields(SegmentEntry)))
+_before_facts = operator.attrgetter("file", "number", "rows")
+_behind_facts = operator.attrgetter(*[field.name for field in attrs.fields(SegmentEntry)][4:])
 _IF_KNOWN = ("group_bytes", "group_pages", "whole")
 _IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", *_IF_KNOWN))
 
@@ -202,6 +210,8 @@ class Manifest:
         The whole frame, of which this has only the columns that are in no other dataset; None for all others. No plan's text says it.
     left_out
         How many rows before the first segment, and after the last one, a task is not told of (see :meth:`between`). No text says it.
+    stored
+        The file beside the manifest that the segments are in, all of them; None where there is none. No plan's text says it.
 
     Examples
     --------
@@ -210,6 +220,9 @@ class Manifest:
     >>> manifest.rows, manifest.offsets, manifest.offset_of_number
     (7, (0, 3), {0: 0, 2: 3})
     """
+
+    # Who pickles works looks at each value of one, and there may be a hundred thousand segments.
+    travels_as_one: ClassVar[bool] = True
 
     types: tuple[ColumnType, ...]
     segments: tuple[SegmentEntry, ...]
@@ -221,8 +234,11 @@ class Manifest:
     order: RecordedOrder = NO_RECORDED_ORDER
     elsewhere: Elsewhere | None = attrs.field(default=None, eq=False)
     left_out: tuple[int, int] = (0, 0)
+    stored: StoredSegments | None = attrs.field(default=None, eq=False)
 
     def __attrs_post_init__(self) -> None:
+        if self.stored is not None and not self.stored.is_of(self.segments):
+            object.__setattr__(self, "stored", None)
         check(self)
 
     @functools.cached_property
@@ -296,14 +312,20 @@ class Manifest:
 
     def _trusted(self, field: str, value: Any) -> Manifest:
         """Return a copy with another value, which this program made: looking at all segments and columns again would tell nothing."""
-        made = copy.copy(self)
-        object.__setattr__(made, field, value)
+        made = object.__new__(Manifest)
+        for each in attrs.fields(Manifest):
+            object.__setattr__(made, each.name, value if each.name == field else getattr(self, each.name))
+        if field == "segments":
+            # It tells of all segments, and of what they were known to be.
+            object.__setattr__(made, "stored", None)
         object.__setattr__(made, "_attrs_cached_hash", None)
         return made
 
     def follow_to(self, directory: str) -> None:
         """Go on with the same files in another directory; every source over this manifest goes with it."""
         object.__setattr__(self, "directory", directory)
+        if self.stored is not None:
+            self.stored.directory = directory
         # Where attrs keeps the hash, which the directory is part of.
         object.__setattr__(self, "_attrs_cached_hash", None)
 
@@ -313,8 +335,8 @@ class Manifest:
             raise StorageError(f"{self.directory} has {len(self.types)} columns, none at position {column}")
         return file_column(column) if self.column_names_in_files is None else self.column_names_in_files[column]
 
-    def to_json(self, more: Mapping[str, Any] | None = None) -> str:
-        """Return the text of the manifest file, and what else it is to say."""
+    def to_json(self, more: Mapping[str, Any] | None = None, beside: Mapping[str, Any] | None = None) -> str:
+        """Return the text of the manifest file, and what else it is to say; ``beside``: of the file that has its segments, if one has them."""
         content = {
             "kind": self.kind,
             "names": self.names,
@@ -323,21 +345,22 @@ class Manifest:
             "column_names_in_files": self.column_names_in_files,
             "rows": self.rows,
             "order": self.order.to_json(),
-            "segments": [entry.to_json() for entry in self.segments],
+            **({"segments": [entry.to_json() for entry in self.segments]} if beside is None else {"beside": beside}),
             **(more or {}),
         }
-        if self.elsewhere is None:
-            return sealed(content)
-        return sealed({**content, "elsewhere": self.elsewhere.to_json()}, VERSION_WITH_ELSEWHERE)
+        return sealed(content if self.elsewhere is None else {**content, "elsewhere": self.elsewhere.to_json()})
 
     @classmethod
     def from_json(cls, text: str, directory: str) -> Manifest:
         """Return the manifest whose text is given; raises :class:`StorageError` when it is not one we can read."""
         content = unsealed(text, directory)
         try:
+            types = tuple(map(type_from_json, content["types"]))
+            stored = StoredSegments(directory, content["beside"], types, ColumnStatistics) if "beside" in content else None
             manifest = cls(
-                types=tuple(map(type_from_json, content["types"])),
-                segments=tuple(SegmentEntry.from_json(entry) for entry in content["segments"]),
+                types=types,
+                segments=_segments(content, stored),
+                stored=stored,
                 directory=directory,
                 names=optional_tuple(content["names"]),
                 kind=content["kind"],
@@ -358,6 +381,11 @@ class Manifest:
 
 
 def _without_statistics(entry: SegmentEntry) -> SegmentEntry:
-    made = copy.copy(entry)
-    object.__setattr__(made, "columns", ())
-    return made
+    return SegmentEntry(*_before_facts(entry), (), *_behind_facts(entry))
+
+
+def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tuple[SegmentEntry, ...]:
+    """The segments that a manifest has in its text, or in a file beside it."""
+    if stored is None:
+        return tuple(map(SegmentEntry.from_json, content["segments"]))
+    return stored.told(tuple(itertools.starmap(SegmentEntry, stored.entries())))

@@ -13,6 +13,8 @@ FORMAT_NAME = "sframe_spark"
 FORMAT_VERSION = 2
 # Version 3 names columns in other datasets, which readers of version 2 would leave out.
 VERSION_WITH_ELSEWHERE = 3
+# Version 4 has its segments in a file beside it.
+VERSION_WITH_SEGMENTS_BESIDE = 4
 # Version 1 had neither a check sum of its own nor any of the structure of files.
 FIRST_WITH_CHECKSUM = 2
 
@@ -20,7 +22,14 @@ _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False)
 _SEALED = re.compile(r'\{"format": "sframe_spark", "version": [0-9]{1,9}, "checksum": "(crc32:[0-9a-f]{8})", "content":\n(.*)\}\n', re.DOTALL)
 
 
-def sealed(content: dict[str, Any], version: int = FORMAT_VERSION) -> str:
+def version_of_content(content: dict[str, Any]) -> int:
+    """Return the version of the format that readers of some content must know."""
+    if "beside" in content:
+        return VERSION_WITH_SEGMENTS_BESIDE
+    return VERSION_WITH_ELSEWHERE if "elsewhere" in content else FORMAT_VERSION
+
+
+def sealed(content: dict[str, Any], version: int | None = None) -> str:
     """Return the text of a manifest with some content.
 
     Examples
@@ -31,7 +40,7 @@ def sealed(content: dict[str, Any], version: int = FORMAT_VERSION) -> str:
     >>> unsealed(sealed({"rows": 0}), "/data")
     {'rows': 0}
     """
-    text = _ENCODER.encode(content)
+    text, version = _ENCODER.encode(content), version or version_of_content(content)
     return f'{{"format": "{FORMAT_NAME}", "version": {version}, "checksum": "{_checksum(text)}", "content":\n{text}}}\n'
 
 
@@ -47,10 +56,10 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     if not isinstance(whole, dict) or whole.get("format") != FORMAT_NAME:
         raise StorageError(f"the manifest of {directory} was not written by {FORMAT_NAME}: this is not a saved frame, or its manifest is damaged")
     version = whole.get("version")
-    if type(version) is not int or version > VERSION_WITH_ELSEWHERE:
+    if type(version) is not int or version > VERSION_WITH_SEGMENTS_BESIDE:
         raise StorageError(
             f"{directory} was saved in format version {version!r:.20}, but this version of {FORMAT_NAME} reads up to "
-            f"{VERSION_WITH_ELSEWHERE}; install a newer one (pip install --upgrade {FORMAT_NAME})"
+            f"{VERSION_WITH_SEGMENTS_BESIDE}; install a newer one (pip install --upgrade {FORMAT_NAME})"
         )
     if version < FIRST_WITH_CHECKSUM:
         return whole
@@ -60,7 +69,7 @@ def unsealed(text: str, directory: str) -> dict[str, Any]:
     content: dict[str, Any] = whole["content"]
     if not isinstance(content, dict):
         raise damaged(directory, "it has no content")
-    if (version >= VERSION_WITH_ELSEWHERE) != ("elsewhere" in content):
+    if version != version_of_content(content):
         # The check sum is that of the content alone.
         raise damaged(directory, "its version is not that of its content")
     return content

@@ -8,12 +8,14 @@ import functools
 import os
 import uuid
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import attrs
 
 from sframe_spark.errors import ConcurrentSaveError, StorageError
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.datasets.commit import write_beside
 from sframe_spark.storage.datasets.gather import LEAST_TOGETHER, gather_works
 from sframe_spark.storage.files.file_systems import identity_of
 from sframe_spark.storage.files.objects import copy_within, create, creates_exclusively, listed, read_range, remove, upload
@@ -21,6 +23,7 @@ from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import local_file
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.shown_order import shown_order
+from sframe_spark.storage.manifests.stored_segments import is_stored_beside
 from sframe_spark.storage.parquet.checksums import check_bytes, check_whole, with_checksums
 from sframe_spark.storage.parquet.chunk_copies import copy_columns
 from sframe_spark.storage.parquet.group_sums import with_group_sums
@@ -70,7 +73,8 @@ class NewVersion:
         segments = tuple(attrs.evolve(entry, file=f"{self.data}/{entry.file}") for entry in made.segments if entry.rows)
         complete = Manifest(made.types, segments, self.root, names=tuple(names), kind=kind, order=made.order)
         self._require_whole(complete)
-        text, place = manifest_text(complete, datetime.datetime.now(datetime.UTC)), manifest_place(self.root, self.number)
+        text = manifest_text(complete, datetime.datetime.now(datetime.UTC), self._beside(complete))
+        place = manifest_place(self.root, self.number)
         self.is_tried = True
         try:
             put = create(place, text)
@@ -86,6 +90,16 @@ class NewVersion:
                 f"somebody else saved {self.root} meanwhile, as version {self.number}: nothing of theirs was changed; look at it, or save again"
             )
         return complete
+
+    def _beside(self, made: Manifest) -> dict[str, Any] | None:
+        """Upload the segments of a manifest where they are many, among the files of this version, and return what it is to say of them."""
+        if not is_stored_beside(made):
+            return None
+        with delivering(self.directory) as delivery:
+            said = write_beside(made, delivery.directory, durable=False)
+            assert said is not None
+            upload(join(delivery.directory, said["file"]), join(self.directory, said["file"]))
+        return {**said, "file": f"{self.data}/{said['file']}"}
 
     def _require_whole(self, made: Manifest) -> None:
         """Make sure that files are there as long as they should be: one that was cut is copied as it is, and may be removed by a vacuum meanwhile."""

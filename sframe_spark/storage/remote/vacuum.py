@@ -16,7 +16,7 @@ from sframe_spark.storage.remote.save import PROBE
 from sframe_spark.storage.remote.versions import DATA, MANIFESTS, SavedVersion, Version, read_version, saved_versions
 
 # Names that only our writers give; whatever else there is below a frame's place is somebody's.
-_OURS = re.compile(r"[0-9a-f]{32}/segment-[0-9]{8,}-[0-9a-f]{32}\.parquet")
+_OURS = re.compile(r"[0-9a-f]{32}/(?:segment-[0-9]{8,}-[0-9a-f]{32}\.parquet|_segments-[0-9a-f]{32}\.arrow)")
 
 
 @attrs.frozen
@@ -57,7 +57,9 @@ def removable(root: str, older_than: datetime.timedelta, now: datetime.datetime 
     found = saved_versions(root)
     limit = (now or datetime.datetime.now(datetime.UTC)) - older_than
     old, kept = _split(root, found, limit)
-    named = {join(root, entry.file) for version in kept for entry in version.manifest.segments}
+    manifests = [version.manifest for version in kept]
+    named = {join(root, entry.file) for manifest in manifests for entry in manifest.segments}
+    named |= {join(root, manifest.stored.file) for manifest in manifests if manifest.stored is not None}
     ours = [file for file in files if _OURS.fullmatch(file.uri.removeprefix(join(root, DATA, "")))]
     unnamed = [file for file in ours if file.uri not in named and is_old(file, limit)]
     probes = [file for file in listed(join(root, MANIFESTS)) if file.uri.rpartition("/")[2].startswith(PROBE) and is_old(file, limit)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime
 import re
 import time
+from typing import Any
 
 import attrs
 
@@ -99,9 +100,9 @@ def manifest_place(root: str, number: int) -> str:
     return join(root, MANIFESTS, f"{number:08d}.json")
 
 
-def manifest_text(manifest: Manifest, saved: datetime.datetime) -> bytes:
-    """Return the text of a version's manifest."""
-    return manifest.to_json({SAVED: saved.isoformat(timespec="milliseconds")}).encode()
+def manifest_text(manifest: Manifest, saved: datetime.datetime, beside: dict[str, Any] | None = None) -> bytes:
+    """Return the text of a version's manifest, and of the file of its segments that it names, if there is one."""
+    return manifest.to_json({SAVED: saved.isoformat(timespec="milliseconds")}, beside).encode()
 
 
 def read_version(root: str, version: Version) -> SavedVersion:

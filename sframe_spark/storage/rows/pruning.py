@@ -6,10 +6,14 @@ match, row groups are told apart by the bounds in the footer. In a sorted column
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
@@ -20,6 +24,8 @@ RowRange = tuple[int, int]
 
 # Of datasets whose order nobody recorded, footers of so many segments are looked at.
 MOST_FOOTERS = 16
+# So many ranges are compared with the bounds of many segments, one after the other.
+MOST_RANGES_AT_ONCE = 64
 
 
 def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> tuple[RowRange, ...]:
@@ -44,11 +50,7 @@ def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], s
     """
     if not wanted:
         return ()
-    hits = [
-        (offset, entry)
-        for offset, entry in zip(manifest.offsets, manifest.segments, strict=True)
-        if entry.rows and offset < stop and offset + entry.rows > start and _may_match(entry, column, wanted)
-    ]
+    hits = _hits(manifest, column, wanted, start, stop)
     found: list[RowRange] = []
     for place, (offset, entry) in enumerate(hits):
         if place in (0, len(hits) - 1) or _has_order(entry, column, len(hits)):
@@ -57,6 +59,39 @@ def matching_ranges(manifest: Manifest, column: int, wanted: Sequence[Bounds], s
         else:
             found.append((offset, offset + entry.rows))
     return tuple(joined((max(first, start), min(last, stop)) for first, last in found))
+
+
+def _hits(manifest: Manifest, column: int, wanted: Sequence[Bounds], start: int, stop: int) -> list[tuple[int, SegmentEntry]]:
+    """The segments with some of the rows ``start..stop`` that may hold wanted values, each with the number of its first row."""
+    offsets, segments = manifest.offsets, manifest.segments
+    first, last = max(bisect_right(offsets, start) - 1, 0), bisect_left(offsets, stop)
+    may_match = _may_match_of_many(manifest, column, wanted)
+    return [
+        (offsets[place], segments[place])
+        for place in range(first, last)
+        if segments[place].rows
+        and offsets[place] + segments[place].rows > start
+        and (may_match[place] if may_match is not None else _may_match(segments[place], column, wanted))
+    ]
+
+
+def _may_match_of_many(manifest: Manifest, column: int, wanted: Sequence[Bounds]) -> list[bool] | None:
+    """For each of many segments whether it may hold wanted values, told at once; None where each is to be looked at by itself."""
+    if manifest.stored is None or len(wanted) > MOST_RANGES_AT_ONCE:
+        return None
+    found = manifest.stored.bounds_of(column)
+    if found is None:
+        return [True] * len(manifest.segments)
+    known, low, high = found
+    matching = np.zeros(len(known), bool)
+    for smallest, largest in wanted:
+        fits = pa.array(np.ones(len(known), bool))
+        fits = fits if smallest is None else pc.and_(fits, pc.greater_equal(high, smallest))
+        fits = fits if largest is None else pc.and_(fits, pc.less_equal(low, largest))
+        # A segment without values matches nothing.
+        matching |= pc.fill_null(pc.and_(fits, pc.is_valid(low)), False).to_numpy(zero_copy_only=False)
+    result: list[bool] = (matching | ~known).tolist()
+    return result
 
 
 def joined(ranges: Iterable[RowRange]) -> Iterator[RowRange]:
@@ -102,6 +137,9 @@ def common_rows(first: Sequence[RowRange], second: Sequence[RowRange]) -> Iterat
 
 def recorded_bounds(manifest: Manifest, column: int) -> Bounds | None:
     """Return the smallest and the largest value of a column that are neither missing nor NaN; None where not all segments tell, or there is none."""
+    if manifest.stored is not None:
+        summary = manifest.stored.summary[column]
+        return (summary.minimum, summary.maximum) if summary.bounds_known and summary.minimum is not None else None
     segments = [entry for entry in manifest.segments if entry.rows]
     if any(len(entry.columns) <= column or not entry.columns[column].bounds_known for entry in segments):
         return None

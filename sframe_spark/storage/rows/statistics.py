@@ -345,6 +345,8 @@ def of_some_rows(facts: ColumnStatistics) -> ColumnStatistics:
 
 def dataset_statistics(manifest: Manifest) -> tuple[ColumnStatistics, ...]:
     """Return the facts about each column of a whole dataset, in its row order."""
+    if manifest.stored is not None:
+        return manifest.stored.summary
     segments = [entry.columns for entry in manifest.segments if entry.rows]
     if not all(len(columns) == len(manifest.types) for columns in segments):
         return (UNKNOWN_STATISTICS,) * len(manifest.types)

@@ -41,6 +41,22 @@ def at(table: Table, other: Table, place: int) -> tuple[int, bool]:
     return table.values[place], table is other
 
 
+class Apart:
+    """Something that is pickled by itself."""
+
+    travels_as_one = True
+
+    def __init__(self, table: Table) -> None:
+        self.table = table
+
+
+def test_nobody_looks_at_what_is_within_a_value_that_travels_as_one() -> None:
+    table = Table([3, 5])
+    parcels, shared = packed([partial(getattr, Apart(table), "table"), partial(getattr, [table], "__len__")])
+    assert shared == [table]
+    assert parcels[0].opened([])().values == [3, 5]
+
+
 def stored(directory: Path, rows: int, segments: int) -> PlannerNode:
     directory.mkdir()
     edges = [rows * number // segments for number in range(segments + 1)]

@@ -13,6 +13,7 @@ from sframe_spark import SArray, SFrame, history, load_sarray, load_sframe, vacu
 from sframe_spark.errors import InvalidArgumentError, NotSavedError, StorageError
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.plugin import graph_from_json, graph_to_json, node_of
+from sframe_spark.storage.manifests import stored_segments
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.util import get_archive_type, is_directory_archive
 from tests.storage.damage import frame_of_every_type, save_in_segments
@@ -216,3 +217,22 @@ def test_versions_are_whole_numbers(place: str, work: Callable[..., object], ver
     SArray([1]).save(place)
     with pytest.raises(InvalidArgumentError, match="version is the number of a version"):
         work(place, version=version)
+
+
+def test_many_segments_are_in_a_file_of_their_version(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stored_segments, "LEAST_CELLS", 1)
+    frame = frame_of_every_type()
+    frame.save(place)
+    loaded = load_sframe(place)
+    first = manifest_of(loaded).stored
+    assert first is not None and first.file.startswith("data/")
+    assert list(loaded[loaded["number"] > 590]) == list(frame[frame["number"] > 590])
+    assert list(load_sframe(place, verify=True)) == list(frame)
+    SFrame({"a": [1, 2]}).save(place)
+    # Who has loaded a version goes on with it.
+    assert list(load_sframe(place, version=1)) == list(frame) and list(loaded[loaded["number"] > 590]) == list(frame[frame["number"] > 590])
+    second = manifest_of(load_sframe(place)).stored
+    assert second is not None and second.file != first.file
+    removed = list(vacuum(place, older_than=0)["file"])
+    assert sum(name.endswith(".arrow") for name in removed) == 1 and any("00000001.json" in name for name in removed)
+    assert list(load_sframe(place)["a"]) == [1, 2]

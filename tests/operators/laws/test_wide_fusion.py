@@ -1,0 +1,73 @@
+"""Plans of wide frames: what a law looks at does not grow with the cube of the columns."""
+
+from __future__ import annotations
+
+import sys
+from types import FrameType
+from typing import Any
+
+import pytest
+
+from sframe_spark import SFrame
+from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.operators.laws import fusion
+from sframe_spark.order import OrderingProperties
+from sframe_spark.order import ordering as ordering_module
+from sframe_spark.order.relation import RelationProperties
+
+
+def shifted(columns: int) -> SFrame:
+    """A frame of which every fourth column is shifted, one after the other."""
+    frame = SFrame({f"x{number}": [number, number + 1, number + 2] for number in range(columns)})
+    for number in range(0, columns, 4):
+        frame[f"x{number}"] = frame[f"x{number}"].shift(1)
+    return frame
+
+
+def steps_of_fusion(columns: int) -> int:
+    """How many lines of the law are run to plan it, each turn of a loop counted."""
+    node, count = shifted(columns)._node, 0
+
+    def counting(_: FrameType, event: str, __: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return counting
+
+    def entered(frame: FrameType, _: str, __: Any) -> Any:
+        return counting if frame.f_code.co_filename == fusion.__file__ else None
+
+    before = sys.gettrace()
+    sys.settrace(entered)
+    try:
+        optimize(node)
+    finally:
+        sys.settrace(before)
+    return count
+
+
+def test_fusion_grows_with_the_square_at_most() -> None:
+    few, many = steps_of_fusion(80), steps_of_fusion(320)
+    # The square would be 16, the cube 64.
+    assert 0 < many < 20 * few
+
+
+def test_values_are_those_of_each_column() -> None:
+    frame = shifted(41)
+    assert list(frame)[1] == {f"x{number}": number if not number % 4 else number + 1 for number in range(41)}
+    assert list(frame[["x40", "x3"]]) == [{"x40": None, "x3": 3}, {"x40": 40, "x3": 4}, {"x40": 41, "x3": 5}]
+
+
+def test_orders_side_by_side_are_those_of_two_and_two(monkeypatch: pytest.MonkeyPatch) -> None:
+    first = RelationProperties(OrderingProperties(orderings=[[(0, "asc"), (1, "desc")]], keys=[[0, 1]], not_null=[0]), bounds={0: (1, 9)})
+    second = RelationProperties(OrderingProperties(constants=[0], orderings=[[(1, "asc")]]), bounds={1: (5, 5)})
+    third = RelationProperties(OrderingProperties(orderings=[[(0, "desc")]], functional_dependencies=[[[0], [1]]]))
+    nothing = RelationProperties()
+    together = RelationProperties.side_by_side([first, second, nothing, third], [2, 2, 1, 2])
+    pairs = RelationProperties.side_by_side([RelationProperties.side_by_side([first, second], [2, 2]), nothing, third], [4, 1, 2])
+    assert together == pairs and together.bounds == {0: (1, 9), 3: (5, 5)}
+    assert together.order.satisfies([(2, "asc"), (5, "desc")])
+    settled: list[object] = []
+    original = ordering_module.normal_form
+    monkeypatch.setattr(ordering_module, "normal_form", lambda facts: settled.append(facts) or original(facts))
+    RelationProperties.side_by_side([second] * 300, [2] * 300)
+    assert len(settled) == 1
