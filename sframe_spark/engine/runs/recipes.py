@@ -5,7 +5,6 @@ See docs/decisions/025-lost-temporary-files.md.
 
 from __future__ import annotations
 
-import os
 import weakref
 from collections.abc import Callable, Sequence
 
@@ -13,14 +12,18 @@ import attrs
 
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.failures import lost
+from sframe_spark.storage.files.listing import files_below
+from sframe_spark.storage.files.objects import listed
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import DatasetHandle
+from sframe_spark.storage.files.temporary_elsewhere import HandleElsewhere
 
 MOST_BYTES, MOST_GENERATIONS = 16 << 20, 32
 # About what a node, and what is known of a column of a segment, takes.
@@ -34,6 +37,8 @@ NOT_SURE = "what made them may give other rows the next time"
 UNKNOWN = "nobody knows how they were made"
 
 Make = Callable[[PlannerNode], object]
+# What keeps temporary rows, here and elsewhere.
+Handle = DatasetHandle | HandleElsewhere
 
 
 @attrs.frozen(eq=False)
@@ -69,7 +74,7 @@ class Recipe:
 
     plan: PlannerNode | None = None
     reason: str = UNKNOWN
-    leaves: dict[int, tuple[weakref.ref[DatasetHandle], Recipe]] = attrs.Factory(dict)
+    leaves: dict[int, tuple[weakref.ref[Handle], Recipe]] = attrs.Factory(dict)
     size: int = 0
     generations: int = 1
     found: Source | None = None
@@ -89,7 +94,7 @@ def recipe_of(root: PlannerNode) -> Recipe:
         operator = node.operator
         if isinstance(operator, MemorySource):
             recipe.size += sum(column.nbytes for column in operator.data.columns)
-        if not isinstance(operator, SegmentSource) or not isinstance(operator.handle, DatasetHandle):
+        if not isinstance(operator, SegmentSource) or not isinstance(operator.handle, Handle):
             return PlannerNode(operator, inputs, node.facts)
         leaf, below = PlannerNode(attrs.evolve(operator, handle=None), (), node.facts), recipe_behind(operator.handle)
         recipe.leaves[id(leaf)] = weakref.ref(operator.handle), below
@@ -106,11 +111,11 @@ def recipe_of(root: PlannerNode) -> Recipe:
 def remember_recipe(node: PlannerNode, result: PlannerNode) -> None:
     """Keep with temporary rows how they were made, before they take the place of a node; the caller holds the graph's lock."""
     source = result.operator
-    if isinstance(source, SegmentSource) and isinstance(source.handle, DatasetHandle) and source.handle.recipe is None:
+    if isinstance(source, SegmentSource) and isinstance(source.handle, Handle) and source.handle.recipe is None:
         source.handle.recipe = recipe_of(node) if source == SegmentSource.of(source.manifest) else Recipe()
 
 
-def recipe_behind(handle: DatasetHandle | Forgotten) -> Recipe:
+def recipe_behind(handle: Handle | Forgotten) -> Recipe:
     """The recipe of a temporary dataset."""
     return handle.recipe if isinstance(handle.recipe, Recipe) else Recipe()
 
@@ -154,10 +159,15 @@ def is_restored(root: PlannerNode, make: Make) -> bool:
 
 def lost_file(source: SegmentSource) -> str | None:
     """A file of temporary rows that is not there any more; None where all are, or rows are not temporary."""
-    if not isinstance(source.handle, (DatasetHandle, Forgotten)):
+    if not isinstance(source.handle, (Handle, Forgotten)):
         return None
-    files = (join(source.manifest.directory, entry.file) for entry in source.manifest.segments if entry.rows)
-    return next((file for file in files if not os.path.exists(file)), None)
+    directory = source.manifest.directory
+    if is_elsewhere(directory):
+        present = {file.uri for file in listed(directory, below=True)}
+    else:
+        present = {join(directory, name) for name in files_below(directory)}
+    files = (join(directory, entry.file) for entry in source.manifest.segments if entry.rows)
+    return next((file for file in files if file not in present), None)
 
 
 def _made_again(source: SegmentSource, make: Make) -> None:

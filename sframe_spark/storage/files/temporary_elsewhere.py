@@ -44,10 +44,12 @@ class HandleElsewhere:
         Takes the URIs of what is to be removed.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "directory")
+    __slots__ = ("__weakref__", "_finalizer", "directory", "recipe")
 
     def __init__(self, directory: str, removals: queue.SimpleQueue[str | None]) -> None:
         self.directory = directory
+        # How the rows were made, for who makes them again (engine.runs.recipes).
+        self.recipe: object = None
         # The garbage collector may run anywhere, in a thread that talks to the file system too: this asks nothing of anybody.
         self._finalizer = weakref.finalize(self, _give_up, directory, removals, os.getpid())
         self._finalizer.atexit = False
