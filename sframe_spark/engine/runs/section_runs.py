@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import attrs
 import numpy as np
@@ -24,6 +22,7 @@ from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room, gathered_rows
 from sframe_spark.engine.segments.inferred_rows import require_inferred
+from sframe_spark.engine.segments.kept_rows import begun_rows, in_one_chunk, may_stay, room_to_keep, taken
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
@@ -116,11 +115,25 @@ class Runs:
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
             return self.keep(concatenate([read_stream(part) for part in parts], node.schema), node)
+        if self.options.directory is None and not workers.are_elsewhere:
+            return self._kept_or_written(node, tasks)
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
             works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
             entries: list[SegmentEntry] = workers.run(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
+        return segment_source(manifest, dataset.handle)
+
+    def _kept_or_written(self, node: PlannerNode, tasks: list[RangeTask]) -> PlannerNode:
+        """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
+        workers, room = Threads(), room_to_keep()
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}")
+        if not room.is_full:
+            return self.keep(in_one_chunk(begun, node.schema), node)
+        self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            works = [partial(part.write, dataset.directory, number, node.schema) for number, part in enumerate(begun)]
+            manifest = dataset.publish(workers.run(works, f"materialising {node.operator_type}"))
         return segment_source(manifest, dataset.handle)
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
@@ -187,7 +200,9 @@ class Runs:
         rows = concatenate([chunk for part in taken(parts) for chunk in part], below.schema)
         del parts
         made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
-        if self.options.directory is None and made.rows <= self.options.in_memory and made.size <= config.memory_budget:
+        del rows
+        fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
+        if self.options.directory is None and (fits or may_stay()):
             return self.keep(made, node)
         return write_chunk(made, node.schema, self.options, recorded_order(node))
 
@@ -232,12 +247,6 @@ class Runs:
 def name_of(workers: RangeWorkers) -> str:
     """What those who work on ranges are called in the log."""
     return "task(s)" if workers.are_elsewhere else "range(s) by threads"
-
-
-def taken(chunks: list[Any]) -> Iterator[Any]:
-    """Chunks, each let go as it is passed on."""
-    while chunks:
-        yield chunks.pop(0)
 
 
 def every(rows: Chunk, step: int) -> Chunk:
