@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -99,6 +99,12 @@ def type_from_json(value: Any) -> ColumnType:
     if not known:
         raise UnknownColumnTypeError(f"unknown column type {value!r:.200}: no column is stored like that")
     return ColumnType(kind, PHYSICAL_TYPES[name])
+
+
+def types_from_json(values: Sequence[Any]) -> tuple[ColumnType, ...]:
+    """Return types that :func:`type_to_json` described: columns of one type share it, so that it is sent once for all of them."""
+    shared: dict[ColumnType, ColumnType] = {}
+    return tuple(shared.setdefault(kind, kind) for kind in map(type_from_json, values))
 
 
 def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:

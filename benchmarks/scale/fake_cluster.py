@@ -1,0 +1,121 @@
+"""A cluster that does nothing: works are packed as they would be sent, counted, and answered with what a task might have found."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+from unittest import mock
+
+import attrs
+import numpy as np
+
+from benchmarks.scale.fake_frames import FOOTER_BYTES, make_hole
+from benchmarks.scale.shapes import FEW_GROUPS
+from sframe_spark.engine.segments.range_tasks import RangeTask
+from sframe_spark.engine.segments.tasks import part_of_range, summarize_range, write_range
+from sframe_spark.engine.spark.parcels import packed
+from sframe_spark.operators.kernels.spark_columns import fit
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.operator import DecomposableOperator, SequentialOperator
+from sframe_spark.storage.manifests.manifest import ColumnStatistics, SegmentEntry
+from sframe_spark.types import FLOAT
+
+# Rows of which a task makes the part that it answers with.
+ROWS_OF_A_PART = 1_000
+
+
+@attrs.frozen
+class Sent:
+    """What one job was sent: how many works, bytes of all that tasks are told of their own, and of what all of them are told."""
+
+    works: int
+    own_bytes: int
+    shared_bytes: int
+
+
+@attrs.define
+class FakeCluster:
+    """A cluster of so many cores.
+
+    Parameters
+    ----------
+    cores
+        How many.
+    jobs
+        Filled with what each job was sent.
+    """
+
+    cores: int
+    jobs: list[Sent] = attrs.Factory(list)
+
+    def run_tasks(self, works: Sequence[Callable[[], Any]], description: str) -> list[Any]:
+        """Answers of works that nobody does."""
+        parcels, shared = packed(works)
+        self.jobs.append(Sent(len(works), sum(len(parcel.content) for parcel in parcels), len(pickle.dumps(shared))))
+        return [answer(work) for work in works]
+
+    @contextlib.contextmanager
+    def attached(self) -> Iterator[None]:
+        """Let all that is sent in the block be sent here, and no work be done in this process."""
+        engine = "sframe_spark.engine"
+        with contextlib.ExitStack() as stack:
+            for name, value in {
+                f"{engine}.segments.range_workers.run_tasks": self.run_tasks,
+                f"{engine}.segments.range_workers.get_session": lambda *size: None,
+                f"{engine}.segments.range_workers.default_parallelism": lambda session: self.cores,
+                f"{engine}.segments.range_workers.require_readable": lambda node: None,
+                f"{engine}.segments.range_workers.require_writable": lambda directory: None,
+                f"{engine}.spark.page_checks.run_tasks": self.run_tasks,
+                f"{engine}.planning.placement.is_work_done_here": lambda: False,
+            }.items():
+                stack.enter_context(mock.patch(name, value))
+            yield
+
+
+def answer(work: Any) -> Any:
+    """What a task might have found."""
+    if not isinstance(work, partial):
+        # The page headers are as they should be.
+        return None
+    answers: dict[Any, Callable[..., Any]] = {write_range: written, summarize_range: summarized, part_of_range: part}
+    return answers[work.func](*work.args)
+
+
+def written(task: RangeTask, directory: str, number: int) -> SegmentEntry:
+    """All rows of the range, in a file with nothing in it."""
+    rows, types = task.stop - task.start, task.plan.facts[-1].schema
+    name, size = f"segment-{number:06d}.parquet", rows * len(types) * 8 + FOOTER_BYTES
+    make_hole(Path(directory, name), size)
+    known = tuple(bounded(0.0, 1.0) if kind == FLOAT else bounded(0, 1) for kind in types)
+    return SegmentEntry(name, number, rows, known, size=size, tail=(FOOTER_BYTES, number), pages=tuple(range(len(types) + 1)))
+
+
+def bounded(low: float, high: float) -> ColumnStatistics:
+    """Facts about values in no order."""
+    return ColumnStatistics(False, False, False, False, False, False, False, True, low, high, True, low, high)
+
+
+def summarized(task: RangeTask, place: int) -> Any:
+    """The state before all rows."""
+    operator = task.plan.operators[place]
+    assert isinstance(operator, SequentialOperator)
+    return operator.carried(operator.initial_state(task.plan.input_facts(place)))
+
+
+def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:
+    """What some rows contribute."""
+    numbers = np.arange(ROWS_OF_A_PART) % FEW_GROUPS
+    columns = [fit(column_of(numbers), kind.physical) for kind in facts[0].schema]
+    return operator.part_of(Chunk(tuple(columns), ROWS_OF_A_PART), facts)
+
+
+def column_of(numbers: Any) -> Any:
+    """Numbers as one array in pieces."""
+    import pyarrow as pa
+
+    return pa.chunked_array([numbers])
