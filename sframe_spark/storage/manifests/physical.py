@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -49,7 +50,8 @@ def file_column(position: int) -> str:
     >>> file_column(3)
     'c3'
     """
-    return f"c{position}"
+    # Pickled once for all files that are told of it.
+    return sys.intern(f"c{position}")
 
 
 def order_column(name: str, column_type: ColumnType) -> str:
