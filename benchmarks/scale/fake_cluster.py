@@ -25,8 +25,9 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, SegmentEntry
-from sframe_spark.types import FLOAT
+from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.parquet.sound import SoundColumns
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
 # Rows of which a task makes the part that it answers with.
 ROWS_OF_A_PART = 1_000
@@ -113,9 +114,13 @@ class FakeCluster:
                 f"{engine}.segments.range_workers.require_writable": lambda directory: None,
                 f"{engine}.spark.page_checks.run_tasks": self.run_tasks,
                 f"{engine}.datasets.new_datasets.query.write_parquet": self.query,
+                # Which reads some rows.
+                f"{engine}.runs.section_runs.few_groups": lambda node, keys: not self.many_groups,
                 f"{engine}.planning.placement.is_work_done_here": lambda: False,
                 f"{engine}.planning.placement.is_started": lambda: True,
                 f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
+                # Nothing is known of the files from other simulations.
+                "sframe_spark.storage.parquet.page_checks.SOUND_COLUMNS": SoundColumns(),
                 "sframe_spark.storage.rows.pruning.segment_footer": self.footer,
             }.items():
                 stack.enter_context(mock.patch(name, value))
@@ -127,11 +132,12 @@ def written(task: RangeTask, directory: str, number: int) -> SegmentEntry:
     rows, types = task.stop - task.start, task.plan.facts[-1].schema
     name, size = f"segment-{number:06d}.parquet", rows * len(types) * 8 + FOOTER_BYTES
     make_hole(Path(directory, name), size)
-    known = tuple(bounded(0.0, 1.0) if kind == FLOAT else bounded(0, 1) for kind in types)
+    edges: dict[ColumnType, tuple[Scalar, Scalar]] = {INT: (0, 1), FLOAT: (0.0, 1.0), STR: ("a", "b")}
+    known = tuple(bounded(*edges[kind]) for kind in types)
     return SegmentEntry(name, number, rows, known, size=size, tail=(FOOTER_BYTES, number), pages=tuple(range(len(types) + 1)))
 
 
-def bounded(low: float, high: float) -> ColumnStatistics:
+def bounded(low: Scalar, high: Scalar) -> ColumnStatistics:
     """Facts about values in no order."""
     return ColumnStatistics(False, False, False, False, False, False, False, True, low, high, True, low, high)
 

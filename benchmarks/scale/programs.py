@@ -118,7 +118,7 @@ PROGRAMS = [
     Program("group-by, 100 groups", Way.PARTS, lambda frames: frames.frame.groupby("k", {"mean": aggregate.MEAN("f")}), lambda width: (2, 0)),
     Program("group-by, many groups", Way.QUERY, lambda frames: frames.frame.groupby("g", {"mean": aggregate.MEAN("f")}), lambda width: (2, 2), 0.25),
     Program("unique", Way.QUERY, lambda frames: frames.frame[["g"]].unique(), lambda width: (1, 1), 0.25),
-    Program("join, small side", Way.QUERY, lambda frames: frames.frame.join(frames.keys, on="k"), lambda width: (width, width + 1)),
+    Program("join, small side", Way.RANGES, lambda frames: frames.frame.join(frames.keys, on="k"), lambda width: (width, width + 1)),
     Program(
         "join, large sides", Way.QUERY, lambda frames: frames.frame.join(frames.quotes[["i", "g"]], on="i"), lambda width: (width, width + 1), 0.05
     ),
