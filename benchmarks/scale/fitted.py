@@ -9,12 +9,14 @@ import attrs
 import numpy as np
 import numpy.typing as npt
 
+from benchmarks.scale.measured_runs import TASKS, THREADS
 from benchmarks.scale.model import Cost, cost
 from benchmarks.scale.programs import BY_NAME, Way
 from benchmarks.scale.shapes import Shape
 
-# What each constant is seconds for, of one core but for the first.
-SHARED = ("a job", "a file opened", "a GB read", "a GB written", "a GB exchanged", "10^9 comparisons of a sort")
+# What each constant is seconds for: those of the first are waited for, of the second one core takes them.
+WAITED = ("a pass by threads", "a job of Spark", "a query of Spark")
+SHARED = ("a file opened", "a GB read", "a GB written", "a GB exchanged")
 GB = 1e9
 # Of these each row takes time of its own.
 OWN = ("as-of join", "join, small side", "rolling mean", "cumulative sum", "group-by, 100 groups")
@@ -41,19 +43,21 @@ class Fit:
 
     def seconds(self, name: str, shape: Shape, cores: int) -> float:
         """What a program takes by the model."""
-        found = features(name, cost(BY_NAME[name], shape, cores), shape, cores)
+        found = features(name, cost(BY_NAME[name], shape, cores), shape, cores, TASKS)
         return float(sum(value * self.constants[term] for value, term in zip(found, TERMS, strict=True)))
 
 
-TERMS = (*SHARED, *(f"10^9 rows of {name}" for name in OWN))
+TERMS = (*WAITED, *SHARED, *(f"10^9 rows of {name}" for name in OWN))
 
 
-def features(name: str, of: Cost, shape: Shape, cores: int) -> list[float]:
+def features(name: str, of: Cost, shape: Shape, cores: int, by: str) -> list[float]:
     """How much of each term a run has."""
-    shared = (of.opened, of.read / GB, of.written / GB, of.exchanged / GB, of.sorted_values / GB)
+    is_query = BY_NAME[name].way is Way.QUERY
+    waited = (of.jobs * (by == THREADS), of.jobs * (by == TASKS and not is_query), int(is_query))
+    shared = (of.opened, of.read / GB, of.written / GB, of.exchanged / GB)
     # Fewer tasks than cores leave cores idle.
     working = max(1, min(cores, of.tasks))
-    return [of.jobs, *(amount / working for amount in shared), *(shape.rows / GB / working * (name == own) for own in OWN)]
+    return [*waited, *(amount / working for amount in shared), *(shape.rows / GB / working * (name == own) for own in OWN)]
 
 
 def fit(runs: Sequence[Mapping[str, Any]]) -> Fit:
@@ -61,7 +65,7 @@ def fit(runs: Sequence[Mapping[str, Any]]) -> Fit:
     chosen = [run for run in runs if BY_NAME[run["program"]].way is not Way.DRIVER]
     shapes = [Shape(run["rows"], run["columns"], run["segments"]) for run in chosen]
     costs = [cost(BY_NAME[run["program"]], shape, run["cores"]) for run, shape in zip(chosen, shapes, strict=True)]
-    table = np.array([features(run["program"], of, shape, run["cores"]) for run, of, shape in zip(chosen, costs, shapes, strict=True)])
+    table = np.array([features(run["program"], of, shape, run["cores"], run["by"]) for run, of, shape in zip(chosen, costs, shapes, strict=True)])
     seconds = np.array([run["seconds"] for run in chosen])
     constants = not_negative(table / seconds[:, None], np.ones(len(chosen)))
     return Fit(dict(zip(TERMS, constants.tolist(), strict=True)), (table @ constants / seconds).tolist(), chosen)

@@ -57,8 +57,6 @@ class Cost:
         How many files are opened, in all passes.
     read, written, exchanged
         Bytes of values.
-    sorted_values
-        Comparisons of rows in sorts.
     """
 
     jobs: int = 0
@@ -68,7 +66,6 @@ class Cost:
     read: int = 0
     written: int = 0
     exchanged: int = 0
-    sorted_values: int = 0
 
 
 def cost(program: Program, shape: Shape, cores: int) -> Cost:
@@ -116,7 +113,6 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
         read=shape.rows * columns * VALUE_BYTES * passes,
         written=kept * made * VALUE_BYTES,
         exchanged=exchanged,
-        sorted_values=int(kept * math.log2(max(kept, 2))),
     )
 
 
