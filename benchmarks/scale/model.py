@@ -16,8 +16,9 @@ from sframe_spark.engine.spark.query import BYTES_OF_KEY, LARGE_PARTITION_BYTES
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.session import LARGE_QUERY_PARTITIONS
 
-# Spark's own: the bytes of files that one task of a scan reads at most, and how many partitions an exchange has.
-SCAN_BYTES, EXCHANGE_PARTITIONS, BROADCAST_BYTES = 128 << 20, 200, 10 << 20
+# Spark's own: most bytes of files that a task of a scan reads, as how many a file counts that is opened, partitions of an exchange, and what is sent to
+# all tasks of a join.
+SCAN_BYTES, OPENING_BYTES, EXCHANGE_PARTITIONS, BROADCAST_BYTES = 128 << 20, 4 << 20, 200, 10 << 20
 # How often all rows go through an exchange, Spark's plans say so (tests/benchmarks/test_exchanges.py).
 EXCHANGES: Mapping[str, int] = {"group-by, many groups": 2, "unique": 2, "join, large sides": 2, "sort": 1}
 SEARCHED, JOIN = "as-of join", "join, large sides"
@@ -99,7 +100,7 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
     columns, made = program.columns(shape.columns)
     kept = int(shape.rows * program.share)
     checks = min(shape.segments, MOST_WORKS) if shape.size > CHECKED_HERE else 0
-    scan = max(min(cores, shape.segments), math.ceil(shape.size / SCAN_BYTES))
+    scan = scan_tasks(shape, cores)
     passes, count = 1 + (program.name == "sort"), EXCHANGES[program.name]
     before, after = (columns * VALUE_BYTES + BYTES_OF_KEY) * shape.rows, (made * VALUE_BYTES + BYTES_OF_KEY) * kept
     exchanged = after if count == 1 or (program.name == JOIN and is_broadcast(shape.quotes)) else before + after
@@ -114,6 +115,15 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
         written=kept * made * VALUE_BYTES,
         exchanged=exchanged,
     )
+
+
+def scan_tasks(shape: Shape, cores: int) -> int:
+    """How many tasks Spark reads files by: it puts short ones together and cuts long ones."""
+    file = shape.size / shape.segments
+    most = min(SCAN_BYTES, max(OPENING_BYTES, (shape.size + shape.segments * OPENING_BYTES) / cores))
+    if file > most:
+        return shape.segments * math.ceil(file / most)
+    return math.ceil(shape.segments / max(1, most // (file + OPENING_BYTES)))
 
 
 def is_broadcast(side: Shape) -> bool:
