@@ -16,10 +16,10 @@ from sframe_spark.engine.spark.query import BYTES_OF_KEY, LARGE_PARTITION_BYTES
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.session import LARGE_QUERY_PARTITIONS
 
-# Spark's own: most bytes of files that a task of a scan reads, as how many a file counts that is opened, partitions of an exchange, and what is sent to
-# all tasks of a join.
+# Spark's own: most bytes of files that a task of a scan reads, as how many bytes opening one counts, partitions of an exchange, and the largest side
+# of a join that goes to all tasks.
 SCAN_BYTES, OPENING_BYTES, EXCHANGE_PARTITIONS, BROADCAST_BYTES = 128 << 20, 4 << 20, 200, 10 << 20
-# How often all rows go through an exchange, Spark's plans say so (tests/benchmarks/test_exchanges.py).
+# How often all rows go through an exchange, as the stages of measured runs show.
 EXCHANGES: Mapping[str, int] = {"group-by, many groups": 2, "unique": 2, "join, large sides": 2, "sort": 1}
 SEARCHED, JOIN = "as-of join", "join, large sides"
 
@@ -101,9 +101,9 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
     kept = int(shape.rows * program.share)
     checks = min(shape.segments, MOST_WORKS) if shape.size > CHECKED_HERE else 0
     scan = scan_tasks(shape, cores)
-    passes, count = 1 + (program.name == "sort"), EXCHANGES[program.name]
+    passes, count = 1 + (program.name == "sort"), exchanges(program, shape)
     before, after = (columns * VALUE_BYTES + BYTES_OF_KEY) * shape.rows, (made * VALUE_BYTES + BYTES_OF_KEY) * kept
-    exchanged = after if count == 1 or (program.name == JOIN and is_broadcast(shape.quotes)) else before + after
+    exchanged = after if count == 1 else before + after
     partitions = exchange_partitions(shape)
     tasks = checks + scan * passes + partitions * count
     return Cost(
@@ -115,6 +115,11 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
         written=kept * made * VALUE_BYTES,
         exchanged=exchanged,
     )
+
+
+def exchanges(program: Program, shape: Shape) -> int:
+    """How often all rows of a query go through an exchange, the last one in the order of the result."""
+    return 1 if program.name == JOIN and is_broadcast(shape.quotes) else EXCHANGES[program.name]
 
 
 def scan_tasks(shape: Shape, cores: int) -> int:

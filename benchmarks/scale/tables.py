@@ -50,10 +50,10 @@ def large_table(found: Fit, simulated: Sequence[dict[str, Any]]) -> Iterator[str
     )
     for program in (program for program in PROGRAMS if program.way is not Way.DRIVER):
         of = cost(program, LARGE, LARGE_CORES)
-        sizes = (f"{size / 1e12:.2f}" for size in (of.read, of.written, of.exchanged))
+        sizes = (f"{size / 1e12:.2f}" if size else "0" for size in (of.read, of.written, of.exchanged))
         hours = found.seconds(program.name, LARGE, LARGE_CORES) / 3_600
         driver = drivers.get(program.name, {}).get("peak_mib", "")
-        yield row(program.name, of.passes, f"{of.tasks:,}", *sizes, f"{hours:.3f}", f"{hours_of_disks(of):.3f}", driver, LIMITS[program.name])
+        yield row(program.name, of.passes, f"{of.tasks:,}", *sizes, f"{hours:.2g}", f"{hours_of_disks(of):.2g}", driver, LIMITS[program.name])
 
 
 def hours_of_disks(of: Cost) -> float:

@@ -13,12 +13,12 @@ import pytest
 from benchmarks.scale.fake_cluster import FakeCluster
 from benchmarks.scale.fake_frames import write_fake
 from benchmarks.scale.fitted import fit
-from benchmarks.scale.measured_runs import load
-from benchmarks.scale.model import cost, tasks_of_pass
+from benchmarks.scale.measured_runs import TASKS, load
+from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of_pass
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
-from sframe_spark.engine.spark.page_checks import MOST_WORKS
+from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
 from sframe_spark.storage.manifests import stored_segments
 
 SHAPE, CORES = Shape(2 * 10**9, 10, 20_000), 1_600
@@ -110,6 +110,20 @@ def test_the_fit_has_no_negative_constant_and_tells_most_runs_within_a_factor_of
     assert min(found.constants.values()) >= 0
     within = [0.5 <= ratio <= 2 for ratio in found.residuals]
     assert sum(within) >= 0.85 * len(within) > 50
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_spark_exchanged_rows_as_often_as_the_model_says(name: str) -> None:
+    runs = [run for run in load() if run["program"] == name and run["by"] == TASKS]
+    assert runs
+    for run in runs:
+        program, shape = BY_NAME[name], Shape(run["rows"], run["columns"], run["segments"])
+        # One for each exchange, one that samples, one for the result; groups are tried in parts before, and a small side of a join is sent.
+        others = int(program.name in ("group-by, many groups", "unique")) + int(program.name == JOIN and is_broadcast(shape.quotes))
+        checks = int(shape.size > CHECKED_HERE)
+        assert run["stages"] - others - 2 in (exchanges(program, shape), exchanges(program, shape) + checks)
+        # Compressed, and short numbers are short.
+        assert 0.1 < run["exchanged"] / cost(program, shape, run["cores"]).exchanged < 1
 
 
 def test_parts_of_many_tasks_stay_below_what_a_driver_may_collect(frames: Frames) -> None:
