@@ -21,10 +21,10 @@ from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
 from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
 from sframe_spark.storage.manifests import stored_segments
 
-SHAPE, CORES = Shape(2 * 10**9, 10, 20_000), 1_600
+SHAPE, CORES = Shape(2 * 10**8, 5, 20_000), 1_600
 RANGES = [program.name for program in PROGRAMS if program.way in (Way.RANGES, Way.PARTS)]
 QUERIES = [program.name for program in PROGRAMS if program.way is Way.QUERY]
-# What is told of a segment to the task that reads it, with ten columns of check sums.
+# What is told of a segment to the task that reads it, with five columns of check sums.
 MOST_BYTES_OF_SEGMENT = 1_000
 
 
