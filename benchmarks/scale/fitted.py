@@ -19,7 +19,7 @@ WAITED = ("a pass by threads", "a job of Spark", "a query of Spark")
 SHARED = ("a file opened", "a GB read", "a GB written", "a GB exchanged")
 GB = 1e9
 # Of these each row takes time of its own.
-OWN = ("as-of join", "join, small side", "rolling mean", "cumulative sum", "group-by, 100 groups")
+OWN = ("as-of join", "join, small side", "rolling mean", "cumulative sum", "group-by, 100 groups", "group-by, many groups", "unique", "sort")
 Numbers = npt.NDArray[np.float64]
 
 

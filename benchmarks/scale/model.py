@@ -133,7 +133,7 @@ def scan_tasks(shape: Shape, cores: int) -> int:
 
 def is_broadcast(side: Shape) -> bool:
     """Whether Spark sends a side of a join to all tasks, so that the other one stays where it is."""
-    return side.rows * (2 * VALUE_BYTES + BYTES_OF_KEY) <= BROADCAST_BYTES
+    return side.rows * 2 * VALUE_BYTES <= BROADCAST_BYTES
 
 
 def exchange_partitions(shape: Shape) -> int:
