@@ -37,9 +37,11 @@ from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.session.memory import work_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
-# What tasks send to be put together on the driver, all of them, and each where there are very many.
+# What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no
+# more than half of what Spark lets a driver collect.
 PARTS_BYTES = 64 << 20
 LEAST_PART_BYTES = 256 << 10
+SENT_PARTS_BYTES = 512 << 20
 
 
 @attrs.frozen(eq=False)
@@ -119,7 +121,7 @@ class Runs:
             return self._kept_or_written(node, tasks)
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
-            works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
+            works = [partial(write_range, task, dataset.directory, number) for number, task in enumerate(tasks)]
             entries: list[SegmentEntry] = workers.run(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
         return segment_source(manifest, dataset.handle)
@@ -213,7 +215,7 @@ class Runs:
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-        most = max(PARTS_BYTES // len(tasks), LEAST_PART_BYTES)
+        most = max(PARTS_BYTES // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
         works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
         part = combined_parts(operator, workers.run(works, f"computing {node.operator_type}"), [below.facts], PARTS_BYTES)
         if part is TOO_LARGE:
