@@ -52,7 +52,7 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers
 def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]], workers: RangeWorkers) -> list[RangeTask]:
     """Tasks whose sequential operators know the state before their range: one pass over partial results per level."""
     ranges, states = list(ranges), [dict[int, Any]() for _ in ranges]
-    divided = DividedPlan.of(plan)
+    divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
     for position in plan.sequential_places():
         operator = plan.operators[position]
         assert isinstance(operator, SequentialOperator)
@@ -99,10 +99,15 @@ class DividedPlan:
                 shared[place] = attrs.evolve(operator, manifest=operator.manifest.about(operator.positions))
         return cls(plan, plan.with_sources(shared), places, PlanRunner(plan))
 
+    @classmethod
+    def undivided(cls, plan: FlatPlan) -> DividedPlan:
+        """A plan whose tasks are sent nowhere, so that each may as well know all of it."""
+        return cls(plan, plan, (), PlanRunner(plan))
+
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
         """The task of a range of base rows, given the states before it."""
-        wanted = self.runner.wanted(*rows)
         own = {}
+        wanted = self.runner.wanted(*rows) if self.places else []
         for place in self.places:
             low, high = min((first for first, _ in wanted[place]), default=0), max((stop for _, stop in wanted[place]), default=0)
             own[place] = part_of_source(self.plan.operators[place], low, high)

@@ -34,9 +34,8 @@ class ToldValues(Sequence[Any]):
 
     @classmethod
     def of(cls, values: Sequence[Any], places: Iterable[int], otherwise: Any = None) -> ToldValues:
-        """Return some of all values."""
-        known = list(values)
-        return cls(len(known), {place % len(known): known[place] for place in places}, otherwise)
+        """Return some of all values; the others are not looked at, which may have to be read."""
+        return cls(len(values), {place % len(values): values[place] for place in places}, otherwise)
 
     def __len__(self) -> int:
         return self.length
