@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, TypeVar
 
 import attrs
 import numpy as np
@@ -12,6 +12,8 @@ import pyarrow as pa
 from sframe_spark.errors import TooLargeError
 from sframe_spark.planner.facts import Schema
 from sframe_spark.values.byte_text import in_words
+
+Item = TypeVar("Item")
 
 # Arrow counts the bytes of texts, and the items of lists, in 32 bits.
 MOST_BYTES_OF_ARRAY = (1 << 31) - 1
@@ -119,18 +121,30 @@ def joined(first: Chunk, second: Chunk) -> Chunk:
     """Rows of both chunks, which have the same columns."""
     if not first.rows or not second.rows:
         return first if first.rows else second
-    return stacked((first, second))
+    return stacked([first, second])
 
 
-def stacked(chunks: Sequence[Chunk]) -> Chunk:
-    """Rows of chunks of the same columns, of which there is at least one, in order."""
-    columns = zip(*(chunk.columns for chunk in chunks), strict=True)
-    return Chunk(tuple(map(in_one_array, columns)), sum(chunk.rows for chunk in chunks))
+def stacked(chunks: list[Chunk]) -> Chunk:
+    """Rows of chunks of the same columns, of which there is at least one, in order; the list is empty then.
+
+    Where nobody else holds the chunks, one column at a time takes room twice.
+    """
+    rows, columns = sum(chunk.rows for chunk in chunks), list(zip(*(chunk.columns for chunk in chunks), strict=True))
+    chunks.clear()
+    return Chunk(tuple(map(in_one_array, taken(columns))), rows)
 
 
-def concatenate(chunks: Sequence[Chunk], schema: Schema) -> Chunk:
-    """Rows of all chunks, in order."""
-    filled = [chunk for chunk in chunks if chunk.rows]
+def concatenate(chunks: Iterable[Chunk], schema: Schema) -> Chunk:
+    """Rows of all chunks, in order; see :func:`stacked` for the room that they take."""
+    found = list(chunks)
+    filled = [chunk for chunk in found if chunk.rows]
     if not filled:
-        return chunks[0] if chunks else Chunk.empty(schema)
+        return found[0] if found else Chunk.empty(schema)
+    found.clear()
     return filled[0] if len(filled) == 1 else stacked(filled)
+
+
+def taken(items: list[Item]) -> Iterator[Item]:
+    """Items, each let go as it is passed on."""
+    while items:
+        yield items.pop(0)

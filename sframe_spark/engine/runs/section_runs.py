@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import chain
 
@@ -20,18 +21,17 @@ from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, COPIES_OF_GA
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.looks import require_owned
-from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room, gathered_rows
+from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
-from sframe_spark.engine.segments.kept_rows import begun_rows, in_one_chunk, may_stay, room_to_keep, taken
+from sframe_spark.engine.segments.kept_rows import begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
 from sframe_spark.engine.spark import query
-from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.chunk import Chunk, concatenate, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.session.memory import work_memory
@@ -119,11 +119,14 @@ class Runs:
             return self.keep(concatenate([read_stream(part) for part in parts], node.schema), node)
         if self.options.directory is None and not workers.are_elsewhere:
             return self._kept_or_written(node, tasks)
+        return self._written(node, workers, [partial(write_range, task) for task in tasks])
+
+    def _written(self, node: PlannerNode, workers: RangeWorkers, parts: Sequence[Callable[[str, int], SegmentEntry]]) -> PlannerNode:
+        """A source of rows of which each part is written into a directory as the segment of a number."""
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
-            works = [partial(write_range, task, dataset.directory, number) for number, task in enumerate(tasks)]
-            entries: list[SegmentEntry] = workers.run(works, f"materialising {node.operator_type}")
-            manifest = dataset.publish(entries)
+            works = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
+            manifest = dataset.publish(workers.run(works, f"materialising {node.operator_type}"))
         return segment_source(manifest, dataset.handle)
 
     def _kept_or_written(self, node: PlannerNode, tasks: list[RangeTask]) -> PlannerNode:
@@ -133,10 +136,7 @@ class Runs:
         if not room.is_full:
             return self.keep(in_one_chunk(begun, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
-        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
-            works = [partial(part.write, dataset.directory, number, node.schema) for number, part in enumerate(begun)]
-            manifest = dataset.publish(workers.run(works, f"materialising {node.operator_type}"))
-        return segment_source(manifest, dataset.handle)
+        return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
         """A source of the rows of one that decodes them, written by threads of this process before a Spark has even started."""
@@ -194,13 +194,11 @@ class Runs:
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
         room = Room(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS)
-        try:
-            parts = workers.run([partial(gathered_rows, task, room) for task in tasks], f"computing {node.operator_type}")
-        except NoRoomError:
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}")
+        if room.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
             return NotAsPlanned(node)
-        rows = concatenate([chunk for part in taken(parts) for chunk in part], below.schema)
-        del parts
+        rows = in_one_chunk(begun, below.schema)
         made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
         del rows
         fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
