@@ -20,7 +20,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.operator import Need
 from sframe_spark.session import get_frames
-from sframe_spark.storage.files.temporary import DatasetHandle
+from sframe_spark.storage.files.handles import TemporaryHandle
 from sframe_spark.storage.manifests.manifest import Manifest
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ class SharedFrame:
 
     node: weakref.ref[PlannerNode]
     rows: weakref.ref[Manifest] | None = None
-    handle: weakref.ref[DatasetHandle] | None = None
+    handle: weakref.ref[TemporaryHandle] | None = None
 
     def found(self) -> PlannerNode | None:
         """The node, or another of the same rows; None where nothing is left of them."""

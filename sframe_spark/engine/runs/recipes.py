@@ -19,11 +19,10 @@ from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.failures import lost
+from sframe_spark.storage.files.handles import TemporaryHandle
 from sframe_spark.storage.files.listing import files_below
 from sframe_spark.storage.files.objects import listed
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.files.temporary import DatasetHandle
-from sframe_spark.storage.files.temporary_elsewhere import HandleElsewhere
 
 MOST_BYTES, MOST_GENERATIONS = 16 << 20, 32
 # About what a node, and what is known of a column of a segment, takes.
@@ -37,8 +36,6 @@ NOT_SURE = "what made them may give other rows the next time"
 UNKNOWN = "nobody knows how they were made"
 
 Make = Callable[[PlannerNode], object]
-# What keeps temporary rows, here and elsewhere.
-Handle = DatasetHandle | HandleElsewhere
 
 
 @attrs.frozen(eq=False)
@@ -74,7 +71,7 @@ class Recipe:
 
     plan: PlannerNode | None = None
     reason: str = UNKNOWN
-    leaves: dict[int, tuple[weakref.ref[Handle], Recipe]] = attrs.Factory(dict)
+    leaves: dict[int, tuple[weakref.ref[TemporaryHandle], Recipe]] = attrs.Factory(dict)
     size: int = 0
     generations: int = 1
     found: Source | None = None
@@ -94,7 +91,7 @@ def recipe_of(root: PlannerNode) -> Recipe:
         operator = node.operator
         if isinstance(operator, MemorySource):
             recipe.size += sum(column.nbytes for column in operator.data.columns)
-        if not isinstance(operator, SegmentSource) or not isinstance(operator.handle, Handle):
+        if not isinstance(operator, SegmentSource) or not isinstance(operator.handle, TemporaryHandle):
             return PlannerNode(operator, inputs, node.facts)
         leaf, below = PlannerNode(attrs.evolve(operator, handle=None), (), node.facts), recipe_behind(operator.handle)
         recipe.leaves[id(leaf)] = weakref.ref(operator.handle), below
@@ -111,11 +108,11 @@ def recipe_of(root: PlannerNode) -> Recipe:
 def remember_recipe(node: PlannerNode, result: PlannerNode) -> None:
     """Keep with temporary rows how they were made, before they take the place of a node; the caller holds the graph's lock."""
     source = result.operator
-    if isinstance(source, SegmentSource) and isinstance(source.handle, Handle) and source.handle.recipe is None:
+    if isinstance(source, SegmentSource) and isinstance(source.handle, TemporaryHandle) and source.handle.recipe is None:
         source.handle.recipe = recipe_of(node) if source == SegmentSource.of(source.manifest) else Recipe()
 
 
-def recipe_behind(handle: Handle | Forgotten) -> Recipe:
+def recipe_behind(handle: TemporaryHandle | Forgotten) -> Recipe:
     """The recipe of a temporary dataset."""
     return handle.recipe if isinstance(handle.recipe, Recipe) else Recipe()
 
@@ -159,7 +156,7 @@ def is_restored(root: PlannerNode, make: Make) -> bool:
 
 def lost_file(source: SegmentSource) -> str | None:
     """A file of temporary rows that is not there any more; None where all are, or rows are not temporary."""
-    if not isinstance(source.handle, (Handle, Forgotten)):
+    if not isinstance(source.handle, (TemporaryHandle, Forgotten)):
         return None
     directory = source.manifest.directory
     if is_elsewhere(directory):

@@ -7,7 +7,6 @@ import itertools
 import os
 import tempfile
 import threading
-import weakref
 from collections.abc import Iterator
 
 from sframe_spark.config import config
@@ -16,13 +15,14 @@ from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.leftovers import remove_leftovers
 from sframe_spark.session.owner import CLAIMS, delete, own_directory
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.handles import TemporaryHandle
 from sframe_spark.storage.files.objects import download, upload
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.quota import TakenBytes
 from sframe_spark.storage.files.temporary_elsewhere import StoreElsewhere
 
 
-class DatasetHandle:
+class DatasetHandle(TemporaryHandle):
     """Keeps a temporary dataset alive; its directory is deleted with the last reference to the handle.
 
     Parameters
@@ -31,30 +31,11 @@ class DatasetHandle:
         The directory to delete.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "directory", "recipe")
+    __slots__ = ()
 
     def __init__(self, directory: str) -> None:
-        self.directory = directory
-        # How the rows were made, for who makes them again (engine.runs.recipes).
-        self.recipe: object = None
         CLAIMS.add(directory, self)
-        self._finalizer = weakref.finalize(self, remove_directory, directory, os.getpid())
-
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """To tasks it goes as a name alone: how rows were made is for who may make them again."""
-        return None, {"directory": self.directory, "_finalizer": self._finalizer, "recipe": None}
-
-    def discard(self) -> None:
-        """Delete the directory now: an error under way would keep references to it, and the disk may be full."""
-        self._finalizer()
-
-    @property
-    def is_there(self) -> bool:
-        """Whether the directory was not deleted yet."""
-        return self._finalizer.alive
-
-    def __repr__(self) -> str:
-        return f"DatasetHandle({self.directory!r})"
+        super().__init__(directory, remove_directory)
 
 
 class TemporaryStore:

@@ -14,7 +14,6 @@ import queue
 import re
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from contextvars import copy_context
 
@@ -24,6 +23,7 @@ from sframe_spark.session.leftovers import SECONDS_WITHOUT_HEARTBEAT
 from sframe_spark.session.owner import SECONDS_BETWEEN_HEARTBEATS, new_name, owner_in
 from sframe_spark.session.processes import is_running
 from sframe_spark.session.threads import in_threads
+from sframe_spark.storage.files.handles import TemporaryHandle
 from sframe_spark.storage.files.objects import listed, place_at, put_bytes, remove
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.quota import TakenBytes
@@ -33,7 +33,7 @@ OWNER = "owner"
 _OURS = re.compile(rf"{OWNER}|(?:dataset-[0-9]{{6,}}/)?segment-[0-9]{{8,}}-[0-9a-f]{{32}}\.parquet|\.?part-[0-9a-f]{{32}}(?:\.(?:parquet|orc))?")
 
 
-class HandleElsewhere:
+class HandleElsewhere(TemporaryHandle):
     """Keeps a temporary dataset elsewhere alive; what it holds is removed, soon after, when nobody refers to the handle any more.
 
     Parameters
@@ -44,31 +44,12 @@ class HandleElsewhere:
         Takes the URIs of what is to be removed.
     """
 
-    __slots__ = ("__weakref__", "_finalizer", "directory", "recipe")
+    __slots__ = ()
 
     def __init__(self, directory: str, removals: queue.SimpleQueue[str | None]) -> None:
-        self.directory = directory
-        # How the rows were made, for who makes them again (engine.runs.recipes).
-        self.recipe: object = None
         # The garbage collector may run anywhere, in a thread that talks to the file system too: this asks nothing of anybody.
-        self._finalizer = weakref.finalize(self, _give_up, directory, removals, os.getpid())
+        super().__init__(directory, _give_up, removals)
         self._finalizer.atexit = False
-
-    def __getstate__(self) -> tuple[None, dict[str, object]]:
-        """To tasks it goes as a name alone: how rows were made is for who may make them again."""
-        return None, {"directory": self.directory, "_finalizer": self._finalizer, "recipe": None}
-
-    def discard(self) -> None:
-        """Let the files be removed now."""
-        self._finalizer()
-
-    @property
-    def is_there(self) -> bool:
-        """Whether what it holds was not given up yet."""
-        return self._finalizer.alive
-
-    def __repr__(self) -> str:
-        return f"HandleElsewhere({self.directory!r})"
 
 
 def _give_up(directory: str, removals: queue.SimpleQueue[str | None], owner: int) -> None:
