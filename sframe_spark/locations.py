@@ -362,7 +362,7 @@ def _check_is_meant(path: str, text: str) -> None:
     found = _NEARLY_URI.match(text.lstrip())
     if found is None or os.path.lexists(path):
         return
-    scheme = found.group(1).strip().lower()
+    scheme = found.group(1).lower()
     raise StorageError(f"{visible(text)} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{visible(text)} for a path")
 
 

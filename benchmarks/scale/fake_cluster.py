@@ -15,7 +15,7 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from benchmarks.scale.fake_frames import FOOTER_BYTES, make_hole
+from benchmarks.scale.fake_frames import FOOTER_BYTES, bounded, make_hole
 from benchmarks.scale.shapes import FEW_GROUPS
 from sframe_spark.engine.segments.range_tasks import RangeTask
 from sframe_spark.engine.segments.tasks import part_of_range, summarize_range, write_range
@@ -25,7 +25,7 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.manifest import Manifest, Scalar, SegmentEntry
 from sframe_spark.storage.parquet.sound import SoundColumns
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 
@@ -135,11 +135,6 @@ def written(task: RangeTask, directory: str, number: int) -> SegmentEntry:
     edges: dict[ColumnType, tuple[Scalar, Scalar]] = {INT: (0, 1), FLOAT: (0.0, 1.0), STR: ("a", "b")}
     known = tuple(bounded(*edges[kind]) for kind in types)
     return SegmentEntry(name, number, rows, known, size=size, tail=(FOOTER_BYTES, number), pages=tuple(range(len(types) + 1)))
-
-
-def bounded(low: Scalar, high: Scalar) -> ColumnStatistics:
-    """Facts about values in no order."""
-    return ColumnStatistics(False, False, False, False, False, False, False, True, low, high, True, low, high)
 
 
 def summarized(task: RangeTask, place: int) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 
 from benchmarks.scale.shapes import FEW_GROUPS, ROWS_OF_A_GROUP, Shape
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, SegmentEntry
+from sframe_spark.storage.manifests.manifest import ColumnStatistics, Scalar, SegmentEntry
 
 FOOTER_BYTES = 4_096
 SEED = 7
@@ -59,4 +59,9 @@ def facts(place: int, name: str, first: int, last: int, rows: int) -> ColumnStat
         return ColumnStatistics(True, False, True, False, first == last, False, False, True, first, last, True, first, last)
     bounds: dict[str, tuple[int | float, int | float]] = {"i": (0, rows - 1), "g": (0, rows // ROWS_OF_A_GROUP), "k": (0, FEW_GROUPS - 1)}
     low, high = bounds.get(name, (0.0, 1.0 + place))
+    return bounded(low, high)
+
+
+def bounded(low: Scalar, high: Scalar) -> ColumnStatistics:
+    """Facts about values in no order."""
     return ColumnStatistics(False, False, False, False, False, False, False, True, low, high, True, low, high)

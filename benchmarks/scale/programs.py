@@ -118,10 +118,8 @@ PROGRAMS = [
     Program("group-by, 100 groups", Way.PARTS, lambda frames: frames.frame.groupby("k", {"mean": aggregate.MEAN("f")}), lambda width: (2, 0)),
     Program("group-by, many groups", Way.QUERY, lambda frames: frames.frame.groupby("g", {"mean": aggregate.MEAN("f")}), lambda width: (2, 2), 0.25),
     Program("unique", Way.QUERY, lambda frames: frames.frame[["g"]].unique(), lambda width: (1, 1), 0.25),
-    Program("join, small side", Way.RANGES, lambda frames: frames.frame.join(frames.keys, on="k"), lambda width: (width, width + 1)),
-    Program(
-        "join, large sides", Way.QUERY, lambda frames: frames.frame.join(frames.quotes[["i", "g"]], on="i"), lambda width: (width, width + 1), 0.05
-    ),
+    Program("join, small side", Way.RANGES, lambda frames: frames.frame.join(frames.keys, on="k"), one_more),
+    Program("join, large sides", Way.QUERY, lambda frames: frames.frame.join(frames.quotes[["i", "g"]], on="i"), one_more, 0.05),
     Program("sort", Way.QUERY, lambda frames: frames.frame.sort("i"), same),
 ]
 BY_NAME: Mapping[str, Program] = {program.name: program for program in PROGRAMS}

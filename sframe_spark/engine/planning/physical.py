@@ -130,11 +130,11 @@ class SectionPlanner:
         children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
         placement = place(node.with_inputs([child for child, _ in children]), [item for _, item in children])
         assert placement is not None
-        if not placement.segment and self._is_gathered(node, children, placement):
-            new = node.with_inputs([child for child, _ in children])
-            self._origins[id(new)], self._has_gathered = node, True
-            return self._first(new, placement, "all its rows are put in order at once")
         if not placement.segment:
+            current = node.with_inputs([child for child, _ in children])
+            if self.gathers and node is not self._root and mode_of(current, placement) is Mode.GATHERED:
+                self._origins[id(current)], self._has_gathered = node, True
+                return self._first(current, placement, "all its rows are put in order at once")
             children = [self._fit_for_query(child, item) for child, item in children]
             # How few rows there are was not known before they were computed.
             few = node.operator.in_memory()
@@ -142,11 +142,6 @@ class SectionPlanner:
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
-
-    def _is_gathered(self, node: PlannerNode, children: Sequence[Placed], placement: Placement) -> bool:
-        """True for an operator below others whose rows threads bring together."""
-        new = node.with_inputs([child for child, _ in children])
-        return self.gathers and node is not self._root and mode_of(new, placement) is Mode.GATHERED
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """A join with the number of its rows, where these are to be counted; otherwise the node itself."""

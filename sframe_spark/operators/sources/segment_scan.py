@@ -12,9 +12,8 @@ from sframe_spark.operators.sources.segment_tasks import ranges_of_segments, rea
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
-from sframe_spark.storage.manifests.physical import KEY_NAME
 from sframe_spark.storage.parquet.footers import footer_of_entry
-from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, as_it_is
+from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, as_it_is, places_of_sums
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -72,9 +71,8 @@ def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
 
 def page_checks(source: SegmentSource) -> list[PageCheck]:
     """What is to be checked before Spark reads the rows of a source."""
-    manifest = source.manifest
-    places = {**{manifest.file_name(column): column for column in source.positions}, KEY_NAME: -1}
-    return [PageCheck.of(manifest.directory, entry, SumsOfFile(places, entry.pages)) for _, entry in segments_in_range(source)]
+    manifest, places = source.manifest, places_of_sums(source.manifest, source.positions, with_key=True)
+    return [PageCheck(manifest.directory, entry, SumsOfFile(places, entry.pages)) for _, entry in segments_in_range(source)]
 
 
 def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], context: LoweringContext) -> Relation:

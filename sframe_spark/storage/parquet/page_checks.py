@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -11,10 +11,17 @@ import attrs
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.files.file_state import state_of
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
+from sframe_spark.storage.manifests.physical import KEY_NAME
 from sframe_spark.storage.parquet.footers import footer_of_entry
 from sframe_spark.storage.parquet.opened_files import check_pages
 from sframe_spark.storage.parquet.sound import SOUND_COLUMNS, Identity
+
+
+def places_of_sums(manifest: Manifest, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
+    """Return where the sums of some columns are among those of a segment, by their names in its file."""
+    places = {manifest.file_name(column): column for column in columns}
+    return {**places, KEY_NAME: -1} if with_key else places
 
 
 class SumsOfFile(Mapping[str, int]):
@@ -71,11 +78,6 @@ class PageCheck:
     directory: str
     entry: SegmentEntry
     sums: Mapping[str, int]
-
-    @classmethod
-    def of(cls, directory: str, entry: SegmentEntry, sums: Mapping[str, int]) -> PageCheck:
-        """Return the check of some columns of a file."""
-        return cls(directory, entry, sums)
 
     def sent(self) -> PageCheck:
         """Return the check as a task is told of it: the entry has nothing about values, nor check sums, which the check has itself."""

@@ -17,6 +17,7 @@ from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, conform
 from sframe_spark.storage.parquet.footers import Footer, segment_footer
 from sframe_spark.storage.parquet.group_sums import checking
 from sframe_spark.storage.parquet.opened_files import WantedChunks, check_pages, opened
+from sframe_spark.storage.parquet.page_checks import SumsOfFile, places_of_sums
 from sframe_spark.storage.parquet.short_files import ShortFile, is_short, read_short
 from sframe_spark.storage.rows.partitions import repeated
 from sframe_spark.types import DATETIME_KIND
@@ -183,12 +184,9 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
     return found
 
 
-def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int], with_key: bool = False) -> dict[str, int]:
+def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> SumsOfFile:
     """Return the check sums of the page headers of some columns of a segment, by their names in its file, as far as they are recorded."""
-    if entry.pages is None:
-        return {}
-    found = {manifest.file_name(column): entry.pages[column] for column in columns}
-    return {**found, KEY_NAME: entry.pages[-1]} if with_key else found
+    return SumsOfFile(places_of_sums(manifest, columns), entry.pages)
 
 
 def _file_batches(

@@ -94,7 +94,7 @@ def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch:
 @pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (page_checks.MOST_WORKS + 1, page_checks.MOST_WORKS)])
 def test_every_file_is_checked_once_by_few_works(files: int, works: int) -> None:
     checks = [
-        PageCheck.of("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), SumsOfFile({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)
+        PageCheck("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), SumsOfFile({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)
     ]
     made = page_checks.works_of(checks)
     assert len(made) == works

@@ -15,10 +15,10 @@ from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.physical import KEY_NAME
 from sframe_spark.storage.parquet import footers, opened_files, short_files
-from sframe_spark.storage.parquet.page_checks import PageCheck
+from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, places_of_sums
 from sframe_spark.storage.parquet.sound import SoundColumns
 from sframe_spark.storage.rows import sizes
-from sframe_spark.storage.rows.reader import page_checksums, read_rows
+from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import INT, STR
 
@@ -62,7 +62,7 @@ def test_what_was_found_sound_is_known_after_its_footer_was_forgotten(manifest: 
     # A column that was not read yet.
     read_rows(manifest, [0], with_key=True)
     for segment in manifest.segments:
-        PageCheck.of(manifest.directory, segment, page_checksums(manifest, segment, [0, 1], with_key=True)).run()
+        PageCheck(manifest.directory, segment, SumsOfFile(places_of_sums(manifest, [0, 1], with_key=True), segment.pages)).run()
     assert [call.args[2] for call in walks.call_args_list[2:]] == [{KEY_NAME}] * 2
 
 
