@@ -223,7 +223,7 @@ def connect_server(directory: Path, shared: Path, sees_shared: bool, python: str
     if python is not None:
         settings["spark.sql.execution.pyspark.python"] = python
     options = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *options, "--class", CONNECT_CLASS)
+    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2, 4]", *options, "--class", CONNECT_CLASS)
     command = spark_class(*submit, "spark-internal")
     with Processes(directory) as processes:
         log = processes.start(
