@@ -159,17 +159,33 @@ class StandaloneCluster:
         Where its processes are started.
     shared
         The directory that some workers do not see.
+    local
+        Where executors have their files; by default a directory of each worker.
     """
 
-    def __init__(self, processes: Processes, shared: Path) -> None:
-        self.processes, self.shared = processes, shared
+    def __init__(self, processes: Processes, shared: Path, local: str | None = None) -> None:
+        self.processes, self.shared, self.local = processes, shared, local
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.count = 0
-        port = free_port()
-        self.url = f"spark://127.0.0.1:{port}"
-        options = ("--host", "127.0.0.1", "--port", port, "--webui-port", 0)
-        self.log = processes.start("master", spark_class(MASTER_CLASS, *options))
+        self.count = self.masters = 0
+        self.port = free_port()
+        self.url = f"spark://127.0.0.1:{self.port}"
+        self.start_master()
+
+    def start_master(self) -> None:
+        """Start a master, which knows of no worker."""
+        options = ("--host", "127.0.0.1", "--port", self.port, "--webui-port", 0)
+        self.log = self.processes.start(f"master-{self.masters}", spark_class(MASTER_CLASS, *options))
+        self.master = self.processes.started[-1]
+        self.masters += 1
         wait_for(self.log, "I have been elected leader")
+
+    def restart_master(self) -> None:
+        """Kill the master and start another one in its place, to which all workers come."""
+        os.killpg(self.master.pid, signal.SIGKILL)
+        self.master.wait(10)
+        self.start_master()
+        words = "Registering worker"
+        wait_until(lambda: self.log.read_text(errors="replace").count(words) >= len(self.workers), "workers do not come:", self.log)
 
     def start_workers(self, sees_shared: Sequence[bool]) -> None:
         """Add a worker for each flag: those whose flag is false see an empty directory in place of ``shared``."""
@@ -184,7 +200,7 @@ class StandaloneCluster:
         work.mkdir()
         options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", WORKER_MEMORY, "--work-dir", work)
         command = spark_class(WORKER_CLASS, *options, self.url)
-        log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), SPARK_LOCAL_DIRS=str(work))
+        log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), SPARK_LOCAL_DIRS=self.local or str(work))
         self.workers.append(self.processes.started[-1])
         return log
 
@@ -196,10 +212,10 @@ class StandaloneCluster:
 
 
 @contextlib.contextmanager
-def standalone_cluster(directory: Path, shared: Path, sees_shared: Sequence[bool]) -> Iterator[StandaloneCluster]:
+def standalone_cluster(directory: Path, shared: Path, sees_shared: Sequence[bool], local: str | None = None) -> Iterator[StandaloneCluster]:
     """A master with a worker for each flag."""
     with Processes(directory) as processes:
-        cluster = StandaloneCluster(processes, shared)
+        cluster = StandaloneCluster(processes, shared, local)
         cluster.start_workers(sees_shared)
         yield cluster
 
