@@ -27,7 +27,7 @@ PROJECT = Path(__file__).parents[2]
 MASTER_CLASS, WORKER_CLASS = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 # What all JVMs of the tests start with (`tests/conftest.py`); daemons and executors do next to nothing.
-JVM_OPTIONS = os.environ["SFRAME_SPARK_JVM_OPTIONS"]
+JVM_OPTIONS = os.environ.get("SFRAME_SPARK_JVM_OPTIONS", "")
 SMALL_JVM_OPTIONS = JVM_OPTIONS if "-XX:+UseSerialGC" in JVM_OPTIONS else f"{JVM_OPTIONS} -XX:+UseSerialGC"
 SECONDS_TO_START = 90
 # What the master says of a worker that has ended.
@@ -161,10 +161,12 @@ class StandaloneCluster:
         The directory that some workers do not see.
     local
         Where executors have their files; by default a directory of each worker.
+    memory
+        What a worker has for executors.
     """
 
-    def __init__(self, processes: Processes, shared: Path, local: str | None = None) -> None:
-        self.processes, self.shared, self.local = processes, shared, local
+    def __init__(self, processes: Processes, shared: Path, local: str | None = None, memory: str = WORKER_MEMORY) -> None:
+        self.processes, self.shared, self.local, self.memory = processes, shared, local, memory
         self.workers: list[subprocess.Popen[bytes]] = []
         self.count = self.masters = 0
         self.port = free_port()
@@ -198,7 +200,7 @@ class StandaloneCluster:
         self.count += 1
         work = self.processes.directory / name
         work.mkdir()
-        options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", WORKER_MEMORY, "--work-dir", work)
+        options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", self.memory, "--work-dir", work)
         command = spark_class(WORKER_CLASS, *options, self.url)
         log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), SPARK_LOCAL_DIRS=self.local or str(work))
         self.workers.append(self.processes.started[-1])
@@ -212,10 +214,12 @@ class StandaloneCluster:
 
 
 @contextlib.contextmanager
-def standalone_cluster(directory: Path, shared: Path, sees_shared: Sequence[bool], local: str | None = None) -> Iterator[StandaloneCluster]:
+def standalone_cluster(
+    directory: Path, shared: Path, sees_shared: Sequence[bool], local: str | None = None, memory: str = WORKER_MEMORY
+) -> Iterator[StandaloneCluster]:
     """A master with a worker for each flag."""
     with Processes(directory) as processes:
-        cluster = StandaloneCluster(processes, shared, local)
+        cluster = StandaloneCluster(processes, shared, local, memory)
         cluster.start_workers(sees_shared)
         yield cluster
 
