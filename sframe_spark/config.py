@@ -185,7 +185,7 @@ class Configuration:
     memory_budget = Option(
         128 << 20,
         whole_number(0, MOST_BYTES),
-        "Bytes of rows that the driver works on, gathers and keeps for one result; more go through Spark, or to disk a batch at a time.",
+        "Bytes of rows that the driver works on, gathers and keeps for one result (threads: 8 times, in all); more go to Spark, or to disk.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
     work_memory: Option[int | None] = Option(

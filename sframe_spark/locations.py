@@ -17,6 +17,8 @@ from sframe_spark.visible import is_unicode, visible
 # One letter is a drive of Windows. One slash is enough: pathlib makes "s3:/bucket" of "s3://bucket".
 # fsspec has schemes with an underscore, and puts one before another: "simplecache::s3://bucket".
 _URI = re.compile(r"([A-Za-z][A-Za-z0-9+._-]+):(?:/|:[^/]*:/)")
+# These begin what was meant for a URI: as a path it would be a directory beside the program.
+_NEARLY_URI = re.compile(r"(s3[an]?|gc?s|abfss?|wasbs?|hdfs|viewfs|jdbc|https?|ftp)\s*:", re.IGNORECASE)
 _FILE_URI = re.compile(r"file:", re.IGNORECASE)
 _NOT_AN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 # Databricks shows its file system under a path, too.
@@ -64,6 +66,7 @@ def normalised(location: str | os.PathLike[str]) -> str:
         raise StorageError(f"{text} is not on a local or mounted disk, and on {scheme.group(1)}: this cannot be read or written yet: name a path")
     else:
         path = os.path.expanduser(text)
+        _check_is_meant(path, text)
     _check_characters(path)
     try:
         absolute = os.path.abspath(path)
@@ -353,6 +356,14 @@ def _path_of_file_uri(text: str) -> str:
     if "?" in path or "#" in path or _NOT_AN_ESCAPE.search(path):
         raise StorageError(f"{text} is not a file: URI: '?', '#' and '%' in names are written %3F, %23 and %25; or name the path alone")
     return os.fsdecode(urllib.parse.unquote_to_bytes(os.fsencode(path)))
+
+
+def _check_is_meant(path: str, text: str) -> None:
+    found = _NEARLY_URI.match(text.lstrip())
+    if found is None or os.path.lexists(path):
+        return
+    scheme = found.group(1).strip().lower()
+    raise StorageError(f"{visible(text)} is neither a URI nor a path that is there: write {scheme}://bucket/name, or ./{visible(text)} for a path")
 
 
 def _check_no_metadata_directory(path: str) -> None:

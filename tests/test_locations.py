@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from sframe_spark import SFrame, load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import normalised, place_of
 
@@ -63,6 +64,17 @@ def test_names_with_colons_are_paths(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert normalised("./s3:/x") == f"{here}/s3:/x"
     assert normalised("C:/x") == f"{here}/C:/x"
     assert normalised("/data/s3://x") == "/data/s3:/x"
+
+
+@pytest.mark.parametrize("slip", ["s3:bucket/x", "S3:bucket", "s3 ://bucket/x", "gs:x", "jdbc:foo/x", " hdfs:x", "abfss :/c@a/x"])
+def test_what_was_meant_for_a_uri_makes_no_directory(slip: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for door in (normalised, place_of, SFrame({"a": [1]}).save, SFrame({"a": [1]}).export_csv, SFrame.read_csv, load_sframe):
+        with pytest.raises(OSError, match=r"write \w+://bucket/name|is on |neither a URI"):
+            door(slip)
+    assert list(tmp_path.iterdir()) == []
+    (tmp_path / "s3:there").mkdir()
+    assert normalised("s3:there") == f"{os.getcwd()}/s3:there"
 
 
 def test_home(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,7 +38,6 @@ ALLOWED = {
     ("operators/user_functions/worker.py", "pickle"): "a user's function, pickled by this process, in the worker that it was sent to",
     ("operators/user_functions/worker.py", "cloudpickle"): "writes a user's function",
     ("locations.py", "cloudpickle"): "whether a file system that the user gave can be pickled is asked; Spark sends it",
-    ("engine/spark/package_archive.py", "import_module"): "packages of a fixed list",
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
     ("engine/spark/parcels.py", "pickle"): "works that the driver of the same program sends to its tasks",
     ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from sframe_spark.engine.budgets import fits_driver
+from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.matches import is_to_be_counted
 from sframe_spark.engine.planning.sections import Alternative, Mode, Section, SectionResult
 from sframe_spark.operators.relational.sort import MOST_TIES
@@ -18,6 +20,8 @@ def alternatives_of(section: Section) -> list[Alternative]:
         found.append(Alternative.ALL_ROWS)
     if mode in (Mode.DRIVER, Mode.WHOLE):
         found.append(Alternative.TOO_LARGE)
+    if mode is Mode.THREADS and not fits_driver(root, MaterializeOptions().in_memory):
+        found.append(Alternative.KEPT)
     if mode is Mode.GATHERED:
         found.append(Alternative.NO_ROOM)
     # A bound is no number: there may be fewer rows, or shorter ones.

@@ -11,7 +11,7 @@ import pytest
 from tests.cluster.machine import connect_server, standalone_cluster
 from tests.cluster.object_store import object_store
 from tests.cluster.programs import PROGRAMS, SHORT
-from tests.cluster.test_cluster import DRIVER, Driver, Endings, driver, needs_namespaces, require_right
+from tests.cluster.test_cluster import DRIVER, Endings, driver, needs_namespaces, require_right
 
 ALL = tuple(PROGRAMS)
 PLACES = ("standalone, shared directory", "standalone, object store", "Connect, object store")
@@ -32,12 +32,9 @@ def endings_at(place: str, names: Sequence[str], directory: Path) -> Endings:
         else:
             # As often as a cluster's tasks are tried again.
             url = "local[2, 4]"
-        one: Driver = enter(driver(url, shared))
-        if elsewhere is None:
-            return one.endings(names, settings)
-        found = one.endings(names, settings, f"{elsewhere.uri}/place", elsewhere.options)
-        left = [name for name in elsewhere.names() if name.startswith("place/tmp/") and not name.endswith("/owner")]
-        assert left == [], left
+        with driver(url, shared) as one:
+            found = one.endings(names, settings, f"{elsewhere.uri}/place", elsewhere.options) if elsewhere else one.endings(names, settings)
+        assert elsewhere is None or [name for name in elsewhere.names() if name.startswith("place/tmp/")] == []
         return found
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -77,8 +78,10 @@ def test_values_are_shown_in_the_docstring_of_the_package() -> None:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("name", sorted(ON_SPARK))
-def test_an_example_that_needs_spark_runs_with_it(name: str, spark: Any) -> None:
+def test_an_example_that_needs_spark_runs_with_it(name: str, spark: Any, tmp_path: Path) -> None:
     test, users = examples_of(name), user_session()
+    users.sql(f"CREATE DATABASE shop LOCATION '{tmp_path}/shop'")
+    users.sql("USE shop")
     keep_quiet(users)
     assert any(example.options.pop(doctest.SKIP, False) for example in test.examples), f"{name} needs no Spark: take it from the list"
     for example in test.examples:
@@ -88,4 +91,6 @@ def test_an_example_that_needs_spark_runs_with_it(name: str, spark: Any) -> None
     try:
         assert doctest.DocTestRunner(optionflags=FLAGS).run(test, out=said.append).failed == 0, "".join(said)
     finally:
+        users.sql("USE default")
+        users.sql("DROP DATABASE shop CASCADE")
         users.catalog.dropTempView("numbers")

@@ -25,7 +25,7 @@ from sframe_spark.engine.planning.placement import (
     suits_threads,
     why_blocked,
 )
-from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, sections_in
+from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.planning.shortcuts import may_look_at_first_rows
 from sframe_spark.operators.relational import sort
 from sframe_spark.operators.sources.segment_parts import lacks_key
@@ -54,12 +54,16 @@ class SectionPlanner:
         Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
     stands_for
         Filled with the nodes of the plan whose rows sections make, by ``id`` of the sections.
+    gathers
+        Whether rows below others are brought together in this process where they have room; not where a query reads them in the end.
     """
 
     free: frozenset[int] = frozenset()
     refused: frozenset[Mode] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
     stands_for: dict[int, PlannerNode] = attrs.Factory(dict)
+    gathers: bool = False
+    _has_gathered: bool = attrs.field(default=False, init=False)
     _root: PlannerNode | None = None
     _origins: dict[int, PlannerNode] = attrs.Factory(dict)
 
@@ -71,6 +75,15 @@ class SectionPlanner:
         RowsNotFixedError
             If the plan would look at rows of users' DataFrames in an order that nobody else would see.
         """
+        # Spark has been started, or is to be, for what else it makes: then it sorts, too.
+        inside = attrs.evolve(self, gathers=True, waiting=[], stands_for={}, origins={})
+        section = inside._planned(root, reason)
+        if not inside._has_gathered or not any(below.mode.is_on_spark for below in in_order_of_running([section, *inside.waiting])):
+            self.waiting, self.stands_for = inside.waiting, inside.stands_for
+            return section
+        return self._planned(root, reason)
+
+    def _planned(self, root: PlannerNode, reason: str) -> Section:
         self._root = root
         fragment, placement = self.fragment(root)
         if isinstance(fragment.operator, SectionResult):
@@ -117,6 +130,10 @@ class SectionPlanner:
         children = self._unblocked(node, children) if node.operator.has_kernel else list(children)
         placement = place(node.with_inputs([child for child, _ in children]), [item for _, item in children])
         assert placement is not None
+        if not placement.segment and self._is_gathered(node, children, placement):
+            new = node.with_inputs([child for child, _ in children])
+            self._origins[id(new)], self._has_gathered = node, True
+            return self._first(new, placement, "all its rows are put in order at once")
         if not placement.segment:
             children = [self._fit_for_query(child, item) for child, item in children]
             # How few rows there are was not known before they were computed.
@@ -125,6 +142,11 @@ class SectionPlanner:
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
+
+    def _is_gathered(self, node: PlannerNode, children: Sequence[Placed], placement: Placement) -> bool:
+        """True for an operator below others whose rows threads bring together."""
+        new = node.with_inputs([child for child, _ in children])
+        return self.gathers and node is not self._root and mode_of(new, placement) is Mode.GATHERED
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """A join with the number of its rows, where these are to be counted; otherwise the node itself."""

@@ -58,6 +58,7 @@ class Alternative(enum.Enum):
     MATCHES_COUNTED = "planned again once the matches of its joins are counted, which needs the rows that these read"
     ALL_ROWS = "all rows are computed if a bounded look at the first ones does not give enough"
     TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
+    KEPT = "rows stay in memory as long as there is room, and go to disk if they find none"
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"

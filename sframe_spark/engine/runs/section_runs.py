@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import attrs
 import numpy as np
@@ -24,6 +22,7 @@ from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room, gathered_rows
 from sframe_spark.engine.segments.inferred_rows import require_inferred
+from sframe_spark.engine.segments.kept_rows import begun_rows, in_one_chunk, may_stay, room_to_keep, taken
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
@@ -38,9 +37,11 @@ from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.session.memory import work_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
-# What tasks send to be put together on the driver, all of them, and each where there are very many.
+# What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no
+# more than half of what Spark lets a driver collect.
 PARTS_BYTES = 64 << 20
 LEAST_PART_BYTES = 256 << 10
+SENT_PARTS_BYTES = 512 << 20
 
 
 @attrs.frozen(eq=False)
@@ -116,11 +117,25 @@ class Runs:
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}")
             return self.keep(concatenate([read_stream(part) for part in parts], node.schema), node)
+        if self.options.directory is None and not workers.are_elsewhere:
+            return self._kept_or_written(node, tasks)
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
-            works = [partial(write_range, task, dataset.directory, number, node.schema) for number, task in enumerate(tasks)]
+            works = [partial(write_range, task, dataset.directory, number) for number, task in enumerate(tasks)]
             entries: list[SegmentEntry] = workers.run(works, f"materialising {node.operator_type}")
             manifest = dataset.publish(entries)
+        return segment_source(manifest, dataset.handle)
+
+    def _kept_or_written(self, node: PlannerNode, tasks: list[RangeTask]) -> PlannerNode:
+        """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
+        workers, room = Threads(), room_to_keep()
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}")
+        if not room.is_full:
+            return self.keep(in_one_chunk(begun, node.schema), node)
+        self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
+        with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
+            works = [partial(part.write, dataset.directory, number, node.schema) for number, part in enumerate(begun)]
+            manifest = dataset.publish(workers.run(works, f"materialising {node.operator_type}"))
         return segment_source(manifest, dataset.handle)
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
@@ -187,7 +202,9 @@ class Runs:
         rows = concatenate([chunk for part in taken(parts) for chunk in part], below.schema)
         del parts
         made = require_inferred(node.operator, (), node.operator.kernel([rows], [below.facts]), node.schema)
-        if self.options.directory is None and made.rows <= self.options.in_memory and made.size <= config.memory_budget:
+        del rows
+        fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
+        if self.options.directory is None and (fits or may_stay()):
             return self.keep(made, node)
         return write_chunk(made, node.schema, self.options, recorded_order(node))
 
@@ -198,7 +215,7 @@ class Runs:
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
-        most = max(PARTS_BYTES // len(tasks), LEAST_PART_BYTES)
+        most = max(PARTS_BYTES // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
         works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
         part = combined_parts(operator, workers.run(works, f"computing {node.operator_type}"), [below.facts], PARTS_BYTES)
         if part is TOO_LARGE:
@@ -232,12 +249,6 @@ class Runs:
 def name_of(workers: RangeWorkers) -> str:
     """What those who work on ranges are called in the log."""
     return "task(s)" if workers.are_elsewhere else "range(s) by threads"
-
-
-def taken(chunks: list[Any]) -> Iterator[Any]:
-    """Chunks, each let go as it is passed on."""
-    while chunks:
-        yield chunks.pop(0)
 
 
 def every(rows: Chunk, step: int) -> Chunk:

@@ -24,10 +24,13 @@ class Room:
         All of them.
     most_in_column
         Those of a single column.
+    is_full
+        Rows were refused.
     """
 
     size: int
     most_in_column: int
+    is_full: bool = attrs.field(default=False, init=False)
     _taken: list[int] = attrs.field(factory=list, init=False)
     _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
 
@@ -43,6 +46,7 @@ class Room:
         with self._lock:
             self._taken = [a + b for a, b in zip(self._taken or [0] * len(sizes), sizes, strict=True)]
             if sum(self._taken) > self.size or max(self._taken, default=0) > self.most_in_column:
+                self.is_full = True
                 raise NoRoomError
 
 

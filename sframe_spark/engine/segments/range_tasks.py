@@ -77,7 +77,7 @@ class DividedPlan:
     plan
         The whole plan.
     shared
-        The plan without these segments.
+        The plan without these segments; of sources that are searched it has the columns that are read.
     places
         Where these sources are.
     runner
@@ -93,8 +93,11 @@ class DividedPlan:
     def of(cls, plan: FlatPlan) -> DividedPlan:
         """A plan, divided."""
         places = plan.divided_places()
-        nothing = {place: part_of_source(plan.operators[place], 0, 0) for place in places}
-        return cls(plan, plan.with_sources(nothing), places, PlanRunner(plan))
+        shared = {place: part_of_source(plan.operators[place], 0, 0) for place in places}
+        for place, operator in enumerate(plan.operators):
+            if isinstance(operator, SegmentSource) and place not in places:
+                shared[place] = attrs.evolve(operator, manifest=operator.manifest.about(operator.positions))
+        return cls(plan, plan.with_sources(shared), places, PlanRunner(plan))
 
     def task(self, rows: tuple[int, int], states: dict[int, Any], final: bool = True) -> RangeTask:
         """The task of a range of base rows, given the states before it."""
@@ -109,4 +112,4 @@ class DividedPlan:
 def part_of_source(source: Any, start: int, stop: int) -> SegmentSource:
     """A source that is told of no segments but those of some of its rows, which keep their numbers."""
     assert isinstance(source, SegmentSource)
-    return attrs.evolve(source, manifest=source.manifest.between(source.start + start, source.start + stop))
+    return attrs.evolve(source, manifest=source.manifest.between(source.start + start, source.start + stop, source.positions))

@@ -17,7 +17,6 @@ from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
 from sframe_spark.session import raise_if_cancelled
 from sframe_spark.storage.manifests.manifest import SegmentEntry
-from sframe_spark.types import ColumnType
 
 # Groups of so many batches are found at once: groups of parts are merged less often.
 BATCHES_IN_A_PART = 8
@@ -64,10 +63,12 @@ def chunks_of(task: RangeTask) -> Iterator[Chunk]:
         yield chunk
 
 
-def write_range(task: RangeTask, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
+def write_range(task: RangeTask, directory: str, number: int) -> SegmentEntry:
     """Run a task and write its rows as one segment; an interrupted task leaves only a file that no manifest names."""
     from sframe_spark.storage.rows.writer import write_segment
 
+    # Types are part of the plan, which is sent once.
+    types = task.plan.facts[-1].schema
     return write_segment(directory, number, types, (chunk.columns for chunk in chunks_of(task) if chunk.rows))
 
 

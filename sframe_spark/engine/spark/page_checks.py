@@ -5,17 +5,22 @@ Of little data the driver does so when a scan is opened. It takes about a second
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Callable, Sequence
+
 from sframe_spark.engine.spark.dispatch import run_tasks
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.sources.segment_parts import STORED_ROWS, scanned
 from sframe_spark.operators.sources.segment_scan import page_checks
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.storage.parquet.page_checks import PageCheck
+from sframe_spark.storage.parquet.page_checks import PageCheck, PageChecks
 from sframe_spark.storage.parquet.sound import Identity
 
 # Files that take more than this are checked by tasks: for fewer, starting these takes longer.
 CHECKED_HERE = 128 << 20
+# More works than this have no more to share out, and each is sent by itself.
+MOST_WORKS = 4_096
 
 
 def require_sound_pages(root: PlannerNode) -> None:
@@ -34,9 +39,16 @@ def require_sound_pages(root: PlannerNode) -> None:
     due = due_checks(checks)
     if not are_much([check for _, check in due]):
         return
-    run_tasks([check.run for _, check in due], "checking page headers")
+    run_tasks(works_of([check for _, check in due]), "checking page headers")
     for file, check in due:
         check.done_elsewhere(file)
+
+
+def works_of(checks: Sequence[PageCheck]) -> list[Callable[[], None]]:
+    """Checks as works: one for each file, or for some where there are very many."""
+    count = min(len(checks), MOST_WORKS)
+    edges = [len(checks) * number // count for number in range(count + 1)]
+    return [PageChecks(tuple(check.sent() for check in checks[start:stop])).run for start, stop in itertools.pairwise(edges)]
 
 
 def are_much(checks: list[PageCheck]) -> bool:

@@ -12,9 +12,9 @@ from sframe_spark.operators.sources.segment_tasks import ranges_of_segments, rea
 from sframe_spark.planner.chunk import column_names
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.storage.files.paths import AS_NAMED, join, spark_path
+from sframe_spark.storage.manifests.physical import KEY_NAME
 from sframe_spark.storage.parquet.footers import footer_of_entry
-from sframe_spark.storage.parquet.page_checks import PageCheck, as_it_is
-from sframe_spark.storage.rows.reader import page_checksums
+from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile, as_it_is
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
@@ -72,8 +72,9 @@ def segments_in_range(source: SegmentSource) -> list[tuple[int, SegmentEntry]]:
 
 def page_checks(source: SegmentSource) -> list[PageCheck]:
     """What is to be checked before Spark reads the rows of a source."""
-    manifest, wanted = source.manifest, source.positions
-    return [PageCheck.of(manifest.directory, entry, page_checksums(manifest, entry, wanted, with_key=True)) for _, entry in segments_in_range(source)]
+    manifest = source.manifest
+    places = {**{manifest.file_name(column): column for column in source.positions}, KEY_NAME: -1}
+    return [PageCheck.of(manifest.directory, entry, SumsOfFile(places, entry.pages)) for _, entry in segments_in_range(source)]
 
 
 def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], context: LoweringContext) -> Relation:
@@ -97,7 +98,7 @@ def open_scan(source: SegmentSource, chosen: list[tuple[int, SegmentEntry]], con
         return _relation(read, names, schema, F.col("_key"), dense_position(source, F.col("_key")), not_missing)
     for check in page_checks(source):
         # Spark takes what footers and page headers say for true.
-        check.run()
+        check.run_if_due()
     paths = [join(directory, entry.file) for _, entry in chosen]
     df = context.spark.read.options(**AS_NAMED, **CHECKED, **EXACT).schema(ddl).parquet(*paths)
     first_offset, first = chosen[0]

@@ -54,6 +54,10 @@ class HandleElsewhere:
         self._finalizer = weakref.finalize(self, _give_up, directory, removals, os.getpid())
         self._finalizer.atexit = False
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        """To tasks it goes as a name alone: how rows were made is for who may make them again."""
+        return None, {"directory": self.directory, "_finalizer": self._finalizer, "recipe": None}
+
     def discard(self) -> None:
         """Let the files be removed now."""
         self._finalizer()

@@ -17,10 +17,11 @@ from sframe_spark.storage.files.file_state import Seen
 from sframe_spark.storage.manifests.checks import check
 from sframe_spark.storage.manifests.elsewhere import Elsewhere
 from sframe_spark.storage.manifests.json_values import optional_tuple, scalar_from_json, scalar_to_json, tuple_of_list
-from sframe_spark.storage.manifests.physical import file_column, type_from_json, type_to_json
+from sframe_spark.storage.manifests.physical import file_column, type_to_json, types_from_json
 from sframe_spark.storage.manifests.recorded_order import NO_RECORDED_ORDER, RecordedOrder
 from sframe_spark.storage.manifests.stored_segments import StoredSegments
 from sframe_spark.storage.manifests.text import damaged, sealed, unsealed
+from sframe_spark.storage.manifests.told_values import ToldValues
 from sframe_spark.types import ColumnType
 
 MANIFEST_FILE = "_manifest.json"
@@ -139,7 +140,7 @@ class SegmentEntry:
     seen: Seen | None = attrs.field(default=None, eq=False)
     constants: tuple[tuple[int, Scalar], ...] = ()
     group_bytes: int | None = attrs.field(default=None, eq=False)
-    group_pages: Sequence[tuple[int, ...]] | None = attrs.field(default=None, eq=False)
+    group_pages: Sequence[Sequence[int]] | None = attrs.field(default=None, eq=False)
     whole: int | None = attrs.field(default=None, eq=False)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -177,11 +178,10 @@ class SegmentEntry:
         )
 
 
-_of_entry = operator.attrgetter(*(field.name for field in attrs.fields(SegmentEntry)))
-_before_facts = operator.attrgetter("file", "number", "rows")
-_behind_facts = operator.attrgetter(*[field.name for field in attrs.fields(SegmentEntry)][4:])
+_FIELDS = tuple(field.name for field in attrs.fields(SegmentEntry))
+_of_entry = operator.attrgetter(*_FIELDS)
 _IF_KNOWN = ("group_bytes", "group_pages", "whole")
-_IN_FILES = tuple(field.name for field in attrs.fields(SegmentEntry) if field.name not in ("seen", "constants", *_IF_KNOWN))
+_IN_FILES = tuple(name for name in _FIELDS if name not in ("seen", "constants", *_IF_KNOWN))
 
 
 @attrs.frozen(cache_hash=True)
@@ -288,8 +288,8 @@ class Manifest:
         """Return a manifest of some of the segments of this one, or of the same ones with more that is known of them."""
         return self._trusted("segments", segments)
 
-    def between(self, start: int, stop: int) -> Manifest:
-        """Return what a task needs to read the rows ``start`` to ``stop``, under the numbers that they have: no other segment, no statistics.
+    def between(self, start: int, stop: int, columns: Sequence[int] | None = None) -> Manifest:
+        """Return what a task needs to read some columns of the rows ``start`` to ``stop``, under their numbers: no other segment, no statistics.
 
         Examples
         --------
@@ -301,10 +301,15 @@ class Manifest:
         """
         first = bisect.bisect_right(self.offsets, start) - 1
         last = bisect.bisect_left(self.offsets, stop, lo=max(first, 0))
-        segments = tuple(_without_statistics(entry) for entry in self.segments[max(first, 0) : last])
+        segments = tuple(_told(entry, (), columns) for entry in self.segments[max(first, 0) : last])
         before = self.offsets[max(first, 0)] if segments else self.rows
         left_out = (before, self.rows - before - sum(entry.rows for entry in segments))
         return self.with_segments(segments)._trusted("left_out", left_out)
+
+    def about(self, columns: Sequence[int]) -> Manifest:
+        """Return what a task needs to search all rows by some columns: nothing is told of the others."""
+        facts = (ToldValues.of(entry.columns, columns, UNKNOWN_STATISTICS) if len(entry.columns) else () for entry in self.segments)
+        return self.with_segments(tuple(_told(entry, known, columns) for entry, known in zip(self.segments, facts, strict=True)))
 
     def with_order(self, order: RecordedOrder) -> Manifest:
         """Return the same rows with what is known of their order."""
@@ -355,7 +360,7 @@ class Manifest:
         """Return the manifest whose text is given; raises :class:`StorageError` when it is not one we can read."""
         content = unsealed(text, directory)
         try:
-            types = tuple(map(type_from_json, content["types"]))
+            types = types_from_json(content["types"])
             stored = StoredSegments(directory, content["beside"], types, ColumnStatistics) if "beside" in content else None
             manifest = cls(
                 types=types,
@@ -380,8 +385,12 @@ class Manifest:
         return manifest
 
 
-def _without_statistics(entry: SegmentEntry) -> SegmentEntry:
-    return SegmentEntry(*_before_facts(entry), (), *_behind_facts(entry))
+def _told(entry: SegmentEntry, facts: Sequence[ColumnStatistics], columns: Sequence[int] | None) -> SegmentEntry:
+    values = dict(zip(_FIELDS, _of_entry(entry), strict=True), columns=facts)
+    if columns is not None and entry.pages is not None and len(columns) + 1 < len(entry.pages):
+        values["pages"] = ToldValues.of(entry.pages, (*columns, -1))
+        values["group_pages"] = entry.group_pages and tuple(ToldValues.of(group, (*columns, -1)) for group in entry.group_pages)
+    return SegmentEntry(**values)
 
 
 def _segments(content: Mapping[str, Any], stored: StoredSegments | None) -> tuple[SegmentEntry, ...]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pyarrow as pa
@@ -49,7 +50,8 @@ def file_column(position: int) -> str:
     >>> file_column(3)
     'c3'
     """
-    return f"c{position}"
+    # Pickled once for all files that are told of it.
+    return sys.intern(f"c{position}")
 
 
 def order_column(name: str, column_type: ColumnType) -> str:
@@ -99,6 +101,12 @@ def type_from_json(value: Any) -> ColumnType:
     if not known:
         raise UnknownColumnTypeError(f"unknown column type {value!r:.200}: no column is stored like that")
     return ColumnType(kind, PHYSICAL_TYPES[name])
+
+
+def types_from_json(values: Sequence[Any]) -> tuple[ColumnType, ...]:
+    """Return types that :func:`type_to_json` described: columns of one type share it, so that it is sent once for all of them."""
+    shared: dict[ColumnType, ColumnType] = {}
+    return tuple(shared.setdefault(kind, kind) for kind in map(type_from_json, values))
 
 
 def conform(array: pa.Array | pa.ChunkedArray, column_type: ColumnType) -> pa.Array | pa.ChunkedArray:

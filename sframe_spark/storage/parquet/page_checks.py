@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, ClassVar
 
 import attrs
 
@@ -14,6 +15,43 @@ from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.parquet.footers import footer_of_entry
 from sframe_spark.storage.parquet.opened_files import check_pages
 from sframe_spark.storage.parquet.sound import SOUND_COLUMNS, Identity
+
+
+class SumsOfFile(Mapping[str, int]):
+    """Check sums of some columns of a file, by their names: many files share these, and a sum is read when somebody asks.
+
+    Parameters
+    ----------
+    places
+        Where the sum of each column is among all.
+    pages
+        All of them; None where none was recorded.
+
+    Examples
+    --------
+    >>> dict(SumsOfFile({"c1": 1, "_key": -1}, [7, 8, 9]))
+    {'c1': 8, '_key': 9}
+    """
+
+    __slots__ = ("_pages", "_places")
+
+    def __init__(self, places: Mapping[str, int], pages: Sequence[int] | None) -> None:
+        self._places, self._pages = {} if pages is None else places, pages
+
+    def __getitem__(self, name: str) -> int:
+        place = self._places[name]
+        assert self._pages is not None
+        return self._pages[place]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        known = [] if self._pages is None else list(self._pages)
+        return dict, ({name: known[place] for name, place in self._places.items()},)
 
 
 @attrs.frozen
@@ -36,8 +74,18 @@ class PageCheck:
 
     @classmethod
     def of(cls, directory: str, entry: SegmentEntry, sums: Mapping[str, int]) -> PageCheck:
-        """Return the check of some columns of a file; it carries nothing about values, since it may be sent to a task."""
-        return cls(directory, attrs.evolve(entry, columns=()), sums)
+        """Return the check of some columns of a file."""
+        return cls(directory, entry, sums)
+
+    def sent(self) -> PageCheck:
+        """Return the check as a task is told of it: the entry has nothing about values, nor check sums, which the check has itself."""
+        return attrs.evolve(self, entry=attrs.evolve(self.entry, columns=(), pages=None, group_pages=None))
+
+    def run_if_due(self) -> None:
+        """Run the check unless this process knows that it passes; then not even the footer is read."""
+        file = self.file()
+        if file is None or self.is_due(file):
+            self.run()
 
     def run(self) -> None:
         """Read the footer and walk through page headers, as far as this process has not done so before.
@@ -60,6 +108,26 @@ class PageCheck:
     def done_elsewhere(self, file: Identity) -> None:
         """Remember that a task has run the check of a file."""
         SOUND_COLUMNS.add(file, self.sums)
+
+
+@attrs.frozen
+class PageChecks:
+    """Checks that one task makes, sent as one value.
+
+    Parameters
+    ----------
+    checks
+        What it makes, as :meth:`PageCheck.sent` tells of them.
+    """
+
+    travels_as_one: ClassVar[bool] = True
+
+    checks: tuple[PageCheck, ...]
+
+    def run(self) -> None:
+        """Run them, one after the other."""
+        for check in self.checks:
+            check.run()
 
 
 def as_it_is(directory: str, entry: SegmentEntry) -> Identity | None:

@@ -13,8 +13,9 @@ from sframe_spark.storage.files.file_state import FileState
 # Path and state, which tell one content of a path from another.
 Identity = tuple[str, FileState]
 
-# About 35 MB at most: a column takes some tens of bytes, a file as much as several columns.
-MOST_REMEMBERED = 500_000
+# About 70 MB at most: a column takes some tens of bytes, a file as much as several columns. Files of one dataset share the set of their columns, so
+# that a hundred thousand of them are remembered, however wide they are.
+MOST_REMEMBERED = 1_000_000
 COLUMNS_WORTH_A_FILE = 8
 
 
@@ -41,7 +42,9 @@ class SoundColumns:
         self._lock = threading.RLock()
         self._most = most
         self._size = 0
-        self._names: OrderedDict[Identity, set[str]] = OrderedDict()
+        self._names: OrderedDict[Identity, frozenset[str]] = OrderedDict()
+        # Each set with how many files it is that of.
+        self._sets: dict[frozenset[str], tuple[frozenset[str], int]] = {}
 
     def unchecked(self, file: Identity, names: Iterable[str]) -> set[str]:
         """Return those of some columns of a file that are not known to be sound."""
@@ -55,17 +58,25 @@ class SoundColumns:
     def add(self, file: Identity, names: Iterable[str]) -> None:
         """Remember that columns of a file are sound."""
         with self._lock:
-            if file not in self._names:
-                self._names[file] = set()
-                self._size += COLUMNS_WORTH_A_FILE
-            known = self._names[file]
-            self._names.move_to_end(file)
-            self._size -= len(known)
-            known.update(map(sys.intern, names))
-            self._size += len(known)
+            known = self._names.pop(file, None)
+            found = frozenset(map(sys.intern, names))
+            if known is not None:
+                self._let_go(known)
+                found |= known
+            self._keep(file, found)
             while self._size > self._most and self._names:
-                _, forgotten = self._names.popitem(last=False)
-                self._size -= len(forgotten) + COLUMNS_WORTH_A_FILE
+                self._let_go(self._names.popitem(last=False)[1])
+
+    def _keep(self, file: Identity, names: frozenset[str]) -> None:
+        shared, files = self._sets.get(names, (names, 0))
+        self._size += COLUMNS_WORTH_A_FILE + (0 if files else len(names))
+        self._sets[shared], self._names[file] = (shared, files + 1), shared
+
+    def _let_go(self, names: frozenset[str]) -> None:
+        shared, files = self._sets.pop(names)
+        self._size -= COLUMNS_WORTH_A_FILE + (0 if files > 1 else len(names))
+        if files > 1:
+            self._sets[shared] = (shared, files - 1)
 
 
 SOUND_COLUMNS = SoundColumns()

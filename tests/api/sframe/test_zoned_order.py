@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
-from sframe_spark.storage.rows import reader
 from sframe_spark.storage.rows.statistics import column_statistics, merge
 from sframe_spark.types import ZONED_DATETIME
 from sframe_spark.values.encode import encode
 from tests.execution import executed
+from tests.opened_files import watch_opened_files
 
 START = datetime.datetime(2024, 3, 31, tzinfo=datetime.UTC)
 MICROSECOND = datetime.timedelta(microseconds=1)
@@ -99,9 +99,7 @@ def test_the_recorded_order_is_used(saved: str, everything_on_spark: None) -> No
 
 @pytest.mark.spark
 def test_a_point_and_a_range_open_one_segment(saved: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    original = reader.opened
-    monkeypatch.setattr(reader, "opened", lambda location, *rest, **named: opened.append(location) or original(location, *rest, **named))
+    opened = watch_opened_files(monkeypatch)
     sf = tc.load_sframe(saved)
     assert [row["v"] for row in sf[sf["t"] == at(603, -5)]] == [603, 604]
     assert len(set(opened)) == 1

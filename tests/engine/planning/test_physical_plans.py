@@ -16,7 +16,7 @@ import pytest
 import sframe_spark as tc
 from sframe_spark import aggregate as agg
 from sframe_spark.explain.executed_plans import ExecutedPlan, recorded_plans
-from sframe_spark.storage.rows import reader
+from tests.opened_files import watch_opened_files
 
 ROWS = 4_000
 pytestmark = pytest.mark.spark
@@ -185,9 +185,7 @@ def test_what_spark_has_to_do(case: Case, other: bool, places: dict[str, str]) -
 
 @pytest.mark.usefixtures("planned_once")
 def test_the_head_of_a_frame_in_order_opens_one_segment(places: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
-    opened: list[str] = []
-    original = reader.opened
-    monkeypatch.setattr(reader, "opened", lambda location, *rest, **named: opened.append(location) or original(location, *rest, **named))
+    opened = watch_opened_files(monkeypatch)
     frame = tc.load_sframe(places["by_time"])
     assert [row["t"] for row in frame.sort("t").head(4)] == [0, 0, 0, 1]
     assert len(set(opened)) == 1

@@ -64,6 +64,24 @@ def derived(sf: SFrame) -> SFrame:
     return chosen
 
 
+def doubled(sf: SFrame) -> SFrame:
+    """Rows with one more column."""
+    sf["twice"] = sf["t"] * 2
+    return sf
+
+
+def many_groups(sf: SFrame) -> SFrame:
+    """Groups that hold values."""
+    return sf.groupby("k", {"n": aggregate.COUNT(), "all": aggregate.CONCAT("i")})
+
+
+def other(sf: SFrame) -> SFrame:
+    """Rows in no order of a key that some have twice, some never, and one with none."""
+    chosen = sf[["i", "f"]][sf["i"] % 3 == 0]
+    chosen["i"] = chosen["i"] * 7 % 800
+    return chosen.append(SFrame({"i": [-1, 5], "f": [0.5, 0.25]}))
+
+
 PROGRAMS: dict[str, tuple[Mode, Program]] = {
     "filter and assign": (Mode.THREADS, derived),
     "running values": (Mode.THREADS, lambda sf: SFrame({"sum": sf["t"].cumulative_sum(), "mean": sf["t"].rolling_mean(-3, 2)})),
@@ -72,6 +90,13 @@ PROGRAMS: dict[str, tuple[Mode, Program]] = {
     "all values of groups": (Mode.GATHERED, lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("i")})),
     "sort": (Mode.GATHERED, lambda sf: sf.sort([("k", False), ("f", True)])),
     "sort by text": (Mode.GATHERED, lambda sf: sf.sort("s")),
+    "running values of a sort": (Mode.THREADS, lambda sf: SFrame({"sum": sf.sort("i")["t"].cumulative_sum()})),
+    "columns of a sort beside each other": (Mode.THREADS, lambda sf: doubled(sf.sort([("s", True), ("i", False)]))),
+    "groups of a sort": (Mode.PARTS_HERE, lambda sf: grouped(sf.sort("i"))),
+    "a filter of all values of groups": (Mode.DRIVER, lambda sf: many_groups(sf)[many_groups(sf)["n"] > 1]),
+    "join with rows in no order": (Mode.THREADS, lambda sf: sf.join(other(sf), on="i")),
+    "left join with rows in no order": (Mode.THREADS, lambda sf: derived(sf).join(other(sf), on="i", how="left")),
+    "groups of a join": (Mode.PARTS_HERE, lambda sf: grouped(sf.join(other(sf)[["i"]], on="i"))),
     "unique": (Mode.PARTS_HERE, lambda sf: sf[["k", "s"]].unique()),
 }
 
@@ -80,7 +105,8 @@ PROGRAMS: dict[str, tuple[Mode, Program]] = {
 def test_rows_are_those_of_few_rows(place: str, name: str) -> None:
     mode, program = PROGRAMS[name]
     frame = program(load_sframe(place))
-    assert foresee(frame._node).sections[-1].mode is mode
+    sections = foresee(frame._node).sections
+    assert sections[-1].mode is mode and not any(section.mode.is_on_spark for section in sections)
     with config.using(small_rows=10 * ROWS):
         expected = list(program(load_sframe(place)))
     frame.materialize()

@@ -12,8 +12,11 @@ import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.spark import page_checks
+from sframe_spark.engine.spark.parcels import packed
 from sframe_spark.errors import StorageError
+from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.parquet import footers, opened_files
+from sframe_spark.storage.parquet.page_checks import PageCheck, SumsOfFile
 
 ROWS = 3_000
 
@@ -86,3 +89,17 @@ def test_damage_that_a_task_finds_is_told_with_its_file(saved: str, monkeypatch:
     file.write_bytes(content)
     with pytest.raises(StorageError, match=file.name):
         sums(saved)
+
+
+@pytest.mark.parametrize(("files", "works"), [(1, 1), (3, 3), (page_checks.MOST_WORKS + 1, page_checks.MOST_WORKS)])
+def test_every_file_is_checked_once_by_few_works(files: int, works: int) -> None:
+    checks = [
+        PageCheck.of("/d", SegmentEntry(f"{number}", number, 1, pages=(7, 8)), SumsOfFile({"c0": 0, "_key": -1}, (7, 8))) for number in range(files)
+    ]
+    made = page_checks.works_of(checks)
+    assert len(made) == works
+    parcels, shared = packed(made)
+    sent = [check for parcel in parcels for check in parcel.opened(shared).__self__.checks]  # type: ignore[attr-defined]
+    assert [(check.entry.file, check.sums) for check in sent] == [(str(number), {"c0": 7, "_key": 8}) for number in range(files)]
+    # The check has the sums; the entry need not.
+    assert all(check.entry.pages is None for check in sent)

@@ -77,5 +77,18 @@ def test_what_is_remembered_is_bounded() -> None:
     sound = SoundColumns(most=1_000)
     for number in range(1_000):
         sound.add((f"/{number}", STATE), ["c0", "c1"])
-    assert len(sound._names) == 100 and sound._size == 1_000
+    # Files share the set of their columns, which is counted once.
+    assert len(sound._names) == 124 and sound._size == 124 * 8 + 2
     assert sound.unchecked(("/999", STATE), ["c0"]) == set() and sound.unchecked(("/0", STATE), ["c0"]) == {"c0"}
+
+
+def test_wide_files_are_remembered_as_narrow_ones_are() -> None:
+    sound, names = SoundColumns(most=1_500), [f"c{place}" for place in range(100)]
+    for number in range(100):
+        sound.add((f"/{number}", STATE), iter(names))
+    assert sound.unchecked(("/0", STATE), names) == set()
+    # One file of which more is known has a set of its own, and lets go of the other.
+    sound.add(("/0", STATE), ["k"])
+    assert sound._size == 100 * 8 + 100 + 101
+    sound.add(("/0", STATE), ["k"])
+    assert sound._size == 100 * 8 + 100 + 101

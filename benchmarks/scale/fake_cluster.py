@@ -1,0 +1,156 @@
+"""A cluster that does nothing: works are packed as they would be sent, counted, and answered with what a task might have found."""
+
+from __future__ import annotations
+
+import contextlib
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+from unittest import mock
+
+import attrs
+import numpy as np
+import pyarrow as pa
+
+from benchmarks.scale.fake_frames import FOOTER_BYTES, make_hole
+from benchmarks.scale.shapes import FEW_GROUPS
+from sframe_spark.engine.segments.range_tasks import RangeTask
+from sframe_spark.engine.segments.tasks import part_of_range, summarize_range, write_range
+from sframe_spark.engine.spark.page_checks import require_sound_pages
+from sframe_spark.engine.spark.parcels import packed
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.facts import Facts
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
+from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.parquet.sound import SoundColumns
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
+
+# Rows of which a task makes the part that it answers with.
+ROWS_OF_A_PART = 1_000
+
+
+class NotRun(Exception):
+    """A query would run now."""
+
+    def __init__(self, root: PlannerNode) -> None:
+        super().__init__(root.operator_type)
+        self.root = root
+
+
+@attrs.frozen
+class Sent:
+    """What one job was sent: how many works, bytes of all that tasks are told of their own, and of what all of them are told."""
+
+    works: int
+    own_bytes: int
+    shared_bytes: int
+
+
+@attrs.define
+class FakeCluster:
+    """A cluster of so many cores.
+
+    Parameters
+    ----------
+    cores
+        How many.
+    many_groups
+        Whether tasks find more groups than the driver puts together.
+    jobs
+        Filled with what each job was sent.
+    footers
+        How many footers of files the driver asked for.
+    queries
+        How many queries Spark was to run.
+    """
+
+    cores: int
+    many_groups: bool = False
+    jobs: list[Sent] = attrs.Factory(list)
+    footers: int = 0
+    queries: int = 0
+
+    def run_tasks(self, works: Sequence[Callable[[], Any]], description: str) -> list[Any]:
+        """Answers of works that nobody does."""
+        parcels, shared = packed(works)
+        self.jobs.append(Sent(len(works), sum(len(parcel.content) for parcel in parcels), len(pickle.dumps(shared))))
+        return [self.answer(work) for work in works]
+
+    def answer(self, work: Any) -> Any:
+        """What a task might have found."""
+        if not isinstance(work, partial):
+            # The page headers are as they should be.
+            return None
+        if work.func is part_of_range and self.many_groups:
+            return TOO_LARGE
+        answers: dict[Any, Callable[..., Any]] = {write_range: written, summarize_range: summarized, part_of_range: part}
+        return answers[work.func](*work.args)
+
+    def footer(self, manifest: Manifest, entry: SegmentEntry) -> Any:
+        """A footer of one row group."""
+        self.footers += 1
+        return SimpleNamespace(starts=(0, entry.rows))
+
+    def query(self, root: PlannerNode, directory: str) -> None:
+        """The files that a query reads are checked; the query is not planned."""
+        self.queries += 1
+        require_sound_pages(root)
+        raise NotRun(root)
+
+    @contextlib.contextmanager
+    def attached(self) -> Iterator[None]:
+        """Let all that is sent in the block be sent here, and no work be done in this process."""
+        engine = "sframe_spark.engine"
+        with contextlib.ExitStack() as stack:
+            for name, value in {
+                f"{engine}.segments.range_workers.run_tasks": self.run_tasks,
+                f"{engine}.segments.range_workers.get_session": lambda *size: None,
+                f"{engine}.segments.range_workers.default_parallelism": lambda session: self.cores,
+                f"{engine}.segments.range_workers.require_readable": lambda node: None,
+                f"{engine}.segments.range_workers.require_writable": lambda directory: None,
+                f"{engine}.spark.page_checks.run_tasks": self.run_tasks,
+                f"{engine}.datasets.new_datasets.query.write_parquet": self.query,
+                # Which reads some rows.
+                f"{engine}.runs.section_runs.few_groups": lambda node, keys: not self.many_groups,
+                f"{engine}.planning.placement.is_work_done_here": lambda: False,
+                f"{engine}.planning.placement.is_started": lambda: True,
+                f"{engine}.datasets.new_datasets.require_writable": lambda directory: None,
+                # Nothing is known of the files from other simulations.
+                "sframe_spark.storage.parquet.page_checks.SOUND_COLUMNS": SoundColumns(),
+                "sframe_spark.storage.rows.pruning.segment_footer": self.footer,
+            }.items():
+                stack.enter_context(mock.patch(name, value))
+            yield
+
+
+def written(task: RangeTask, directory: str, number: int) -> SegmentEntry:
+    """All rows of the range, in a file with nothing in it."""
+    rows, types = task.stop - task.start, task.plan.facts[-1].schema
+    name, size = f"segment-{number:06d}.parquet", rows * len(types) * 8 + FOOTER_BYTES
+    make_hole(Path(directory, name), size)
+    edges: dict[ColumnType, tuple[Scalar, Scalar]] = {INT: (0, 1), FLOAT: (0.0, 1.0), STR: ("a", "b")}
+    known = tuple(bounded(*edges[kind]) for kind in types)
+    return SegmentEntry(name, number, rows, known, size=size, tail=(FOOTER_BYTES, number), pages=tuple(range(len(types) + 1)))
+
+
+def bounded(low: Scalar, high: Scalar) -> ColumnStatistics:
+    """Facts about values in no order."""
+    return ColumnStatistics(False, False, False, False, False, False, False, True, low, high, True, low, high)
+
+
+def summarized(task: RangeTask, place: int) -> Any:
+    """The state before all rows."""
+    operator = task.plan.operators[place]
+    assert isinstance(operator, SequentialOperator)
+    return operator.carried(operator.initial_state(task.plan.input_facts(place)))
+
+
+def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:
+    """What some rows contribute."""
+    numbers = np.arange(ROWS_OF_A_PART) % FEW_GROUPS
+    columns = [pa.array(numbers).cast(kind.physical) for kind in facts[0].schema]
+    return operator.part_of(Chunk(tuple(columns), ROWS_OF_A_PART), facts)

@@ -1,0 +1,91 @@
+"""Rows that threads make and that stay in this process's memory, as long as there is room; those of a result that finds none go to disk."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import TypeVar
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.config import config
+from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
+from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
+from sframe_spark.errors import NoRoomError
+from sframe_spark.planner.chunk import Chunk, in_one_array
+from sframe_spark.session.memory import all_memory
+from sframe_spark.storage.manifests.manifest import SegmentEntry
+from sframe_spark.storage.rows.writer import write_segment
+from sframe_spark.types import ColumnType
+
+Item = TypeVar("Item")
+
+# Of rows in this process there are so many budgets of one result, and no more than this share of the memory.
+KEPT_BUDGETS, SHARE_OF_KEPT = 8, 8
+
+
+def room_to_keep() -> Room:
+    """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
+    return Room(max(0, most_kept() - pa.total_allocated_bytes()), MOST_BYTES_OF_TEXTS)
+
+
+def may_stay() -> bool:
+    """Whether there is room for all that Arrow holds in this process now."""
+    return pa.total_allocated_bytes() <= most_kept()
+
+
+def most_kept() -> int:
+    """Bytes of all rows in this process beyond which results are written to disk."""
+    return min(KEPT_BUDGETS * config.memory_budget, all_memory() // SHARE_OF_KEPT)
+
+
+@attrs.define(eq=False)
+class BegunRows:
+    """The rows of a task that found room, and those that are still to be made.
+
+    Parameters
+    ----------
+    found
+        The first rows.
+    rest
+        The others; None where all found room.
+    """
+
+    found: list[Chunk]
+    rest: Iterator[Chunk] | None = None
+
+    def write(self, directory: str, number: int, types: Sequence[ColumnType]) -> SegmentEntry:
+        """All rows as a segment."""
+        return write_segment(directory, number, types, (chunk.columns for chunk in chain(taken(self.found), self.rest or ()) if chunk.rows))
+
+
+def begun_rows(task: RangeTask, room: Room) -> BegunRows:
+    """Rows of a task, up to where no room is left for them or for those of others."""
+    made, found = chunks_of(task), list[Chunk]()
+    while not room.is_full:
+        chunk = next(made, None)
+        if chunk is None:
+            return BegunRows(found)
+        found.append(chunk)
+        try:
+            room.take(chunk)
+        except NoRoomError:
+            break
+    return BegunRows(found, made)
+
+
+def in_one_chunk(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk:
+    """Rows of parts that all found room, one after the other; the parts are empty then, and one column at a time takes room twice."""
+    chunks = [chunk for part in parts for chunk in taken(part.found) if chunk.rows]
+    if len(chunks) < 2:
+        return chunks[0] if chunks else Chunk.empty(tuple(schema))
+    rows, columns = sum(chunk.rows for chunk in chunks), list(zip(*(chunk.columns for chunk in chunks), strict=True))
+    chunks.clear()
+    return Chunk(tuple(in_one_array(column) for column in taken(columns)), rows)
+
+
+def taken(items: list[Item]) -> Iterator[Item]:
+    """Items, each let go as it is passed on."""
+    while items:
+        yield items.pop(0)
