@@ -174,9 +174,12 @@ class StandaloneCluster:
         self.start_master()
 
     def start_master(self) -> None:
-        """Start a master, which knows of no worker."""
+        """Start a master, which knows what the one before it has known: otherwise it ends the executors of applications that it does not know."""
         options = ("--host", "127.0.0.1", "--port", self.port, "--webui-port", 0)
-        self.log = self.processes.start(f"master-{self.masters}", spark_class(MASTER_CLASS, *options))
+        known = self.processes.directory / "known-to-masters"
+        remembering = f"{SMALL_JVM_OPTIONS} -Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory={known}"
+        command = spark_class(MASTER_CLASS, *options)
+        self.log = self.processes.start(f"master-{self.masters}", command, SPARK_DAEMON_JAVA_OPTS=remembering)
         self.master = self.processes.started[-1]
         self.masters += 1
         wait_for(self.log, "I have been elected leader")
@@ -186,8 +189,7 @@ class StandaloneCluster:
         os.killpg(self.master.pid, signal.SIGKILL)
         self.master.wait(10)
         self.start_master()
-        words = "Registering worker"
-        wait_until(lambda: self.log.read_text(errors="replace").count(words) >= len(self.workers), "workers do not come:", self.log)
+        wait_for(self.log, "Recovery complete")
 
     def start_workers(self, sees_shared: Sequence[bool]) -> None:
         """Add a worker for each flag: those whose flag is false see an empty directory in place of ``shared``."""
