@@ -27,7 +27,7 @@ PROJECT = Path(__file__).parents[2]
 MASTER_CLASS, WORKER_CLASS = "org.apache.spark.deploy.master.Master", "org.apache.spark.deploy.worker.Worker"
 CONNECT_CLASS = "org.apache.spark.sql.connect.service.SparkConnectServer"
 # What all JVMs of the tests start with (`tests/conftest.py`); daemons and executors do next to nothing.
-JVM_OPTIONS = os.environ["SFRAME_SPARK_JVM_OPTIONS"]
+JVM_OPTIONS = os.environ.get("SFRAME_SPARK_JVM_OPTIONS", "")
 SMALL_JVM_OPTIONS = JVM_OPTIONS if "-XX:+UseSerialGC" in JVM_OPTIONS else f"{JVM_OPTIONS} -XX:+UseSerialGC"
 SECONDS_TO_START = 90
 # What the master says of a worker that has ended.
@@ -159,17 +159,37 @@ class StandaloneCluster:
         Where its processes are started.
     shared
         The directory that some workers do not see.
+    local
+        Where executors have their files; by default a directory of each worker.
+    memory
+        What a worker has for executors.
     """
 
-    def __init__(self, processes: Processes, shared: Path) -> None:
-        self.processes, self.shared = processes, shared
+    def __init__(self, processes: Processes, shared: Path, local: str | None = None, memory: str = WORKER_MEMORY) -> None:
+        self.processes, self.shared, self.local, self.memory = processes, shared, local, memory
         self.workers: list[subprocess.Popen[bytes]] = []
-        self.count = 0
-        port = free_port()
-        self.url = f"spark://127.0.0.1:{port}"
-        options = ("--host", "127.0.0.1", "--port", port, "--webui-port", 0)
-        self.log = processes.start("master", spark_class(MASTER_CLASS, *options))
+        self.count = self.masters = 0
+        self.port = free_port()
+        self.url = f"spark://127.0.0.1:{self.port}"
+        self.start_master()
+
+    def start_master(self) -> None:
+        """Start a master, which knows what the one before it has known: otherwise it ends the executors of applications that it does not know."""
+        options = ("--host", "127.0.0.1", "--port", self.port, "--webui-port", 0)
+        known = self.processes.directory / "known-to-masters"
+        remembering = f"{SMALL_JVM_OPTIONS} -Dspark.deploy.recoveryMode=FILESYSTEM -Dspark.deploy.recoveryDirectory={known}"
+        command = spark_class(MASTER_CLASS, *options)
+        self.log = self.processes.start(f"master-{self.masters}", command, SPARK_DAEMON_JAVA_OPTS=remembering)
+        self.master = self.processes.started[-1]
+        self.masters += 1
         wait_for(self.log, "I have been elected leader")
+
+    def restart_master(self) -> None:
+        """Kill the master and start another one in its place, to which all workers come."""
+        os.killpg(self.master.pid, signal.SIGKILL)
+        self.master.wait(10)
+        self.start_master()
+        wait_for(self.log, "Recovery complete")
 
     def start_workers(self, sees_shared: Sequence[bool]) -> None:
         """Add a worker for each flag: those whose flag is false see an empty directory in place of ``shared``."""
@@ -182,9 +202,9 @@ class StandaloneCluster:
         self.count += 1
         work = self.processes.directory / name
         work.mkdir()
-        options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", WORKER_MEMORY, "--work-dir", work)
+        options = ("--host", "127.0.0.1", "--webui-port", 0, "--cores", WORKER_CORES, "--memory", self.memory, "--work-dir", work)
         command = spark_class(WORKER_CLASS, *options, self.url)
-        log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), SPARK_LOCAL_DIRS=str(work))
+        log = self.processes.start(name, command if sees_shared else hidden(command, self.shared), SPARK_LOCAL_DIRS=self.local or str(work))
         self.workers.append(self.processes.started[-1])
         return log
 
@@ -196,10 +216,12 @@ class StandaloneCluster:
 
 
 @contextlib.contextmanager
-def standalone_cluster(directory: Path, shared: Path, sees_shared: Sequence[bool]) -> Iterator[StandaloneCluster]:
+def standalone_cluster(
+    directory: Path, shared: Path, sees_shared: Sequence[bool], local: str | None = None, memory: str = WORKER_MEMORY
+) -> Iterator[StandaloneCluster]:
     """A master with a worker for each flag."""
     with Processes(directory) as processes:
-        cluster = StandaloneCluster(processes, shared)
+        cluster = StandaloneCluster(processes, shared, local, memory)
         cluster.start_workers(sees_shared)
         yield cluster
 
@@ -223,7 +245,7 @@ def connect_server(directory: Path, shared: Path, sees_shared: bool, python: str
     if python is not None:
         settings["spark.sql.execution.pyspark.python"] = python
     options = [part for key, value in settings.items() for part in ("--conf", f"{key}={value}")]
-    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2]", *options, "--class", CONNECT_CLASS)
+    submit = ("org.apache.spark.deploy.SparkSubmit", "--master", "local[2, 4]", *options, "--class", CONNECT_CLASS)
     command = spark_class(*submit, "spark-internal")
     with Processes(directory) as processes:
         log = processes.start(

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import csv
+import io
 import os
 from collections import defaultdict
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import attrs
+import fsspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -37,23 +38,28 @@ class Place:
     Parameters
     ----------
     directory
-        A directory, shared or not, with the saved frames ``good`` and ``saved``.
+        A directory, shared or not, or a URI, with the saved frames ``good`` and ``saved``.
     spark
         The user's session.
+    options
+        What opens files of a URI.
     """
 
-    directory: Path
+    directory: str
     spark: Any
+    options: Mapping[str, str] = attrs.field(factory=dict)
 
     def prepare(self) -> None:
         """Save what programs load: this process does it alone."""
-        SFrame({"a": GOOD}).save(str(self.directory / "good"))
-        table().save(str(self.directory / "saved"))
+        SFrame({"a": GOOD}).save(self.path("good"))
+        table().save(self.path("saved"))
         for part in range(3):
             numbers = np.arange(ROWS * part // 3, ROWS * (part + 1) // 3)
-            pq.write_table(pa.table({"n": numbers, "k": numbers * 5 % KEYS}), self.directory / f"part-{part}.parquet")
+            with self.open(f"part-{part}.parquet", "wb") as file:
+                pq.write_table(pa.table({"n": numbers, "k": numbers * 5 % KEYS}), file)
         lines = "".join(f"{n},{n * 5 % KEYS}\n" for n in range(ROWS))
-        (self.directory / "table.csv").write_text("n,k\n" + lines, encoding="ascii")
+        with self.open("table.csv", "wb") as file:
+            file.write(f"n,k\n{lines}".encode("ascii"))
 
     def from_spark(self) -> SFrame:
         """The table as the user's DataFrame."""
@@ -61,11 +67,15 @@ class Place:
 
     def saved(self) -> SFrame:
         """The table, loaded."""
-        return load_sframe(str(self.directory / "saved"))
+        return load_sframe(self.path("saved"))
 
     def path(self, name: str) -> str:
         """A new place to save to."""
-        return str(self.directory / name)
+        return f"{self.directory}/{name}"
+
+    def open(self, name: str, mode: str) -> Any:
+        """A file of the directory, opened by neither this package nor Spark."""
+        return fsspec.open(self.path(name), mode, **self.options)
 
 
 def table(rows: int = ROWS) -> SFrame:
@@ -213,8 +223,8 @@ def _(place: Place) -> tuple[Any, Any]:
 def _(place: Place) -> tuple[Any, Any]:
     joined = place.from_spark().join(table(), on="n")
     joined.export_csv(place.path("joined.csv"))
-    with open(place.path("joined.csv"), encoding="utf-8", newline="") as file:
-        found = sorted(int(row["n"]) for row in csv.DictReader(file))
+    with place.open("joined.csv", "rb") as file:
+        found = sorted(int(row["n"]) for row in csv.DictReader(io.TextIOWrapper(file, encoding="utf-8", newline="")))
     return found, list(range(ROWS))
 
 
@@ -275,7 +285,7 @@ def _(place: Place) -> tuple[Any, Any]:
 
 @program("Parquet files of others")
 def _(place: Place) -> tuple[Any, Any]:
-    frame = SFrame.read_parquet(str(place.directory / "part-0.parquet")).append(SFrame.read_parquet(str(place.directory / "part-1.parquet")))
+    frame = SFrame.read_parquet(place.path("part-0.parquet")).append(SFrame.read_parquet(place.path("part-1.parquet")))
     return list(frame.sort("k")["n"]), by_key(ROWS * 2 // 3)
 
 

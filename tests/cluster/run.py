@@ -2,8 +2,8 @@
 
     python -m tests.cluster.run URL
 
-Each line of the input is JSON: a directory, settings of a session, and names of programs. Each is answered by a line of JSON, which starts
-with a word that no other line of the output starts with.
+Each line of the input is JSON: a directory or a URI, settings of a session, names of programs, and what opens the URI. Each is answered by a
+line of JSON, which starts with a word that no other line of the output starts with.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ import json
 import platform
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 RIGHT, REFUSED, WRONG, BROKEN = "right", "refused", "wrong", "broken"
@@ -45,10 +44,10 @@ def ending(name: str, place: Any) -> tuple[str, str]:
         return (REFUSED if told else BROKEN), f"{type(error).__name__}: {text}" if isinstance(error, NotSharedError) else text
     except Exception as error:
         return BROKEN, f"{type(error).__name__}: {error}"
-    return (RIGHT, "") if found == expected else (WRONG, f"{found!r:.200} instead of {expected!r:.200}")
+    return (RIGHT, repr(found)) if found == expected else (WRONG, f"{found!r:.200} instead of {expected!r:.200}")
 
 
-def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[str]) -> dict[str, tuple[str, str]]:
+def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[str], options: Mapping[str, str]) -> dict[str, tuple[str, str]]:
     """How programs end in a session of their own, which is stopped; few rows go to Spark as well, but while files are prepared."""
     from sframe_spark import config
     from tests.cluster.programs import Place
@@ -56,8 +55,9 @@ def run(url: str, directory: str, settings: Mapping[str, str], names: Sequence[s
     session = start_session(url, settings)
     config.single_task_rows = 0
     # Each session has files and temporary files of its own: what an earlier one was told of a directory is no help.
-    config.temporary_directory = directory
-    place = Place(Path(directory), session)
+    config.temporary_directory = f"{directory}/tmp" if options else directory
+    config.storage_options = {"s3://": dict(options)} if options else {}
+    place = Place(directory, session, options)
     place.prepare()
     if "spark.test.unasked" in settings:
         # As if the executors that share nothing had come after the probe.

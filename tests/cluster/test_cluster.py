@@ -63,18 +63,19 @@ class Driver:
     def __init__(self, url: str, shared: Path, log: IO[str]) -> None:
         self.shared, self.log = shared, log
         self.places: list[Path] = []
-        variables = {**spark_environment(), "SFRAME_SPARK_TMP": str(shared)}
+        # All temporary files of the process are there: those that no other machine may need are hidden with the rest.
+        variables = {**spark_environment(), "SFRAME_SPARK_TMP": str(shared), "TMPDIR": str(shared)}
         command = [sys.executable, "-m", "tests.cluster.run", url]
         self.process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=log, text=True, cwd=PROJECT, env=variables)
         self.watchdog = threading.Timer(SECONDS, self.process.kill)
         self.watchdog.start()
 
-    def endings(self, names: Sequence[str], settings: Mapping[str, str]) -> Endings:
-        """How programs end in another session."""
+    def endings(self, names: Sequence[str], settings: Mapping[str, str], uri: str = "", options: Mapping[str, str] | None = None) -> Endings:
+        """How programs end in another session, with their files in a directory of its own, or at a URI."""
         notes, place = (Path(tempfile.mkdtemp(dir=above)) for above in (self.shared.parent, self.shared))
         self.places.append(place)
         assert self.process.stdin is not None and self.process.stdout is not None
-        self.process.stdin.write(json.dumps([str(place), {**settings, "spark.test.notes": str(notes)}, names]) + "\n")
+        self.process.stdin.write(json.dumps([uri or str(place), {**settings, "spark.test.notes": str(notes)}, names, options or {}]) + "\n")
         self.process.stdin.flush()
         answer = next((line for line in self.process.stdout if line.startswith(ANSWER)), None)
         assert answer is not None, self.said()

@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import urllib.request
 from pathlib import Path
 
-import fsspec
 import pytest
-from moto.server import ThreadedMotoServer
 
 from tests.cluster.machine import PROJECT, spark_environment, standalone_cluster
+from tests.cluster.object_store import object_store
 from tests.cluster.test_cluster import DRIVER, SECONDS, needs_namespaces
 
 ROWS = 6_000
@@ -98,25 +96,12 @@ print("all right")
 
 def run_program(program: str, tmp_path: Path, hidden: Path) -> list[str]:
     """Run a program on a cluster whose machines do not see a directory, and return what is on the object store then."""
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    try:
-        host, port = server.get_host_and_port()
-        options = {"key": "k", "secret": "s", "endpoint_url": f"http://{host}:{port}"}
-        # What one server of a process holds, the next one holds.
-        urllib.request.urlopen(urllib.request.Request(f"{options['endpoint_url']}/moto-api/reset", method="POST")).close()
-        files = fsspec.filesystem("s3", **options)
-        # The server keeps what it has as long as the process lives.
-        files.mkdirs("bucket", exist_ok=True)
-        with standalone_cluster(tmp_path, hidden, [False, False]) as cluster:
-            arguments = json.dumps([cluster.url, DRIVER, options, str(hidden), ROWS])
-            command = [sys.executable, "-c", program, arguments]
-            done = subprocess.run(command, cwd=PROJECT, env=spark_environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
+    with object_store() as store, standalone_cluster(tmp_path, hidden, [False, False]) as cluster:
+        arguments = json.dumps([cluster.url, DRIVER, store.options, str(hidden), ROWS])
+        command = [sys.executable, "-c", program, arguments]
+        done = subprocess.run(command, cwd=PROJECT, env=spark_environment(), capture_output=True, text=True, timeout=SECONDS, check=False)
         assert done.stdout.endswith("all right\n"), done.stdout[-2000:] + done.stderr[-6000:]
-        files.invalidate_cache()
-        return sorted(files.find("bucket"))
-    finally:
-        server.stop()
+        return store.names()
 
 
 @needs_namespaces
@@ -125,7 +110,7 @@ def test_temporary_data_on_an_object_store(tmp_path: Path) -> None:
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     left = run_program(TEMPORARY, tmp_path, scratch)
-    assert {name.split("/")[1] for name in left} == {"out", "saved"}, left
+    assert {name.split("/")[0] for name in left} == {"out", "saved"}, left
 
 
 @needs_namespaces

@@ -10,7 +10,7 @@ from sframe_spark.engine.spark.messages import in_one_line, is_of_spark
 from sframe_spark.errors import ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import error_transport
 from sframe_spark.session.cancel import run_cancellable
-from sframe_spark.storage.files.failures import damage_told_by, full_disk, tells_of_full_disk
+from sframe_spark.storage.files.failures import damage_told_by, full_disk, full_disk_of_executor, tells_of_full_disk
 from sframe_spark.storage.files.temporary import scratch_root
 
 Value = TypeVar("Value")
@@ -40,5 +40,6 @@ def translated_errors(description: str, location: str | None = None) -> Iterator
         if damage is not None:
             raise StorageError(damage) from None
         if tells_of_full_disk(text):
-            raise StorageError(f"Spark failed while {description}: {full_disk(location or scratch_root())}") from None
+            place = location or scratch_root()
+            raise StorageError(f"Spark failed while {description}: {full_disk_of_executor(text, place) or full_disk(place)}") from None
         raise ExecutionError(f"Spark failed while {description}: {in_one_line(text)}") from None

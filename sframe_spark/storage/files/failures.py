@@ -25,6 +25,8 @@ _ABOUT_FILES = ("[PATH_NOT_FOUND", "[FAILED_READ_FILE", "[TASK_WRITE_FAILED")
 NO_SPACE = (errno.ENOSPC, errno.EDQUOT)
 _NO_SPACE_WORDS = "|".join(re.escape(os.strerror(number)) for number in NO_SPACE)
 _FULL = re.compile(rf"(?:(?P<java>(?:Exception|Error): )|OSError: \[Errno \d+\] )(?:{_NO_SPACE_WORDS})")
+# Where Spark says that a task of a job has failed for the last time.
+_TASK = re.compile(r"Lost task [\d.]+ in stage [\d.]+ \(TID \d+\) \((?P<host>\S+) executor (?P<executor>\w+)\)")
 READING = ("read", "open", "list")
 
 
@@ -119,6 +121,24 @@ def tells_of_full_disk(text: str) -> bool:
     """
     match = _FULL.search(text)
     return match is not None and (match["java"] is None or _is_about_files(text[: match.start()]))
+
+
+def full_disk_of_executor(text: str, location: str) -> str | None:
+    """Say whose disk is full, if that is what a message of a task on another machine is about; None for those of this one.
+
+    Examples
+    --------
+    >>> text = "Lost task 0.3 in stage 1.0 (TID 7) (10.0.0.5 executor 2): java.io.IOException: No space left on device"
+    >>> full_disk_of_executor(text, "/").partition(" (")[0]
+    'a disk of the executor on 10.0.0.5 is full'
+    """
+    task = _TASK.search(text)
+    if task is None or task["executor"] == "driver":
+        return None
+    return (
+        f"a disk of the executor on {task['host']} is full ({location} here has {free_space(location)}); nothing was published. Free some space "
+        "there, or name other directories: spark.local.dir (SPARK_LOCAL_DIRS) for exchanges, SFRAME_SPARK_TMP for temporary data"
+    )
 
 
 def _is_about_files(before: str) -> bool:
