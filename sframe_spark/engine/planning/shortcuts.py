@@ -12,7 +12,7 @@ from sframe_spark.engine.budgets import rows_fit
 from sframe_spark.engine.planning.column_origins import origins_of
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.sources.source import SegmentSource
-from sframe_spark.operators.user_calls import functions_of
+from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.chunk import Chunk, column_names, concatenate
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
@@ -38,7 +38,7 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
     """
     if not may_look_at_first_rows(root, count):
         return None
-    budget = SCANNED_ROWS_WITH_FUNCTION if calls_user_function(root) else SCANNED_ROWS
+    budget = SCANNED_ROWS_WITH_FUNCTION if calls_users(root) else SCANNED_ROWS
     runner = PlanRunner(FlatPlan.of(root))
     found: list[Chunk] = []
     left, position, size, made = count, 0, FIRST_ROWS, 0
@@ -55,11 +55,6 @@ def first_rows(root: PlannerNode, base_rows: int, count: int) -> Chunk | None:
                 break
         position, size = stop, min(size * GROWTH, config.batch_rows)
     return concatenate(found, root.schema)
-
-
-def calls_user_function(root: PlannerNode) -> bool:
-    """True when a node of the plan calls a Python function of the user."""
-    return any(map(functions_of, postorder([root])))
 
 
 def few_groups(node: PlannerNode, positions: Sequence[int]) -> bool:

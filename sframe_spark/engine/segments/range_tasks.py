@@ -10,6 +10,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.range_workers import RangeWorkers
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
@@ -33,6 +34,15 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
     return with_states(plan, row_ranges(rows, int(made), segments, workers), workers)
+
+
+def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
+    """Bytes of rows that tasks go through, where the plan has most in a row; None if functions of users are called: they may take any time."""
+    plan = tasks[0].plan
+    if any(operator.user_functions(sum(facts.width for facts in plan.input_facts(place))) for place, operator in enumerate(plan.operators)):
+        return None
+    widest = max(row_bytes(sizes, UNKNOWN_BYTES) for sizes in plan.sizes)
+    return int(sum(task.stop - task.start for task in tasks) * widest)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers) -> list[tuple[int, int]]:
@@ -61,8 +71,9 @@ def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]], workers: Rang
         if len(ranges) == 1:
             continue
         pairs = list(zip(ranges, states, strict=True))
-        works = [partial(summarize_range, divided.task(rows, dict(known)), position) for rows, known in pairs[:-1]]
-        before = states_between(operator, initial, workers.run(works, f"summarising {operator.name}"))
+        tasks = [divided.task(rows, dict(known)) for rows, known in pairs[:-1]]
+        works = [partial(summarize_range, task, position) for task in tasks]
+        before = states_between(operator, initial, workers.run(works, f"summarising {operator.name}", bytes_of(tasks)))
         ranges, states = joined_ranges(ranges, states, position, before)
     last = ranges[-1]
     return [divided.task(rows, known, final=rows is last) for rows, known in zip(ranges, states, strict=True)]

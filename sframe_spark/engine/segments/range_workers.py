@@ -34,8 +34,8 @@ class RangeWorkers(Protocol):
     def require_writable(self, directory: str) -> None:
         """Make sure that what is written to a directory there is seen here."""
 
-    def run(self, works: Sequence[Piece], description: str) -> list[Any]:
-        """Results of the pieces, in order; the first error ends the rest."""
+    def run(self, works: Sequence[Piece], description: str, size: int | None = None) -> list[Any]:
+        """Results of the pieces, in order; the first error ends the rest. ``size``: bytes of their rows; None where time does not follow from it."""
 
 
 @attrs.frozen
@@ -56,10 +56,10 @@ class SparkTasks:
         """Let a file be exchanged there, once."""
         require_writable(directory)
 
-    def run(self, works: Sequence[Piece], description: str) -> list[Any]:
+    def run(self, works: Sequence[Piece], description: str, size: int | None = None) -> list[Any]:
         """Results of tasks, with Spark's errors as ours."""
         with translated_errors(description):
-            return run_tasks(works, description)
+            return run_tasks(works, description, size)
 
 
 @attrs.frozen
@@ -78,7 +78,7 @@ class Threads:
     def require_writable(self, directory: str) -> None:
         """Nothing: the one who writes is the one who reads."""
 
-    def run(self, works: Sequence[Piece], description: str) -> list[Any]:
+    def run(self, works: Sequence[Piece], description: str, size: int | None = None) -> list[Any]:
         """Results of threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
             return in_threads(lambda work: done(work()), works, self.at_a_time())

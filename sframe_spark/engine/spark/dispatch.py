@@ -26,15 +26,18 @@ if TYPE_CHECKING:
 TaskWork = Callable[[], Any]
 
 TASKS_FOR_A_CORE = 4
+# Rows of so many bytes take about a second, and to start a task on a cluster a twentieth of one.
+BYTES_OF_A_TASK = 128 << 20
 
 # Number of the work, whether it failed, and its pickled result or its error's text.
 TaskOutcome = tuple[int, bool, bytes]
 
 
-def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
+def run_tasks(works: Sequence[TaskWork], description: str, size: int | None = None) -> list[Any]:
     """Results of independent pieces of work, in order, from one Spark job.
 
-    Starting a task costs more than a range of rows, so a core takes several pieces, one after the other.
+    Starting a task costs more than a range of rows, so a core takes several pieces, one after the other. ``size`` is of the rows that all go through,
+    in bytes; None where nobody knows how long these take.
 
     Raises
     ------
@@ -46,7 +49,7 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
     follow_user()
     require_python()
     spark = get_session()
-    tasks = tasks_for(spark, len(works))
+    tasks = tasks_for(spark, len(works), size)
     run = from_job if start_as_queries_do(spark) else from_query
     try:
         parcels, shared = packed(works)
@@ -66,18 +69,19 @@ def run_tasks(works: Sequence[TaskWork], description: str) -> list[Any]:
     return [pickle.loads(payload) for _, _, payload in outcomes]
 
 
-def tasks_for(spark: SparkSession, works: int) -> int:
+def tasks_for(spark: SparkSession, works: int, size: int | None) -> int:
     """How many tasks do so many works.
 
     On this machine as many as there are cores: starting one takes about as long as a short work. On a cluster several for each core, as some take
-    longer than others, and one that fails is done again; one for each work where executors may yet come.
+    longer than others, and one that fails is done again, but not more than are worth starting; one for each work where executors may yet come.
     """
     cores = default_parallelism(spark)
     if is_remote(spark) or is_one_process(spark):
         return min(works, cores)
     if spark.conf.get("spark.dynamicAllocation.enabled", "false") == "true":
         return works
-    return min(works, TASKS_FOR_A_CORE * cores)
+    most = min(works, TASKS_FOR_A_CORE * cores)
+    return most if size is None else min(most, max(cores, -(-size // BYTES_OF_A_TASK)))
 
 
 def from_job(spark: SparkSession, parcels: Sequence[Parcel], shared: Sequence[Any], tasks: int) -> list[TaskOutcome]:
