@@ -114,11 +114,16 @@ def _opened(scheme: str, authority: str, options: str, process: int) -> Any:
         if scheme in PACKAGES:
             # Some packages tell fsspec of their schemes only once they are there.
             raise StorageError(f"{shown} cannot be read or written: {_installing(scheme)}") from None
-        known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
-        raise StorageError(f"{shown} cannot be read or written: there is no file system {scheme!r}: known are {known}") from None
+        raise StorageError(f"{shown} cannot be read or written: {unknown_scheme(scheme)}") from None
     with telling("open", shown, options):
         # What a URI says of it, such as the host, unless the options do.
         return kind(**{**kind._get_kwargs_from_urls(shown), **json.loads(options)})
+
+
+def unknown_scheme(scheme: str) -> str:
+    """Say that nobody knows the file system of a scheme."""
+    known = "s3://, gs://, abfss://, hdfs:// and whatever else fsspec.available_protocols() tells"
+    return f"there is no file system {visible(scheme)!r}: known are {known}"
 
 
 def _installing(scheme: str) -> str:
@@ -182,6 +187,8 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
         return f"its file system does not take these options ({text}): check {OPTIONS}"
     if isinstance(error, (ConnectionError, TimeoutError)) or kinds & {"HTTPClientError", "EndpointConnectionError", "ClientConnectorError"}:
         return f"it cannot be reached ({text}): check the network, and the address in {OPTIONS}"
+    if any(name in text for name in ("libjvm", "libhdfs")):
+        return f"pyarrow does not find Java or Hadoop ({text}): set JAVA_HOME, HADOOP_HOME and CLASSPATH=$(hadoop classpath --glob), or copy it here"
     if "InvalidRange" in text or "range is not satisfiable" in text.lower():
         return "it is shorter than it should be: it was cut, or replaced by another; restore it from a copy or save the frame again"
     return f"{type(error).__name__}: {text}"

@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import scheme_of, with_usual_scheme, without_secrets
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
-from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of
+from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
 from sframe_spark.storage.files.listing import is_hidden
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
 from sframe_spark.visible import visible
@@ -153,9 +153,10 @@ def _file_system(url: str) -> tuple[Any, str]:
     try:
         files, path = fsspec.core.url_to_fs(url, **options_of(usual))
     except (ImportError, ValueError) as error:
-        raise StorageError(
-            f"{visible(without_secrets(url))} cannot be read: {visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
-        ) from None
+        # Of several schemes in one URL fsspec tells which one is meant.
+        unknown = "::" not in url and scheme_of(url) not in fsspec.available_protocols()
+        why = unknown_scheme(url.partition(":")[0]) if unknown else f"{visible(str(error).splitlines()[0])}; install what is missing, or copy it here"
+        raise StorageError(f"{visible(without_secrets(url))} cannot be read: {why}") from None
     return files, path
 
 

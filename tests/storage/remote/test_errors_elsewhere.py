@@ -136,10 +136,14 @@ def test_schemes_without_a_package(door: str, scheme: str, monkeypatch: pytest.M
 
     monkeypatch.setattr(fsspec, "get_filesystem_class", missing)
     wanted = {"gs": "pip install 'sframe_spark[remote]' gcsfs", "abfss": "'sframe_spark[remote]' adlfs", "nosuch": "no file system 'nosuch'"}
-    if door in READING:
-        # More is read than can be written, and fsspec knows of it by itself.
-        wanted["nosuch"] = "Protocol not known: nosuch; install what is missing"
     assert wanted[scheme] in told(lambda: DOORS[door](f"{scheme}://bucket/frame"))
+
+
+@pytest.mark.parametrize("words", ["Unable to load libjvm", "Unable to load libhdfs: libhdfs.so: cannot open shared object file"])
+def test_hadoop_that_is_not_here(words: str) -> None:
+    with pytest.raises(StorageError, match="set JAVA_HOME, HADOOP_HOME and CLASSPATH") as caught, telling("open", "hdfs://there:8020"):
+        raise OSError(words)
+    assert words in str(caught.value)
 
 
 @pytest.mark.parametrize("door", DOORS)
