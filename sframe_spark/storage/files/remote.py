@@ -8,16 +8,17 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import string
 import urllib.error
 import urllib.parse
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from sframe_spark.errors import SFrameError, StorageError
 from sframe_spark.locations import scheme_of, with_usual_scheme, without_secrets
+from sframe_spark.session import raise_if_cancelled
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.failures import NO_SPACE, full_disk
 from sframe_spark.storage.files.file_systems import INSTALL, PACKAGES, explanation, file_system, is_given, options_of, unknown_scheme
 from sframe_spark.storage.files.listing import is_hidden
@@ -29,6 +30,8 @@ WEB = ("http", "https")
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._-]{0,200}")
 BLOCK_BYTES = 4 << 20
 SECONDS_OF_SILENCE = 60
+# Blocks of so many files are in memory together.
+AT_A_TIME = 8
 
 
 class Fetched(NamedTuple):
@@ -62,7 +65,7 @@ class Download:
             found = _listed(files, path, sort_key, is_pattern)
             if not found:
                 raise StorageError(f"there is no file {visible(without_secrets(url))}: check the address")
-            return [self._copied(files, place, inside, _named(url, files, place)) for place, inside in found]
+            return self._copied(files, [Fetched(place, _named(url, files, place), inside) for place, inside in found])
 
     def fetch_directory(self, url: str, member: str) -> str | None:
         """Fetch the files of a directory under their own names and return where they are; None where it has no such member, or cannot be listed.
@@ -86,8 +89,7 @@ class Download:
                 if not _PLAIN_NAME.fullmatch(name):
                     shown = visible(without_secrets(url))
                     raise StorageError(f"{shown} holds {visible(name)!r:.200}, which is no plain name: copy the directory here")
-            for name in names:
-                self._copied(files, root + name, name, _named(url, files, root + name), as_named=True)
+            self._copied(files, [Fetched(root + name, _named(url, files, root + name), name) for name in names], as_named=True)
         return self.holder.directory if self.holder is not None else None
 
     def _from_web(self, url: str) -> Fetched:
@@ -99,26 +101,40 @@ class Download:
                 said = stream.headers.get("Content-Length")
                 size = int(said) if said is not None and said.isdecimal() else None
                 shown = without_secrets(url)
-                return Fetched(self._kept(stream, name, size, shown), shown, name)
+                return Fetched(_kept(stream, self._new_path(name), size, shown), shown, name)
 
-    def _copied(self, files: Any, place: str, inside: str, origin: str, as_named: bool = False) -> Fetched:
-        with _telling(origin), files.open(place, "rb") as stream:
-            return Fetched(self._kept(stream, os.path.basename(place), files.info(place).get("size"), origin, as_named), origin, inside)
+    def _copied(self, files: Any, found: Sequence[Fetched], as_named: bool = False) -> list[Fetched]:
+        """Copy files that are elsewhere, several at a time: most of the time of each is spent waiting."""
 
-    def _kept(self, stream: Any, name: str, size: int | None, origin: str, as_named: bool = False) -> str:
-        """Copy a stream into a new file, whose name ends as the other's, or is the other's where that is a plain one."""
+        def copied(work: tuple[Fetched, str]) -> Fetched:
+            (place, origin, inside), path = work
+            with _telling(origin), files.open(place, "rb") as stream:
+                return Fetched(_kept(stream, path, files.info(place).get("size"), origin), origin, inside)
+
+        paths = [self._new_path(os.path.basename(file.path), as_named) for file in found]
+        return in_threads(copied, list(zip(found, paths, strict=True)), AT_A_TIME)
+
+    def _new_path(self, name: str, as_named: bool = False) -> str:
+        """Where a copy goes: its name ends as that of the file, or is that of the file, where that is a plain one."""
         if self.holder is None:
             self.holder = scratch_store().new_dataset()
         # What somebody else named is no path of ours; its ending says how it is compressed.
         harmless = "".join(character if character.isalnum() or character in "._-=" else "_" for character in name)[-100:]
         path = os.path.join(self.holder.directory, name if as_named else f"{self._number:06d}-{harmless}")
         self._number += 1
-        with open(path, "xb") as file:
-            shutil.copyfileobj(stream, file, BLOCK_BYTES)
-        found = os.path.getsize(path)
-        if size is not None and found != size:
-            raise StorageError(f"{visible(origin)} has {size} bytes, but {found} came: read it again")
         return path
+
+
+def _kept(stream: Any, path: str, size: int | None, origin: str) -> str:
+    """Copy a stream into a new file; Ctrl-C ends it between two blocks."""
+    with open(path, "xb") as file:
+        while block := stream.read(BLOCK_BYTES):
+            raise_if_cancelled()
+            file.write(block)
+    found = os.path.getsize(path)
+    if size is not None and found != size:
+        raise StorageError(f"{visible(origin)} has {size} bytes, but {found} came: read it again")
+    return path
 
 
 def _whole(url: str) -> str:

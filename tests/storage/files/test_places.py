@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import gc
 import http.server
 import os
 import pathlib
@@ -17,8 +18,9 @@ import pytest
 
 from sframe_spark import SFrame
 from sframe_spark.errors import InvalidArgumentError, SchemaError, StorageError
-from sframe_spark.storage.files import file_systems
+from sframe_spark.storage.files import file_systems, remote
 from sframe_spark.storage.files.places import resolve
+from sframe_spark.storage.files.temporary import scratch_store
 
 
 def write(path: Path, text: str = "x") -> Path:
@@ -178,6 +180,37 @@ def test_what_comes_in_part_is_refused(memory: Any, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(memory, "info", lambda path, **_: {"name": path, "size": 999, "type": "file"})
     with pytest.raises(StorageError, match=r"memory:///?one\.csv has 999 bytes, but 6 came"):
         SFrame.read_csv("memory://one.csv")
+
+
+def test_several_files_come_at_a_time_and_stay_in_order(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(3)
+    memory.pipe({f"/t/{number}.csv": f"n\n{number}\n".encode() for number in range(6)})
+    real = memory.open
+
+    def opened(*arguments: Any, **options: Any) -> Any:
+        together.wait(20)
+        return real(*arguments, **options)
+
+    monkeypatch.setattr(memory, "open", opened)
+    assert list(SFrame.read_csv("memory://t")["n"]) == list(range(6))
+
+
+def test_of_several_files_the_first_that_fails_is_told_and_nothing_stays(memory: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    memory.pipe({f"/t/{number}.csv": b"n\n1\n" for number in range(20)})
+    real, made = memory.open, []
+    monkeypatch.setattr(remote, "scratch_store", lambda: made.append(scratch_store()) or made[-1])
+
+    def opened(path: str, *arguments: Any, **options: Any) -> Any:
+        if path.endswith(("/7.csv", "/3.csv")):
+            raise PermissionError("not yours")
+        return real(path, *arguments, **options)
+
+    monkeypatch.setattr(memory, "open", opened)
+    before = sorted(os.listdir(scratch_store().directory))
+    with pytest.raises(StorageError, match=r"cannot read memory:///t/3\.csv: permission denied \(not yours\)"):
+        SFrame.read_csv("memory://t")
+    gc.collect()
+    assert made and sorted(os.listdir(scratch_store().directory)) == before
 
 
 def test_names_from_elsewhere_are_no_paths(memory: Any) -> None:
