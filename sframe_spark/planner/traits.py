@@ -9,6 +9,7 @@ import attrs
 
 if TYPE_CHECKING:
     from sframe_spark.planner.facts import Facts
+    from sframe_spark.planner.node import PlannerNode
     from sframe_spark.planner.operator import Operator
     from sframe_spark.types import ColumnType
 
@@ -174,6 +175,13 @@ class Traits:
 
     def in_memory(self) -> Operator | None:
         """An operator of the same rows, for few of them, that needs no Spark; None where there is none."""
+        return None
+
+    def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
+        """A node of the same rows over inputs, by a search in the second of them, which is put in order; None where nothing can be searched.
+
+        ``known`` are nodes of the rows of these inputs of which more may be known.
+        """
         return None
 
     def otherwise(self) -> Operator | None:

@@ -10,6 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
 from sframe_spark.engine.planning.calls import called_again
 from sframe_spark.engine.planning.frames import require_fixed
+from sframe_spark.engine.planning.joins_here import join_here, query_again
 from sframe_spark.engine.planning.matches import counted_join, is_to_be_counted, join_below
 from sframe_spark.engine.planning.placement import (
     Placement,
@@ -19,6 +20,7 @@ from sframe_spark.engine.planning.placement import (
     is_small,
     place,
     placed_over,
+    placement_of,
     spark_can_inline,
     streams_sooner,
     suits_gathering,
@@ -124,6 +126,7 @@ class SectionPlanner:
 
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
         """Place a node; inputs that stand in its way become sections of their own."""
+        node = query_again(node)
         alone = self._as_section(node, children[0]) if len(children) == 1 else None
         if alone is not None:
             return SectionResult.of(alone), Placement(True, base_rows=alone.root.length.rows)
@@ -135,6 +138,8 @@ class SectionPlanner:
             if self.gathers and node is not self._root and mode_of(current, placement) is Mode.GATHERED:
                 self._origins[id(current)], self._has_gathered = node, True
                 return self._first(current, placement, "all its rows are put in order at once")
+            if self.gathers and (joined := join_here(node, children)) is not None:
+                return self._joined(node, *joined)
             children = [self._fit_for_query(child, item) for child, item in children]
             # How few rows there are was not known before they were computed.
             few = node.operator.in_memory()
@@ -142,6 +147,23 @@ class SectionPlanner:
                 node = few.make_planner_node(*(child for child, _ in children))
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
+
+    def _joined(self, node: PlannerNode, join: PlannerNode, first: Sequence[int]) -> Placed:
+        """The result of a join as a section of its own, which reads those of sides that are made before it."""
+        self._has_gathered = True
+        inputs = list(join.inputs)
+        for slot in first:
+            side = inputs[slot]
+            if not side.operator.is_source:
+                placement = place(side, [placement_of(child) for child in side.inputs])
+                assert placement is not None
+                inputs[slot] = SectionResult.of(Section(mode_of(side, placement), side, "the join looks rows of it up", placement=placement))
+        join = join.with_inputs(inputs)
+        # One that reads rows of sections is planned again when these are there.
+        if not sections_in(join) and is_to_be_counted(join):
+            join = counted_join(join, placement_of(join))
+        self._origins[id(join)] = node
+        return self._first(join, placement_of(join), "the sides that it looks rows up in stay in memory")
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """A join with the number of its rows, where these are to be counted; otherwise the node itself."""

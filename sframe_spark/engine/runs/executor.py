@@ -85,7 +85,8 @@ class Executor:
             if not planner.waiting:
                 return section
             results = self._results_of(planner.waiting)
-            known = {id(planner.stands_for[key]): result for key, result in results.items()}
+            # Of what a section reads, some is nothing that the plan has.
+            known = {id(planner.stands_for[key]): result for key, result in results.items() if key in planner.stands_for}
             root = fold([root], partial(over_known, known))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:

@@ -10,22 +10,26 @@ import attrs
 from sframe_spark.errors import SchemaError
 from sframe_spark.operators.joins.properties import joined_properties
 from sframe_spark.operators.kernels.equal_keys import comparable_column
+from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.rowwise.columns import places_of
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import column_positions, one_of
+from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.registry import planner_node_name_to_type, register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
 from sframe_spark.planner.traits import Origin, QueryWork
-from sframe_spark.types import DICT_KIND, ColumnType
+from sframe_spark.types import DATETIME, DICT_KIND, INT, ColumnType
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
 
 KINDS = ("inner", "left", "right", "outer")
+# A search finds the matches of left rows; of right rows without one it knows nothing.
+SEARCHED = ("inner", "left")
 IS_LEFT = "is_left"
 
 
@@ -62,6 +66,24 @@ class Join(Operator):
         """The join whose pairs are numbered."""
         of_few: Callable[..., Operator] = planner_node_name_to_type("hash_join")
         return of_few(self.left_keys, self.right_keys, self.how)
+
+    def searching(self, known: Sequence[PlannerNode], inputs: Sequence[PlannerNode]) -> PlannerNode | None:
+        """Matches of left rows, found in the right ones that are put in the order of the key."""
+        if self.how not in SEARCHED or not self.has_key_to_search(*known):
+            return None
+        (left_key,), (right_key,) = self.left_keys, self.right_keys
+        search: Callable[..., Operator] = planner_node_name_to_type("sorted_join")
+        return search(left_key, right_key, self.how).make_planner_node(inputs[0], sort_rows(inputs[1], [(right_key, True)]))
+
+    def has_key_to_search(self, left: PlannerNode, right: PlannerNode) -> bool:
+        """True for one key, whole numbers or times, not missing on both sides."""
+        if len(self.left_keys) != 1:
+            return False
+        a, b = self.left_keys[0], self.right_keys[0]
+        if left.schema[a] not in (INT, DATETIME):
+            return False
+        # Missing keys would match each other.
+        return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
 
     @property
     def forgets_one_partition(self) -> bool:

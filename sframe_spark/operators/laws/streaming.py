@@ -10,7 +10,7 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import GroupBy
 from sframe_spark.operators.grouped.partial_forms import partial_aggregate
 from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy
-from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.join import SEARCHED, Join
 from sframe_spark.operators.joins.sorted_join import SortedJoin
 from sframe_spark.operators.relational.sort import Sort
 from sframe_spark.order.relation import ValueBounds
@@ -22,8 +22,6 @@ from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 
 # A sorted input of so many rows stays in memory however the keys of the other jump about in it.
 MOST_ROWS_TO_ROAM = 1_000_000
-# A search finds the matches of left rows; of right rows without one it knows nothing.
-SEARCHED = ("inner", "left")
 # Types whose values are distinct exactly where neighbours of them differ.
 COMPARED_ALIKE = (INT, FLOAT, STR, DATETIME)
 
@@ -90,14 +88,8 @@ def is_in_search_order(operator: Join, left: PlannerNode, right: PlannerNode) ->
 
 
 def can_be_searched(operator: Join, left: PlannerNode, right: PlannerNode) -> bool:
-    """True when matches are found by a search: one key, whole numbers or times, not missing on both sides, of left rows computed without a query."""
-    if len(operator.left_keys) != 1:
-        return False
-    a, b = operator.left_keys[0], operator.right_keys[0]
-    if left.schema[a] not in (INT, DATETIME) or not runs_as_kernels(left):
-        return False
-    # Missing keys would match each other.
-    return properties_of(left).order.is_not_null(a) or properties_of(right).order.is_not_null(b)
+    """True when matches are found by a search, of left rows computed without a query."""
+    return operator.has_key_to_search(left, right) and runs_as_kernels(left)
 
 
 def in_runs(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggregation]) -> tuple[Aggregation, ...]:

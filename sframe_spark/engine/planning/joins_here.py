@@ -1,0 +1,65 @@
+"""Joins of many rows that threads of this process make, where one side or both have room in its memory: no query exchanges them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sframe_spark.engine.budgets import weight_of
+from sframe_spark.engine.planning.placement import COPIES_OF_GATHERED, Placement, is_for_threads, suits_gathering, suits_threads
+from sframe_spark.engine.planning.sections import SectionResult
+from sframe_spark.engine.segments.kept_rows import room_to_keep
+from sframe_spark.operators.rowwise.columns import Project
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.memory import work_memory
+
+# Numbers that are found for each row of both sides: those of keys, of rows in their order, of matches.
+BYTES_FOR_EACH_ROW = 64
+
+
+def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> tuple[PlannerNode, tuple[int, ...]] | None:
+    """The join of placed inputs that threads make, and the slots of those that are made before; None where a query makes it.
+
+    Matches are searched in the right side, put in the order of its key, where they can be; otherwise keys of both sides are numbered.
+    """
+    numbered = node.operator.in_memory()
+    if numbered is None or not numbered.counts_rows or not is_for_threads(node):
+        return None
+    sides = [side for side, placement in children if placement.segment and suits_threads(side)]
+    if len(sides) < len(children):
+        return None
+    search = node.operator.searching(node.inputs, sides)
+    if search is not None and suits_gathering(search.inputs[1]) and can_stay(sides[1:]):
+        return search, (1,)
+    return (numbered.make_planner_node(*map(in_memory, sides)), (0, 1)) if can_stay(sides) else None
+
+
+def query_again(node: PlannerNode) -> PlannerNode:
+    """A join whose keys were to be numbered, as a query's, where a side found no room: in files its rows are not taken one by one."""
+    operator = node.operator
+    if operator.counts_rows and not operator.is_counted and any(map(found_no_room, node.inputs)):
+        return operator.as_read().make_planner_node(*node.inputs)
+    return node
+
+
+def can_stay(sides: Sequence[PlannerNode]) -> bool:
+    """True for rows that stay in memory, and leave room for the work on them."""
+    if any(found_no_room(node) for side in sides for node in postorder([side])):
+        return False
+    weights = [weight_of(side) for side in sides]
+    size = sum(weight.size for weight in weights if weight is not None)
+    needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights if weight is not None)
+    return None not in weights and size <= room_to_keep().size and needed <= work_memory()
+
+
+def found_no_room(node: PlannerNode) -> bool:
+    """True for rows that were made by this process, and went to disk."""
+    return isinstance(node.operator, SegmentSource) and node.operator.handle is not None
+
+
+def in_memory(side: PlannerNode) -> PlannerNode:
+    """A side whose rows somebody makes: of files, a look at all columns."""
+    operator = side.operator
+    is_there = operator.is_in_memory or isinstance(operator, SectionResult)
+    return side if is_there or not operator.is_source else Project(tuple(range(side.facts.width))).make_planner_node(side)

@@ -1,0 +1,164 @@
+"""Joins of many rows whose sides have room in memory: threads make them, with the rows that few have and in their order, and start no Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning import joins_here
+from sframe_spark.engine.planning.physical import SectionPlanner
+from sframe_spark.engine.planning.sections import Mode, in_order_of_running
+from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.materialize import optimize
+from sframe_spark.engine.segments.gathering import Room
+from sframe_spark.operators.joins.join import KINDS
+from sframe_spark.operators.laws import few_rows, joins
+
+INTS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
+TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "a\0"]))
+
+
+@pytest.fixture
+def nothing_is_few() -> Iterator[None]:
+    """Two rows are too many for the ways of few rows, whose kernels run without sections."""
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (few_rows, joins):
+            patch.setattr(module, "MOST_TIES", 1)
+        with config.using(small_rows=1):
+            yield
+
+
+def modes(frame: SFrame) -> list[Mode]:
+    """How the sections of a frame's plan would run, in order."""
+    section = SectionPlanner().plan(optimize(frame._node))
+    return [each.mode for each in in_order_of_running([section])]
+
+
+def rows_of(frame: SFrame) -> list[dict[str, Any]]:
+    """All rows, made by threads alone."""
+    assert not any(mode.is_on_spark for mode in modes(frame))
+    frame.materialize()
+    return list(frame)
+
+
+@st.composite
+def sides(draw: st.DrawFn) -> tuple[SFrame, SFrame]:
+    found = []
+    for value in ("v", "w"):
+        rows = draw(st.integers(0, 8))
+        columns = {"k": draw(st.lists(INTS, min_size=rows, max_size=rows)), "s": draw(st.lists(TEXTS, min_size=rows, max_size=rows))}
+        types = {"k": pa.int64(), "s": pa.string(), value: pa.int64()}
+        found.append(SFrame(pa.table({**columns, value: list(range(rows))}, schema=pa.schema(types.items()))))
+    return found[0], found[1]
+
+
+@given(sides(), st.sampled_from(KINDS), st.sampled_from([["k"], ["s"], ["k", "s"]]), st.booleans(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_rows_are_those_of_few(both: tuple[SFrame, SFrame], how: str, on: list[str], filtered: bool, derived: bool) -> None:
+    def made() -> SFrame:
+        left, right = both
+        if filtered:
+            left, right = left[left["v"] != 2], right[right["w"] != 1]
+        found = left.join(right, on=on, how=how)
+        if derived:
+            found["sum"] = found["v"] + found["w"]
+        return found
+
+    few = made()
+    few.materialize()
+    with pytest.MonkeyPatch.context() as patch:
+        for module in (few_rows, joins):
+            patch.setattr(module, "MOST_TIES", 1)
+        with config.using(small_rows=1):
+            assert rows_of(made()) == list(few)
+
+
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("on", ["k", "s"])
+def test_saved_sides_are_read_into_memory(how: str, on: str, nothing_is_few: None, tmp_path: Path) -> None:
+    left = {"k": [3, 1, 2, 1, 9], "s": ["c", "a", "b", "a", "z"], "v": [1, 2, 3, 4, 5]}
+    right = {"k": [1, 2, 2, 7, 3], "s": ["a", "b", "b", "q", "c"], "w": [10, 20, 21, 70, 30]}
+    saved = []
+    for name, columns in (("left", left), ("right", {key: right[key] for key in (on, "w")})):
+        SFrame(columns).save(str(tmp_path / name))
+        saved.append(load_sframe(str(tmp_path / name)))
+    matched = [(1, 30), (2, 10), (3, 20), (3, 21), (4, 10)]
+    wanted = {
+        "inner": matched,
+        "left": [*matched, (5, None)],
+        "right": [(2, 10), (4, 10), (3, 20), (3, 21), (None, 70), (1, 30)],
+        "outer": [*matched, (5, None), (None, 70)],
+    }[how]
+    assert [(row["v"], row["w"]) for row in rows_of(saved[0].join(saved[1], on=on, how=how))] == wanted
+
+
+def test_a_searched_side_is_sorted_and_the_other_streams(nothing_is_few: None) -> None:
+    left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
+    assert modes(left[left["v"] > 0].join(right, on="k")) == [Mode.GATHERED, Mode.THREADS]
+    assert modes(left.join(right, on="k", how="outer")) == [Mode.THREADS]
+
+
+def test_joins_of_joins(nothing_is_few: None) -> None:
+    first, second = SFrame({"k": [2, 1, 2], "v": [1, 2, 3]}), SFrame({"k": [1, 2], "s": ["a", "b"]})
+    third = SFrame({"s": ["b", "a"], "w": [5, 6]})
+    joined = first.join(second, on="k").join(third, on="s").join(second.rename({"s": "t"}), on="k", how="outer")
+    assert [(row["v"], row["w"], row["t"]) for row in rows_of(joined)] == [(1, 5, "b"), (2, 6, "a"), (3, 5, "b")]
+
+
+def test_a_side_that_others_read_stays_in_its_order(nothing_is_few: None) -> None:
+    left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1, 2], "w": [1, 2, 3]})
+    right = right[right["w"] > 0]
+    both = left.join(right, on="k").append(right.rename({"w": "v"})[["k", "v"]].join(SFrame({"k": [1, 2], "w": [7, 8]}), on="k"))
+    assert [(row["k"], row["v"], row["w"]) for row in rows_of(both)] == [(2, 1, 1), (2, 1, 3), (1, 2, 2), (2, 1, 8), (1, 2, 7), (2, 3, 8)]
+
+
+@pytest.mark.parametrize("refused", ["room_to_keep", "work_memory"])
+def test_without_room_a_query_joins(refused: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    nothing = {"room_to_keep": lambda: Room(0, 0), "work_memory": lambda: 0}[refused]
+    monkeypatch.setattr(joins_here, refused, nothing)
+    left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
+    assert modes(left.join(right, on="k")) == [Mode.QUERY]
+    assert modes(left.join(right, on="k", how="outer")) == [Mode.QUERY]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("how", KINDS)
+def test_sides_that_find_no_room_are_a_query_s(how: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    # There was room when the join was planned.
+    monkeypatch.setattr("sframe_spark.engine.runs.section_runs.room_to_keep", lambda: Room(0, 0))
+    left, right = SFrame({"s": ["b", "a", "b"], "v": [1, 2, 3]}), SFrame({"s": ["b", "c", "a"], "w": [1, 2, 3]})
+    wanted = left.join(right, on="s", how=how)
+    for name, frame in (("left", left), ("right", right)):
+        frame.save(str(tmp_path / name))
+    saved = [load_sframe(str(tmp_path / name)) for name in ("left", "right")]
+    executor = Executor(MaterializeOptions())
+    found = executor.execute(optimize(saved[0].join(saved[1], on="s", how=how)._node))
+    assert any(line.startswith("query: join") for line in executor.log), executor.log
+    with config.using(small_rows=262_144):
+        assert found.operator.read(0, found.length.known_rows).to_pylist() == [list(row.values()) for row in wanted]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("on", [["k"], ["s"], ["k", "s"]])
+def test_rows_are_those_of_spark(how: str, on: list[str], nothing_is_few: None) -> None:
+    left = SFrame({"k": [3, None, 2, 1, 3], "s": ["a", "b", None, "a", "a"], "v": [1, 2, 3, 4, 5]})
+    right = SFrame({"k": [None, 3, 3, 8, 2], "s": ["b", "a", "a", "x", None], "w": [1, 2, 3, 4, 5]})
+    here = rows_of(left.join(right, on=on, how=how))
+    with config.using(small_rows=0):
+        assert list(left.join(right, on=on, how=how)) == here
+
+
+@pytest.mark.spark
+def test_groups_above_a_join_are_as_they_were(nothing_is_few: None) -> None:
+    left, right = SFrame({"k": [2, 1, 2], "v": [1, 2, 3]}), SFrame({"k": [1, 2], "w": [5, 6]})
+    groups = left.join(right, on="k").groupby("w", {"sum": aggregate.SUM("v")}).sort("w")
+    assert [(row["w"], row["sum"]) for row in groups] == [(5, 2), (6, 4)]
