@@ -26,9 +26,9 @@ def singleton_zip(node: PlannerNode) -> PlannerNode | None:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
-@law("zip(zip(x, y), z) = zip(x, y, z)", stage="expand", on="zip")
+@law("zip(zip(x, y), z) = zip(x, y, z)", stage="pushdown", on="zip")
 def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
-    """Zip is associative."""
+    """Zip is associative. Fusion does this for whole regions: a chain of zips made column by column would be flattened at each of them before."""
     if not any(child.operator_type == "zip" for child in node.inputs):
         return None
     return zip_columns(*[part for child in node.inputs for part in (child.inputs if child.operator_type == "zip" else (child,))])
