@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import accumulate, pairwise
 
@@ -298,10 +299,16 @@ def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
         return None
     tops, boundaries = programs(nodes)
     fusion = Fusion(boundaries)
+    readers = Counter(id(child) for node in nodes for child in node.inputs)
     for node in nodes:
         fusion.columns.add(node)
         if not in_region(node):
             fusion.values[id(node)] = node.with_inputs([fusion.values[id(child)] for child in node.inputs])
         elif id(node) in tops:
             fusion.values[id(node)] = fusion.rebuilt(node) if fusion.is_canonical(node) else fusion.fused(node)
+        # Of a chain of wide nodes only the last ones are known by column at a time.
+        readers.subtract(map(id, node.inputs))
+        for child in node.inputs:
+            if not readers[id(child)]:
+                fusion.columns.shown.pop(id(child), None)
     return fusion.values[id(root)]

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
 from itertools import accumulate, chain
+from operator import eq
 from typing import ClassVar
 
 import attrs
@@ -105,7 +107,7 @@ class Zip(Operator):
         for facts in inputs[1:]:
             if inputs[0].length.provably_equals(facts.length) is False:
                 raise LengthMismatchError(f"columns of {inputs[0].length} and {facts.length} rows cannot stand side by side: make the lengths equal")
-        return tuple(column_type for facts in inputs for column_type in facts.schema)
+        return joined_schemas(inputs)
 
     def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
         """The common domain of the inputs, or a new one."""
@@ -122,7 +124,11 @@ class Zip(Operator):
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Each input gives its part."""
         starts = first_columns(inputs)
-        return [[o - start for o in outputs if start <= o < start + item.width] for start, item in zip(starts, inputs, strict=True)]
+        parts: list[list[int]] = [[] for _ in inputs]
+        for output in outputs:
+            slot = bisect_right(starts, output) - 1
+            parts[slot].append(output - starts[slot])
+        return parts
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """All that the inputs still have."""
@@ -166,6 +172,14 @@ class Zip(Operator):
         return ""
 
 
+def joined_schemas(inputs: Sequence[Facts]) -> Schema:
+    """The types of several inputs' columns taken as one row."""
+    if len(inputs) == 2:
+        # A column is put beside a wide frame by a copy of references, which takes no step for each.
+        return inputs[0].schema + inputs[1].schema
+    return tuple(chain.from_iterable(item.schema for item in inputs))
+
+
 def first_columns(inputs: Sequence[Facts]) -> list[int]:
     """Number of the column that is the first of each of several inputs side by side."""
     return [0, *accumulate(facts.width for facts in inputs)][:-1]
@@ -178,8 +192,7 @@ def places_of(kept: Sequence[int]) -> dict[int, int]:
 
 def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
     """Properties and types of several inputs' columns taken as one row."""
-    schema = tuple(chain.from_iterable(item.schema for item in facts))
-    return RelationProperties.side_by_side(inputs, [item.width for item in facts]), schema
+    return RelationProperties.side_by_side(inputs, [item.width for item in facts]), joined_schemas(facts)
 
 
 def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
@@ -193,7 +206,7 @@ def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
 
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     """Columns of a node by position."""
-    if list(positions) == list(range(node.facts.width)):
+    if len(positions) == node.facts.width and all(map(eq, positions, range(len(positions)))):
         return node
     return Project(tuple(positions)).make_planner_node(node)
 

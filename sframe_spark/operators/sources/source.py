@@ -156,7 +156,8 @@ class MemorySource(Source):
     name: ClassVar[str] = "memory_source"
     is_in_memory: ClassVar[bool] = True
     data: Chunk = attrs.field(metadata={"portable": False}, eq=id)
-    types: Schema = attrs.field()
+    # Columns of wide tables are sources of their own, of which each would hash the types of all.
+    types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
     start: int = attrs.field(validator=at_least(0))
     stop: int = attrs.field(validator=at_least(0))
