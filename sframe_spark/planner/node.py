@@ -42,7 +42,7 @@ class PlannerNode:
         # What `planner.properties_of` found lately; it follows from operator and inputs.
         self.known: Any = None
         # What users called the columns first, for messages only: no plan and no result depends on it.
-        self.names: tuple[str, ...] | None = None
+        self.names: Sequence[str] | None = None
         # What ran when somebody last looked at the rows, for messages only (engine.runs.journal).
         self.ran: Any = None
 
@@ -80,7 +80,8 @@ class PlannerNode:
     def call_columns(self, names: Sequence[str]) -> None:
         """Remember what users call the columns, for messages; what they were called first stays."""
         if self.names is None and len(names) == self.facts.width:
-            self.names = tuple(names)
+            # A frame's names never change in place; a frame to which columns are added one by one would be copied for each of them.
+            self.names = names
 
     def splice(self, replacement: PlannerNode) -> None:
         """Become ``replacement`` in place; every graph that holds this node sees the change, no result does.

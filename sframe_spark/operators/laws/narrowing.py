@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.rowwise.columns import Zip, places_of, project, zip_columns
+from sframe_spark.operators.rowwise.columns import Zip, places_of, project, shows_all, zip_columns
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
@@ -125,7 +125,7 @@ def merged_projections(node: PlannerNode) -> PlannerNode | None:
     """Picking from picked columns is one pick; picking all is none."""
     child = node.inputs[0]
     positions = node.operator_parameters["positions"]
-    if positions == tuple(range(child.facts.width)):
+    if shows_all(positions, child.facts.width):
         return child
     if child.operator_type != "project":
         return None

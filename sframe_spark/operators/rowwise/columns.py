@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, chain
-from operator import eq
 from typing import ClassVar
 
 import attrs
@@ -40,7 +40,7 @@ class Project(Operator):
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the picked columns."""
-        return tuple(inputs[0].schema[position] for position in self.positions)
+        return (*map(inputs[0].schema.__getitem__, self.positions),)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of the picked columns."""
@@ -206,9 +206,27 @@ def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
 
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     """Columns of a node by position."""
-    if len(positions) == node.facts.width and all(map(eq, positions, range(len(positions)))):
+    if shows_all(positions, node.facts.width):
         return node
     return Project(tuple(positions)).make_planner_node(node)
+
+
+@lru_cache(maxsize=1)
+def all_columns(width: int) -> tuple[int, ...]:
+    """The positions of so many columns. Plans of a wide frame share the numbers, which take more room than what refers to them."""
+    return tuple(range(width))
+
+
+def shows_all(positions: Sequence[int], width: int) -> bool:
+    """True where positions are those of all of so many columns, in order."""
+    return len(positions) == width and tuple(positions) == all_columns(width)
+
+
+def with_column_replaced(node: PlannerNode, position: int, column: PlannerNode) -> PlannerNode:
+    """The node with the only column of another in the place of one of its own."""
+    width = node.facts.width
+    places = all_columns(width)
+    return project(zip_columns(node, column), (*places[:position], width, *places[position + 1 :]))
 
 
 def zip_columns(*nodes: PlannerNode) -> PlannerNode:
