@@ -12,7 +12,7 @@ from sframe_spark.engine.runs.claimed_orders import find_claimed_orders
 from sframe_spark.engine.runs.journal import Journal, Outcome
 from sframe_spark.engine.runs.materialize import materialize, optimize
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.explain.column_names import FrameNames
+from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.explanation import Explanation, physical_lines, run_lines
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.explain.reasons import order_reasons
@@ -48,7 +48,7 @@ def explain_node(
     shown = ", ".join(f"c{i}={visible(name)}" for i, name in enumerate(names))
     parts, sections = [f"columns: {shown}"], list[ExplainedSection]()
     if stage == "logical":
-        parts.append(plan_text(node, FrameNames.of_plan(node, names).known_name))
+        parts.append(plan_text(node, ColumnNames.of_plan(node, names).known_name))
     else:
         record, plan, known = optimized(node, names, stage)
         text = plan_text(plan, known.known_name)
@@ -63,20 +63,20 @@ def explain_node(
     return Explanation.of(visible("\n".join(parts), lines=True), sections, visible(shown))
 
 
-def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, FrameNames]:
+def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tuple[Trace, PlannerNode, ColumnNames]:
     """What the optimizer did up to a stage, its plan, and names of columns."""
     # The plan that would run.
     find_claimed_orders(node)
     record = Trace()
     with GRAPH_LOCK:
         plan = optimize(node, stage, record)
-    return record, plan, FrameNames.of_plan(plan, names, record, node)
+    return record, plan, ColumnNames.of_plan(plan, names, record, node)
 
 
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
     """The sections that materialising a node runs; with what became of them where the node is to be materialised now."""
     found = foresee(node)
-    known = FrameNames() if found.plan is None else FrameNames.of_plan(found.plan, names, found.trace, found.graph)
+    known = ColumnNames() if found.plan is None else ColumnNames.of_plan(found.plan, names, found.trace, found.graph)
     known = names_of_sections(found.sections, names, known)
     if not analyze or not found.sections:
         return explained_sections(found.sections, known)

@@ -86,7 +86,7 @@ class FrameNames(list[str]):
         return self._places
 
     def _new_places(self) -> dict[str, int]:
-        return {name: place for place, name in zip(range(len(self) - 1, -1, -1), reversed(self), strict=True)}
+        return dict(zip(reversed(self), range(len(self) - 1, -1, -1), strict=True))
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

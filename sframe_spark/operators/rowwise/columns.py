@@ -211,10 +211,15 @@ def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     return Project(tuple(positions)).make_planner_node(node)
 
 
-@lru_cache(maxsize=1)
 def all_columns(width: int) -> tuple[int, ...]:
-    """The positions of so many columns. Plans of a wide frame share the numbers, which take more room than what refers to them."""
-    return tuple(range(width))
+    """The positions of so many columns. Plans of wide frames share the numbers, which take more room than what refers to them."""
+    return _numbers(width.bit_length())[:width]
+
+
+@lru_cache(maxsize=32)
+def _numbers(bits: int) -> tuple[int, ...]:
+    """All numbers of so many bits."""
+    return tuple(range(1 << bits))
 
 
 def shows_all(positions: Sequence[int], width: int) -> bool:
