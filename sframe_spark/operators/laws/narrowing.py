@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.rowwise.columns import Zip, places_of, project, shows_all, zip_columns
+from sframe_spark.operators.rowwise.columns import Zip, all_columns, places_of, project, shows_all, zip_columns
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
@@ -65,7 +65,7 @@ class Narrowing:
 
     def narrowed(self, node: PlannerNode) -> tuple[PlannerNode, ColumnPlaces]:
         """The node over narrowed inputs, and which of its columns it still has."""
-        everything = tuple(range(node.facts.width))
+        everything = all_columns(node.facts.width)
         below = [self.input_of(node, child, columns) for child, columns in zip(node.inputs, self.reads[id(node)], strict=True)]
         inputs, kept = [child for child, _ in below], [columns for _, columns in below]
         # They are ascending and differ.
@@ -101,8 +101,11 @@ class Narrowing:
 
     def places_in(self, child: PlannerNode, columns: ColumnPlaces) -> list[int]:
         """The places of columns of an input among those that it still has; wide inputs are read by many, so these are found once."""
+        there = self.values[id(child)][1]
+        if len(there) == child.facts.width:
+            return [*columns]
         if id(child) not in self.places:
-            self.places[id(child)] = places_of(self.values[id(child)][1])
+            self.places[id(child)] = places_of(there)
         return [self.places[id(child)][column] for column in columns]
 
 

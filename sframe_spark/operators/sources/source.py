@@ -149,7 +149,7 @@ class Source(Operator):
 
 
 @register
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class MemorySource(Source):
     """Rows of Arrow arrays in the memory of the driver."""
 
@@ -254,7 +254,7 @@ class MemorySource(Source):
 
 
 @register
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class SegmentSource(Source):
     """Rows of a dataset of Parquet segments: some of its columns, a range of its rows."""
 
