@@ -61,10 +61,14 @@ class Bench:
         """The values in memory."""
         return SFrame(self.arrow())
 
+    def computed(self) -> dict[str, Any]:
+        """A column of each, computed."""
+        frame = self.frame()
+        return {name: frame[name] + 1 for name in frame.column_names()}
+
     def lazy(self) -> SFrame:
         """A frame whose columns are all computed."""
-        frame = self.frame()
-        return SFrame({name: frame[name] + 1 for name in frame.column_names()})
+        return SFrame(self.computed())
 
     def assigned(self) -> SFrame:
         """Columns added one by one, each made of the one before."""
@@ -126,6 +130,17 @@ def everything(frame: SFrame) -> None:
     frame.materialize()
 
 
+def filtered(frame: SFrame) -> None:
+    """Some of the rows."""
+    frame[frame["c3"] > 5].materialize()
+
+
+def replaced(frame: SFrame) -> None:
+    """Each column replaced by another, one by one."""
+    for name in frame.column_names():
+        frame[name] = frame[name] + 1
+
+
 def removed(frame: SFrame) -> None:
     """Half of the columns removed one by one."""
     for name in frame.column_names()[::2]:
@@ -170,10 +185,11 @@ STEPS = [
     Step("build from lists", lambda b: {name: values.to_pylist() for name, values in b.values().items()}, SFrame),
     Step("build from Arrow", Bench.arrow, SFrame),
     Step("build from pandas", lambda b: b.arrow().to_pandas(), SFrame),
-    Step("build from SArrays", lambda b: (lambda f: {n: f[n] + 1 for n in f.column_names()})(b.frame()), SFrame),
+    Step("build from SArrays", Bench.computed, SFrame),
     Step("build: assigned one by one, a chain", lambda b: b, Bench.assigned),
     Step("build: assigned one by one, of the first", lambda b: b, Bench.beside),
     Step("build: shifted one by one", lambda b: b, Bench.shifted),
+    Step("build: replaced one by one", Bench.frame, replaced),
     Step("head of a chain", Bench.assigned, doors),
     Step("head of columns of the first", Bench.beside, doors),
     Step("head of shifted columns", Bench.shifted, doors),
@@ -202,9 +218,9 @@ STEPS = [
     Step("load", Bench.saved, lambda path: str(load_sframe(path))),
     Step("load, all rows", Bench.saved, lambda path: list(load_sframe(path))),
     Step("load, verify", Bench.saved, lambda path: load_sframe(path, verify=True)),
-    Step("load, filter, materialize", Bench.saved, lambda path: (lambda f: f[f["c3"] > 5].materialize())(load_sframe(path))),
-    Step("filter", Bench.frame, lambda f: f[f["c3"] > 5].materialize()),
-    Step("filter a chain", Bench.assigned, lambda f: f[f["c3"] > 5].materialize()),
+    Step("load, filter, materialize", Bench.saved, lambda path: filtered(load_sframe(path))),
+    Step("filter", Bench.frame, filtered),
+    Step("filter a chain", Bench.assigned, filtered),
     Step("print", Bench.frame, str),
     Step("repr", Bench.frame, repr),
     Step("html", Bench.frame, SFrame._repr_html_),
@@ -243,7 +259,7 @@ STEPS = [
     Step("export_json", *_path_and(lambda f, path: f.export_json(path + ".json"))),
     Step("write_parquet", *_path_and(lambda f, path: f.export_parquet(path + ".parquet"))),
     Step("read Parquet", Bench.parquet, lambda path: str(SFrame(path))),
-    Step("Parquet, filter, materialize", Bench.parquet, lambda path: (lambda f: f[f["c3"] > 5].materialize())(SFrame(path))),
+    Step("Parquet, filter, materialize", Bench.parquet, lambda path: filtered(SFrame(path))),
 ]
 
 
