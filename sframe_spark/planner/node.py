@@ -75,6 +75,9 @@ class PlannerNode:
         """The same operator over other inputs; this very node when they are the same."""
         if len(inputs) == len(self.inputs) and all(map(is_, inputs, self.inputs)):
             return self
+        if self.operator.arranges_columns and all(a.schema is b.schema or a.schema == b.schema for a, b in zip(inputs, self.inputs, strict=True)):
+            # The types of wide rows are not put together anew where a column of them is computed in another form.
+            return PlannerNode(self.operator, inputs, facts_of_types(self.operator, inputs, self.schema))
         return PlannerNode(self.operator, inputs)
 
     def call_columns(self, names: Sequence[str]) -> None:
@@ -119,6 +122,12 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
             f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
         )
     return Facts(tuple(schema), operator.infer_length(facts), operator.infer_domain(facts))
+
+
+def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Schema) -> Facts:
+    """Facts of an operator over inputs whose facts are known, where its types are."""
+    facts = [node.facts for node in inputs]
+    return Facts(schema, operator.infer_length(facts), operator.infer_domain(facts))
 
 
 def is_schema(value: Any) -> bool:

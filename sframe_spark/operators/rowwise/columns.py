@@ -14,7 +14,7 @@ from sframe_spark.errors import LengthMismatchError
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, RowDomain, Schema
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, facts_of_types
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
@@ -24,7 +24,7 @@ from sframe_spark.planner.traits import Origin
 
 
 @register
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Project(Operator):
     """Rows unchanged, columns picked by position."""
 
@@ -174,6 +174,8 @@ class Zip(Operator):
 
 def joined_schemas(inputs: Sequence[Facts]) -> Schema:
     """The types of several inputs' columns taken as one row."""
+    if len(inputs) == 1:
+        return inputs[0].schema
     if len(inputs) == 2:
         # A column is put beside a wide frame by a copy of references, which takes no step for each.
         return inputs[0].schema + inputs[1].schema
@@ -231,7 +233,11 @@ def with_column_replaced(node: PlannerNode, position: int, column: PlannerNode) 
     """The node with the only column of another in the place of one of its own."""
     width = node.facts.width
     places = all_columns(width)
-    return project(zip_columns(node, column), (*places[:position], width, *places[position + 1 :]))
+    rows = zip_columns(node, column)
+    operator = Project(places[:position] + (width,) + places[position + 1 :])  # noqa: RUF005 - copies of references, which take no step for each
+    if column.schema[0] == node.schema[position]:
+        return PlannerNode(operator, (rows,), facts_of_types(operator, (rows,), node.schema))
+    return operator.make_planner_node(rows)
 
 
 def zip_columns(*nodes: PlannerNode) -> PlannerNode:
