@@ -9,6 +9,9 @@ from typing import Any
 from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
 from sframe_spark.visible import is_unicode
 
+# So many names are searched for before there is a dict: each step of a program that removes columns one by one would keep one.
+MOST_SEARCHES = 8
+
 
 class FrameNames(list[str]):
     """Names of the columns of a frame, which never change in place; each is found by a dict, not by going through all.
@@ -20,13 +23,15 @@ class FrameNames(list[str]):
     (['a', 'b', 'c'], 2, False)
     """
 
-    __slots__ = ("_places",)
+    __slots__ = ("_places", "_searches")
 
+    _searches: int
     _places: dict[str, int] | None
 
     def __init__(self, names: Iterable[str] = (), places: dict[str, int] | None = None) -> None:
         # Texts of numpy's own class would be keys of rows.
         super().__init__(names if isinstance(names, FrameNames) else map(str, names))
+        self._searches = 0
         # Shared with names that begin as these do: a place counts where these names have that name.
         self._places = names._places if places is None and isinstance(names, FrameNames) else places
 
@@ -48,18 +53,18 @@ class FrameNames(list[str]):
 
     def with_others(self, others: Mapping[int, str]) -> FrameNames:
         """These names with others at some places; all of them differ."""
-        names, places = [*self], self._found_places()
-        places = dict(places) if len(places) == len(self) else self._new_places()
-        for place in others:
-            del places[names[place]]
+        names = [*self]
         for place, name in others.items():
-            names[place], places[name] = name, place
-        return FrameNames.known(names, places)
+            names[place] = name
+        return FrameNames.known(names)
 
     def place(self, name: object) -> int | None:
         """The place of a name; None where it is none of these."""
         if not isinstance(name, str):
             return None
+        if self._places is None and self._searches < MOST_SEARCHES:
+            self._searches += 1
+            return super().index(name) if super().__contains__(name) else None
         found = self._found_places().get(name)
         return found if found is not None and found < len(self) and self[found] == name else None
 

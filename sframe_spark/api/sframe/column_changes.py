@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -165,17 +165,18 @@ class ColumnChanges(Columns):
     def _beside(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
         """The columns with others beside them, all at once, and the names of all."""
         frame, parts = made_frame(self._node, self._names), []
-        names = frame._names
+        names, taken = frame._names, dict[str, None]()
         for given, column in pairs:
             if not names:
                 frame.add_column(column, given, inplace=True)
                 names = frame._names
                 continue
-            name = free_name(given, names)
+            taken = taken or dict.fromkeys(names)
+            name = free_name(given, taken)
             frame._check_length(column, name)
-            names = names.and_one(name)
+            taken[name] = None
             parts.append(column._node)
-        return (zip_columns(frame._node, *parts) if parts else frame._node), names
+        return (zip_columns(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """A frame without a column.
@@ -346,7 +347,7 @@ class ColumnChanges(Columns):
         return self._with(node, names) if inplace else made_frame(node, names)
 
 
-def free_name(given: Any, names: FrameNames) -> str:
+def free_name(given: Any, names: Collection[str]) -> str:
     """The name of a further column: the given one, or a numbered one where that is empty.
 
     Raises
