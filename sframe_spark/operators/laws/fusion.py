@@ -35,7 +35,7 @@ class Region:
             self.known[step] = register
         return register
 
-    def run(self, part: Part, read: Mapping[int, Operand]) -> None:
+    def run(self, part: RegionProgram, read: Mapping[int, Operand]) -> None:
         """Take the steps of a program whose input columns are these operands."""
         registers = dict(read)
         for index, step in enumerate(part.program.steps):
@@ -45,7 +45,7 @@ class Region:
 
 
 @attrs.frozen(eq=False)
-class Part:
+class RegionProgram:
     """A program in a region.
 
     Parameters
@@ -64,7 +64,7 @@ class Part:
 
 
 @attrs.define
-class Columns:
+class NumberedColumns:
     """Where the columns of row-wise nodes come from: leaves and programs have columns of numbers of their own, others show these.
 
     Parameters
@@ -81,7 +81,7 @@ class Columns:
 
     nodes: list[PlannerNode] = attrs.Factory(list)
     starts: list[int] = attrs.Factory(lambda: [0])
-    parts: dict[int, Part] = attrs.Factory(dict)
+    parts: dict[int, RegionProgram] = attrs.Factory(dict)
     shown: dict[int, Sequence[int]] = attrs.Factory(dict)
 
     def add(self, node: PlannerNode) -> None:
@@ -106,7 +106,7 @@ class Columns:
         origins = operator.column_origins([child.facts for child in node.inputs])
         return [shown[slot][position] for ((slot, position), *_) in origins]
 
-    def _part(self, node: PlannerNode, number: int) -> Part:
+    def _part(self, node: PlannerNode, number: int) -> RegionProgram:
         assert isinstance(node.operator, RowWise)
         program = node.operator.program(sum(child.facts.width for child in node.inputs))
         operands = (*(operand for step in program.steps for operand in step.operands), *program.outputs)
@@ -114,7 +114,7 @@ class Columns:
         shown = [self.shown[id(child)] for child in node.inputs]
         starts = [*accumulate(map(len, shown[:-1]), initial=0)]
         slots = ((bisect_right(starts, register) - 1, register) for register in read)
-        return Part(number, program, {register: shown[slot][register - starts[slot]] for slot, register in slots})
+        return RegionProgram(number, program, {register: shown[slot][register - starts[slot]] for slot, register in slots})
 
     def owner(self, column: int) -> int:
         """The place of the leaf or program that has the column of a number."""
@@ -177,7 +177,7 @@ class Fusion:
 
     boundaries: set[int]
     values: dict[int, PlannerNode] = attrs.Factory(dict)
-    columns: Columns = attrs.Factory(Columns)
+    columns: NumberedColumns = attrs.Factory(NumberedColumns)
 
     def is_leaf(self, node: PlannerNode) -> bool:
         """True when a region does not reach beyond a node below its top."""
