@@ -3,10 +3,95 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Any
 
 from sframe_spark.errors import InvalidArgumentError, TakenNameError, listed
 from sframe_spark.visible import is_unicode
+
+# So many names are searched for before there is a dict: each step of a program that removes columns one by one would keep one.
+MOST_SEARCHES = 8
+
+
+class FrameNames(list[str]):
+    """Names of the columns of a frame, which never change in place; each is found by a dict, not by going through all.
+
+    Examples
+    --------
+    >>> names = FrameNames(["a", "b"]).and_one("c")
+    >>> names, names.index("c"), "d" in names
+    (['a', 'b', 'c'], 2, False)
+    """
+
+    __slots__ = ("_places", "_searches")
+
+    _searches: int
+    _places: dict[str, int] | None
+
+    def __init__(self, names: Iterable[str] = (), places: dict[str, int] | None = None) -> None:
+        # Texts of numpy's own class would be keys of rows.
+        super().__init__(names if isinstance(names, FrameNames) else map(str, names))
+        self._searches = 0
+        # Shared with names that begin as these do: a place counts where these names have that name.
+        self._places = names._places if places is None and isinstance(names, FrameNames) else places
+
+    @classmethod
+    def known(cls, names: list[str], places: dict[str, int] | None = None) -> FrameNames:
+        """Those of a list of names of columns, with the place of each."""
+        made = cls((), places)
+        made.extend(names)
+        return made
+
+    def and_one(self, name: str) -> FrameNames:
+        """These names and one more, which is none of them."""
+        places = self._found_places()
+        if len(places) != len(self):
+            # Others have gone on from here.
+            places = self._new_places()
+        places[name] = len(self)
+        return FrameNames.known([*self, name], places)
+
+    def with_others(self, others: Mapping[int, str]) -> FrameNames:
+        """These names with others at some places; all of them differ."""
+        names = [*self]
+        for place, name in others.items():
+            names[place] = name
+        return FrameNames.known(names)
+
+    def place(self, name: object) -> int | None:
+        """The place of a name; None where it is none of these."""
+        if not isinstance(name, str):
+            return None
+        if self._places is None and self._searches < MOST_SEARCHES:
+            self._searches += 1
+            return super().index(name) if super().__contains__(name) else None
+        found = self._found_places().get(name)
+        return found if found is not None and found < len(self) and self[found] == name else None
+
+    def index(self, name: Any, *bounds: Any) -> int:
+        """The place of a name.
+
+        Raises
+        ------
+        ValueError
+            If it is none of these.
+        """
+        found = None if bounds else self.place(name)
+        return super().index(name, *bounds) if found is None else found
+
+    def __contains__(self, name: object) -> bool:
+        return self.place(name) is not None
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return FrameNames, (list(self),)
+
+    def _found_places(self) -> dict[str, int]:
+        if self._places is None:
+            self._places = self._new_places()
+        return self._places
+
+    def _new_places(self) -> dict[str, int]:
+        return dict(zip(reversed(self), range(len(self) - 1, -1, -1), strict=True))
 
 
 def unique_names(names: Sequence[str]) -> list[str]:
@@ -29,15 +114,15 @@ def unique_names(names: Sequence[str]) -> list[str]:
     return list(taken)
 
 
-def automatic_name(names: Sequence[str]) -> str:
-    """The name of a further column for which none is given.
+def automatic_name(names: Collection[str], columns: int | None = None) -> str:
+    """The name of a further column for which none is given, beside so many; without their number all have names of their own.
 
     Examples
     --------
     >>> automatic_name(["a", "b"]), automatic_name(["a", "X3"])
     ('X3', 'X3.1')
     """
-    first = f"X{len(names) + 1}"
+    first = f"X{(len(names) if columns is None else columns) + 1}"
     name, number = first, 0
     while name in names:
         number += 1
@@ -53,10 +138,14 @@ def with_automatic_names(names: Iterable[str]) -> list[str]:
     >>> with_automatic_names(["a", "", ""])
     ['a', 'X2', 'X3']
     """
-    result: list[str] = []
-    for name in names:
-        # Texts of numpy's own class would be keys of rows.
-        result.append(str(name) or automatic_name(result))
+    # Texts of numpy's own class would be keys of rows.
+    result = [*map(str, names)]
+    if all(result):
+        return result
+    taken: set[str] = set()
+    for place, name in enumerate(result):
+        result[place] = name or automatic_name(taken, place)
+        taken.add(result[place])
     return result
 
 

@@ -104,7 +104,7 @@ class ColumnNames:
         # Every node comes after all that read it, so one pass does; names that are not new have been handed down before.
         changed: set[int] = set()
         for node in reversed(list(postorder(roots))):
-            if self._learn(node, node.names or ()) or id(node) in changed:
+            if self._learn(node, tuple(node.names or ())) or id(node) in changed:
                 for child, names in zip(node.inputs, self._names_below(node), strict=True):
                     if self._learn(child, names):
                         changed.add(id(child))

@@ -7,6 +7,7 @@ ordering is passed once and every dependency fires once: linear in the size of t
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Iterable
 
 from sframe_spark.order.items import Column
 from sframe_spark.order.monotone import revise
@@ -63,6 +64,16 @@ class PairState:
     def column_ties(self, column: Column) -> bool:
         """Whether the two rows are known to be equal in a column."""
         return not self.column_outcomes(column) & ~TIES
+
+    def has_learned_more(self, other: PairState, columns: Iterable[Column]) -> bool:
+        """Whether more is known than in another state of the same problem in which some columns are restricted to ties, but nothing follows."""
+        if self.impossible or other.impossible:
+            return True
+        expected = other.outcomes[:]
+        for column in columns:
+            if (found := self.problem.class_of(column)) is not None:
+                expected[found[0]] &= TIES
+        return expected != self.outcomes
 
     def restrict_column(self, column: Column, outcomes: int) -> bool:
         """Learn that only these outcomes of a column are possible; False if that leaves no two rows."""

@@ -63,10 +63,11 @@ class OrderingProperties:
     False
     """
 
-    __slots__ = ("_facts", "_hash", "_start")
+    __slots__ = ("_facts", "_hash", "_present", "_start")
 
     _facts: SequenceFacts
     _hash: int | None
+    _present: set[Column] | None
     _start: PairState | None
 
     def __init__(
@@ -90,7 +91,7 @@ class OrderingProperties:
 
     def _settle(self, facts: SequenceFacts) -> None:
         normal, start = normal_form(facts)
-        for name, value in (("_facts", normal), ("_hash", None), ("_start", start)):
+        for name, value in (("_facts", normal), ("_hash", None), ("_present", None), ("_start", start)):
             object.__setattr__(self, name, value)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -248,23 +249,21 @@ class OrderingProperties:
 
     def _leading_order(self, wanted: Mapping[Column, None]) -> list[Column]:
         """Columns in an order in which they lead, chosen from the wanted ones and from those that they determine."""
-        determined = self.pair_state()
+        determined, state = self.pair_state(), self.pair_state()
+        unknown = dict.fromkeys(column for column in wanted if state.problem.class_of(column) is None)
+        order: list[Column] = []
+        remaining = leading(state, [column for column in wanted if column not in unknown], order)
         for column in wanted:
             determined.restrict_column(column, TIES)
-        unknown = [column for column in wanted if determined.problem.class_of(column) is None]
-        helpers = [column for column in determined.problem.classes.index if column not in wanted and determined.column_ties(column)]
-        remaining = [column for column in (*wanted, *helpers) if column not in unknown]
-        order, state = [], self.pair_state()
-        progress = True
-        while progress:
-            progress = False
-            for column in list(remaining):
-                if state.impossible or in_one_direction(state.column_outcomes(column)):
-                    state.restrict_column(column, TIES)
-                    remaining.remove(column)
-                    order.append(column)
-                    progress = True
-        return order + unknown if state.impossible else order
+        # Where nothing leads and nothing follows from ties, other columns do not help: wide frames ask for many columns, each alone.
+        if remaining and (order or determined.has_learned_more(state, remaining)):
+            helpers = [column for column in determined.problem.classes.index if column not in wanted and determined.column_ties(column)]
+            remaining += leading(state, helpers, order)
+            before = 0
+            while len(order) > before:
+                before = len(order)
+                remaining = leading(state, remaining, order)
+        return [*order, *unknown] if state.impossible else order
 
     def is_constant(self, column: Column) -> bool:
         """Whether a column has one value in all rows."""
@@ -276,7 +275,12 @@ class OrderingProperties:
 
     def is_not_null(self, column: Column) -> bool:
         """Whether a column, or one that is equal to it, is known to be without null."""
-        return any(self.equivalent(column, known) for known in self.not_null)
+        if self._present is None:
+            known = {*self.not_null}
+            equal = [group for group in self.equivalences if not known.isdisjoint(group)]
+            object.__setattr__(self, "_present", known.union(*equal))
+        assert self._present is not None
+        return column in self._present
 
     def has_key(self, columns: Iterable[Column]) -> bool:
         """Whether no two rows are equal on all the columns.
@@ -398,3 +402,15 @@ class OrderingProperties:
                 shown = tuple(itertools.takewhile(lambda item: not isinstance(item.column, Hidden), items))
                 result.append(shown[: partner.satisfied_length(shown)])
         return tuple(filter(None, dict.fromkeys(result)))
+
+
+def leading(state: PairState, columns: Iterable[Column], order: list[Column]) -> list[Column]:
+    """The columns that do not lead after those before them; those that do are appended to an order, and learned to tie."""
+    others = []
+    for column in columns:
+        if state.impossible or in_one_direction(state.column_outcomes(column)):
+            state.restrict_column(column, TIES)
+            order.append(column)
+        else:
+            others.append(column)
+    return others

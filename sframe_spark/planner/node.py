@@ -42,7 +42,7 @@ class PlannerNode:
         # What `planner.properties_of` found lately; it follows from operator and inputs.
         self.known: Any = None
         # What users called the columns first, for messages only: no plan and no result depends on it.
-        self.names: tuple[str, ...] | None = None
+        self.names: Sequence[str] | None = None
         # What ran when somebody last looked at the rows, for messages only (engine.runs.journal).
         self.ran: Any = None
 
@@ -75,12 +75,16 @@ class PlannerNode:
         """The same operator over other inputs; this very node when they are the same."""
         if len(inputs) == len(self.inputs) and all(map(is_, inputs, self.inputs)):
             return self
+        if self.operator.arranges_columns and all(a.schema is b.schema or a.schema == b.schema for a, b in zip(inputs, self.inputs, strict=True)):
+            # The types of wide rows are not put together anew where a column of them is computed in another form.
+            return PlannerNode(self.operator, inputs, facts_of_types(self.operator, inputs, self.schema))
         return PlannerNode(self.operator, inputs)
 
     def call_columns(self, names: Sequence[str]) -> None:
         """Remember what users call the columns, for messages; what they were called first stays."""
         if self.names is None and len(names) == self.facts.width:
-            self.names = tuple(names)
+            # A frame's names never change in place; a frame to which columns are added one by one would be copied for each of them.
+            self.names = names
 
     def splice(self, replacement: PlannerNode) -> None:
         """Become ``replacement`` in place; every graph that holds this node sees the change, no result does.
@@ -118,6 +122,12 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
             f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
         )
     return Facts(tuple(schema), operator.infer_length(facts), operator.infer_domain(facts))
+
+
+def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Schema) -> Facts:
+    """Facts of an operator over inputs whose facts are known, where its types are."""
+    facts = [node.facts for node in inputs]
+    return Facts(schema, operator.infer_length(facts), operator.infer_domain(facts))
 
 
 def is_schema(value: Any) -> bool:

@@ -91,7 +91,7 @@ def test_what_a_node_was_called_first_stays_and_passes_on_to_nobody_else() -> No
     assert node.names is None
     node.call_columns(["first"])
     node.call_columns(["second"])
-    assert node.names == ("first",)
+    assert node.names == ["first"]
     assert sort_rows(node, [(0, True)]).names is None
 
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.names import automatic_name
+from sframe_spark.api.names import FrameNames, automatic_name
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -18,12 +19,15 @@ from sframe_spark.errors import (
     TakenNameError,
     UnknownNameError,
 )
-from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.columns import all_columns, project, with_column_replaced, zip_columns
 from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.values.plain import one_value
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
+    from sframe_spark.planner.node import PlannerNode
+
+Item = TypeVar("Item")
 
 
 class ColumnChanges(Columns):
@@ -65,18 +69,17 @@ class ColumnChanges(Columns):
         return SArray(value)
 
     def _assign(self, name: str, column: SArray) -> None:
-        if name in self._names and len(self._names) == 1:
+        place = self._names.place(name)
+        if place is not None and len(self._names) == 1:
             self._with(column._node, self._names)
             return
         self._check_length(column, name)
         if not self._names:
             self._with(column._node, [name])
-        elif name in self._names:
-            place, width = self._names.index(name), len(self._names)
-            positions = [*range(place), width, *range(place + 1, width)]
-            self._with(project(zip_columns(self._node, column._node), positions), self._names)
+        elif place is not None:
+            self._with(with_column_replaced(self._node, place, column._node), self._names)
         else:
-            self._with(zip_columns(self._node, column._node), [*self._names, name])
+            self._with(zip_columns(self._node, column._node), self._names.and_one(str(name)))
 
     def _check_length(self, column: SArray, name: str) -> None:
         if self._names and not equal_length(self._node, column._node):
@@ -114,9 +117,7 @@ class ColumnChanges(Columns):
             raise SchemaError(f"a column name is a str, got {type(column_name).__name__}")
         # Where there is no column yet, one value is one row, as one SArray would be all rows; assignment makes none.
         column = self._column_of(data, alone=1)
-        name = column_name or automatic_name(self._names)
-        if name in self._names:
-            raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
+        name = free_name(column_name, self._names)
         frame = self if inplace else made_frame(self._node, self._names)
         frame._assign(name, column)
         return frame  # type: ignore[return-value]
@@ -158,10 +159,24 @@ class ColumnChanges(Columns):
             if len(names) != len(data):
                 raise SchemaError(f"{len(data)} columns need as many names, got {len(names)}")
             pairs = list(zip(names, data, strict=True))
-        frame = made_frame(self._node, self._names)
-        for name, column in pairs:
-            frame.add_column(column, name, inplace=True)
-        return self._with(frame._node, frame._names) if inplace else frame
+        node, taken = self._beside(pairs)
+        return self._with(node, taken) if inplace else made_frame(node, taken)
+
+    def _beside(self, pairs: Sequence[tuple[Any, SArray]]) -> tuple[PlannerNode, FrameNames]:
+        """The columns with others beside them, all at once, and the names of all."""
+        frame, parts = made_frame(self._node, self._names), []
+        names, taken = frame._names, dict[str, None]()
+        for given, column in pairs:
+            if not names:
+                frame.add_column(column, given, inplace=True)
+                names = frame._names
+                continue
+            taken = taken or dict.fromkeys(names)
+            name = free_name(given, taken)
+            frame._check_length(column, name)
+            taken[name] = None
+            parts.append(column._node)
+        return (zip_columns(frame._node, *parts), FrameNames.known([*taken])) if parts else (frame._node, names)
 
     def remove_column(self, column_name: str, inplace: bool = False) -> SFrame:
         """A frame without a column.
@@ -208,16 +223,16 @@ class ColumnChanges(Columns):
         >>> SFrame({"id": [1], "name": ["ann"], "stars": [5]}).remove_columns(["id", "stars"]).to_arrow().to_pydict()
         {'name': ['ann']}
         """
-        gone = [str(name) for name in column_names]
+        gone = dict.fromkeys(str(name) for name in column_names)
         for name in gone:
             if name not in self._names:
                 raise ColumnNotFoundError(name, self._names)
-        kept = [i for i, name in enumerate(self._names) if name not in gone]
-        if not kept:
+        if len(gone) == len(self._names):
             empty = self._empty()
             return self._with(empty._node, []) if inplace else empty
-        node = project(self._node, kept)
-        names = [self._names[i] for i in kept]
+        places = sorted(map(self._position, gone))
+        node = project(self._node, without(all_columns(len(self._names)), places))
+        names = FrameNames.known(without(self._names, places))
         return self._with(node, names) if inplace else made_frame(node, names)
 
     def __delitem__(self, key: Any) -> None:
@@ -255,13 +270,14 @@ class ColumnChanges(Columns):
         for name in names:
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
-        renamed = list(self._names)
+        renamed, places = list(self._names), dict(zip(self._names, range(len(self._names)), strict=True))
         for old, new in names.items():
             if not isinstance(new, str):
                 raise SchemaError(f"a column name is a str, got {new!r}")
-            if new != old and new in renamed:
+            if new != old and new in places:
                 raise TakenNameError(f"cannot rename {old!r} to {new!r}: a column of that name exists already")
-            renamed[renamed.index(old)] = new
+            place = places.pop(old)
+            renamed[place], places[new] = new, place
         return self._with(self._node, renamed) if inplace else made_frame(self._node, renamed)
 
     def swap_columns(self, column_name_1: str, column_name_2: str, inplace: bool = False) -> SFrame:
@@ -289,10 +305,10 @@ class ColumnChanges(Columns):
         for name in (column_name_1, column_name_2):
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
-        order = list(range(len(self._names)))
-        a, b = self._names.index(column_name_1), self._names.index(column_name_2)
+        order = [*all_columns(len(self._names))]
+        a, b = self._position(column_name_1), self._position(column_name_2)
         order[a], order[b] = b, a
-        node, names = project(self._node, order), [self._names[i] for i in order]
+        node, names = project(self._node, order), self._names.with_others({a: self._names[b], b: self._names[a]})
         return self._with(node, names) if inplace else made_frame(node, names)
 
     def add_row_number(self, column_name: str = "id", start: int = 0, inplace: bool = False) -> SFrame:
@@ -329,3 +345,35 @@ class ColumnChanges(Columns):
         node = zip_columns(row_number(self._node, start), self._node)
         names = [name, *self._names]
         return self._with(node, names) if inplace else made_frame(node, names)
+
+
+def free_name(given: Any, names: Collection[str]) -> str:
+    """The name of a further column: the given one, or a numbered one where that is empty.
+
+    Raises
+    ------
+    SchemaError
+        If it is no text.
+    TakenNameError
+        If another column has it.
+    """
+    if not isinstance(given, str):
+        raise SchemaError(f"a column name is a str, got {type(given).__name__}")
+    name = str(given) or automatic_name(names)
+    if name in names:
+        raise TakenNameError(f"the frame has a column {name!r} already: assign to it, or choose another name")
+    return name
+
+
+def without(items: Sequence[Item], places: Sequence[int]) -> list[Item]:
+    """Items but those at some places, which ascend.
+
+    Examples
+    --------
+    >>> without("abcd", [1, 3])
+    ['a', 'c']
+    """
+    kept: list[Item] = []
+    for start, stop in pairwise([-1, *places, len(items)]):
+        kept.extend(items[start + 1 : stop])
+    return kept

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.api.faces import made_frame
+from sframe_spark.api.names import FrameNames
 from sframe_spark.api.sarray import SArray
 from sframe_spark.errors import (
     InvalidArgumentError,
@@ -26,7 +28,7 @@ class Columns:
     """Members about the columns of a frame. Positions are the engine's; names live here."""
 
     _node: PlannerNode
-    _names: list[str]
+    _names: FrameNames
 
     def column_names(self) -> list[str]:
         """Names of the columns, in order.
@@ -74,14 +76,13 @@ class Columns:
         return len(self._names)
 
     def _position(self, name: Any) -> int:
-        try:
-            return self._names.index(name)
-        except ValueError:
-            raise MissingColumnError(name, self._names) from None
+        place = self._names.place(name)
+        if place is None:
+            raise MissingColumnError(name, self._names)
+        return place
 
     def _with(self, node: PlannerNode, names: Sequence[str]) -> SFrame:
-        # Texts of numpy's own class would be keys of rows.
-        self._node, self._names = node, list(map(str, names))
+        self._node, self._names = node, names if isinstance(names, FrameNames) else FrameNames(names)
         node.call_columns(self._names)
         return self  # type: ignore[return-value]
 
@@ -148,8 +149,9 @@ class Columns:
             else:
                 raise SchemaError(f"columns are chosen by name or class, got {item!r}; rows by an int, a slice, an SArray or a boolean array")
         kinds = zip(self._names, self.column_types(), strict=True)
-        chosen += [name for name, kind in kinds if kind in classes and name not in chosen]
-        repeated = sorted({name for name in chosen if chosen.count(name) > 1})
+        given = {*chosen}
+        chosen += [name for name, kind in kinds if kind in classes and name not in given]
+        repeated = sorted(name for name, count in Counter(chosen).items() if count > 1)
         if repeated:
             raise InvalidArgumentError(f"columns chosen more than once: {', '.join(repeated)}")
         if not chosen:

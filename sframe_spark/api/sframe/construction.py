@@ -16,7 +16,7 @@ from sframe_spark.api.interchange.arrow_streams import arrow_table, gives_rows
 from sframe_spark.api.interchange.from_arrow import frame_from_arrow
 from sframe_spark.api.interchange.from_pandas import frame_from_pandas
 from sframe_spark.api.interchange.from_spark import frame_from_spark
-from sframe_spark.api.names import with_automatic_names
+from sframe_spark.api.names import FrameNames, with_automatic_names
 from sframe_spark.api.nodes import combine_columns, equal_length, node_from_values, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -132,7 +132,8 @@ def frame_from_pairs(names: list[str], columns: list[Any]) -> Frame:
     """Columns in the order given, under names that differ."""
     by_name = dict(zip(names, columns, strict=True))
     node, found = frame_from_columns(by_name)
-    return project(node, [found.index(name) for name in by_name]), list(by_name)
+    places = FrameNames(found)
+    return project(node, [places.index(name) for name in by_name]), list(by_name)
 
 
 def frame_from_iterable(data: Iterable[Any]) -> Frame:

@@ -15,6 +15,7 @@ from sframe_spark.api.files import persistence
 from sframe_spark.api.files.serialization import Pickled
 from sframe_spark.api.hints import HintedClass, as_in, no_frame_member
 from sframe_spark.api.indexing import head_count, is_row_index, mask_error, row_number, sliced
+from sframe_spark.api.names import FrameNames
 from sframe_spark.api.nodes import equal_length, iterate_tuples, row_count
 from sframe_spark.api.one_by_one import ReadOneByOne
 from sframe_spark.api.sarray import SArray
@@ -102,9 +103,10 @@ class SFrame(
         verify: bool = False,
     ) -> None:
         if _node is not None:
-            self._node, self._names = _node, list(_names or ())
+            self._node, self._names = _node, _names if isinstance(_names, FrameNames) else FrameNames(_names or ())
         else:
-            self._node, self._names = construction.frame_from(data, format, verify)
+            self._node, names = construction.frame_from(data, format, verify)
+            self._names = FrameNames(names)
         self._node.call_columns(self._names)
 
     if not TYPE_CHECKING:

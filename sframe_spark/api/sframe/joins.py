@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.names import unique_names
+from sframe_spark.api.names import FrameNames, unique_names
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.other_frames import other_frame
 from sframe_spark.api.sframe.relational import recoded_column
@@ -121,6 +121,7 @@ def joined_names(left: Sequence[str], right: Sequence[str], alter_name: Any) -> 
     for name in renamed:
         if name not in right:
             raise ColumnNotFoundError(name, right)
+    left, right = FrameNames(left), FrameNames(right)
     taken = [new for new in renamed.values() if new in left or new in right]
     if taken:
         raise TakenNameError(f"alter_name gives names that the frames have already: {', '.join(taken)}")

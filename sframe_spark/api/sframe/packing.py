@@ -163,7 +163,8 @@ class Packing(Columns):
             self._require_numbers(positions, fill_na)
         keys = _keys_of(chosen, column_name_prefix if remove_prefix else None)
         parameters = (value_parameter(fill_na), keys) if kind == DICT_KIND else (value_parameter(fill_na),)
-        others, width = [column for column in self._names if column not in chosen], len(self._names)
+        packed, width = {*chosen}, len(self._names)
+        others = [column for column in self._names if column not in packed]
         step = Step(_PACKED[kind], tuple(map(Register, positions)), parameters)
         outputs = (*(Register(self._names.index(other)) for other in others), Register(width))
         return made_frame(apply_program(self._node, Program(width, (step,), outputs)), [*others, name])
@@ -193,7 +194,8 @@ class Packing(Columns):
     def _packed_name(self, chosen: Sequence[str], prefix: str | None, name: Any) -> str:
         if name is not None and not isinstance(name, str):
             raise SchemaError(f"new_column_name is a text, not a {type(name).__name__}")
-        others = [column for column in self._names if column not in chosen]
+        packed = {*chosen}
+        others = [column for column in self._names if column not in packed]
         wanted = name or prefix
         if wanted and wanted in others:
             raise TakenKeyError(f"the frame has another column {wanted!r}: choose another new_column_name")

@@ -32,7 +32,7 @@ from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import append, filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.columns import project, with_column_replaced
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain import one_value
@@ -81,7 +81,7 @@ class Relational(Columns):
         if not items or len({type(item) for item in items}) > 1:
             raise InvalidArgumentError("sort keys are either all names or all (name, ascending) pairs, and there is at least one")
         default = flag(ascending, "ascending")
-        order: list[tuple[int, bool]] = []
+        order: dict[int, bool] = {}
         for item in items:
             name, direction = item if isinstance(item, tuple) and len(item) == 2 else (item, default)
             if not isinstance(name, str) or not isinstance(direction, (int, float, np.number, np.bool_)):
@@ -89,11 +89,11 @@ class Relational(Columns):
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
             position = self._names.index(name)
-            if any(position == known for known, _ in order):
+            if position in order:
                 raise UnsupportedOperationError(f"column {name!r} is named twice as a sort key")
             self._check_sortable(position)
-            order.append((position, flag(direction, "ascending")))
-        return order
+            order[position] = flag(direction, "ascending")
+        return [*order.items()]
 
     def _check_sortable(self, position: int) -> None:
         if self._node.schema[position].kind not in SORTABLE:
@@ -186,7 +186,8 @@ class Relational(Columns):
                 raise NoSubsetError(name, self._names)
             self._require_groups(name)
         keys = [self._position(name) for name in chosen]
-        rest = [i for i in range(len(self._names)) if i not in keys]
+        chosen_places = {*keys}
+        rest = [i for i in range(len(self._names)) if i not in chosen_places]
         grouped = group_by(self._node, keys, [Aggregation("select_one", (position,)) for position in rest])
         return made_frame(grouped, [self._names[i] for i in (*keys, *rest)])
 
@@ -343,8 +344,7 @@ def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode
     if node.schema[position] == target:
         return node
     column = recoded(project(node, [position]), target)
-    width = node.facts.width
-    return project(zip_columns(node, column), [*range(position), width, *range(position + 1, width)])
+    return with_column_replaced(node, position, column)
 
 
 __all__ = ["MissingColumnError", "Relational"]

@@ -11,7 +11,7 @@ from sframe_spark.api.faces import made_frame
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.relational import Relational
 from sframe_spark.errors import InvalidArgumentError, SchemaError
-from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.columns import project, with_column_replaced, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.running.running import running
@@ -165,6 +165,4 @@ class RunningColumns(Relational):
         if literal.type == INT and abs(amount) > LONGEST:
             raise InvalidArgumentError(f"duration: {duration!r} does not fit 64 bits")
         moved = apply_function("add_duration", project(self._node, [position]), literal)
-        width = len(self._names)
-        node = project(zip_columns(self._node, moved), [*range(position), width, *range(position + 1, width)])
-        return made_frame(node, self._names)
+        return made_frame(with_column_replaced(self._node, position, moved), self._names)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.columns import shows_all, zip_columns
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, RowWise
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -26,9 +26,9 @@ def singleton_zip(node: PlannerNode) -> PlannerNode | None:
     return node.inputs[0] if len(node.inputs) == 1 else None
 
 
-@law("zip(zip(x, y), z) = zip(x, y, z)", stage="expand", on="zip")
+@law("zip(zip(x, y), z) = zip(x, y, z)", stage="pushdown", on="zip")
 def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
-    """Zip is associative."""
+    """Zip is associative. Fusion does this for whole regions: a chain of zips made column by column would be flattened at each of them before."""
     if not any(child.operator_type == "zip" for child in node.inputs):
         return None
     return zip_columns(*[part for child in node.inputs for part in (child.inputs if child.operator_type == "zip" else (child,))])
@@ -37,5 +37,4 @@ def zip_of_zips(node: PlannerNode) -> PlannerNode | None:
 @law("project(x, all) = x", stage="expand", on="project")
 def identity_projection(node: PlannerNode) -> PlannerNode | None:
     """Picking every column in place changes nothing."""
-    positions = node.operator_parameters["positions"]
-    return node.inputs[0] if positions == tuple(range(node.inputs[0].facts.width)) else None
+    return node.inputs[0] if shows_all(node.operator_parameters["positions"], node.inputs[0].facts.width) else None

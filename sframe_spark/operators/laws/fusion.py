@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Sequence
-from itertools import accumulate
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, pairwise
 
 import attrs
 
 from sframe_spark.operators.rowwise.columns import Project, Zip, project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, RowWise, calls_python
-from sframe_spark.operators.rowwise.program import Operand, Program, Register, Step, remap
+from sframe_spark.operators.rowwise.program import Operand, Program, Register, Step
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
@@ -20,11 +21,9 @@ from sframe_spark.planner.node import PlannerNode
 class Region:
     """A program under construction over the leaves of a row-wise region."""
 
-    leaves: list[PlannerNode] = attrs.Factory(list)
-    columns: dict[int, dict[int, Operand]] = attrs.Factory(dict)
+    operands: dict[int, Sequence[Operand]] = attrs.Factory(dict)
     steps: list[Step] = attrs.Factory(list)
     known: dict[Step, Register] = attrs.Factory(dict)
-    kept: list[PlannerNode] = attrs.Factory(list)
 
     def call(self, step: Step) -> Register:
         """Register of a step; equal steps share one."""
@@ -35,6 +34,99 @@ class Region:
             self.steps.append(step)
             self.known[step] = register
         return register
+
+    def run(self, part: RegionProgram, read: Mapping[int, Operand]) -> None:
+        """Take the steps of a program whose input columns are these operands."""
+        registers = dict(read)
+        for index, step in enumerate(part.program.steps):
+            operands = tuple(registers[o.index] if isinstance(o, Register) else o for o in step.operands)
+            registers[part.program.width + index] = self.call(attrs.evolve(step, operands=operands))
+        self.operands[part.number] = [registers[o.index] if isinstance(o, Register) else o for o in part.program.outputs]
+
+
+@attrs.frozen(eq=False)
+class RegionProgram:
+    """A program in a region.
+
+    Parameters
+    ----------
+    number
+        Its number among all leaves and programs.
+    program
+        The computation.
+    reads
+        Which column, by its number among those of all leaves and programs, each register is that it reads.
+    """
+
+    number: int
+    program: Program
+    reads: Mapping[int, int]
+
+
+@attrs.define
+class NumberedColumns:
+    """Where the columns of row-wise nodes come from: leaves and programs have columns of numbers of their own, others show these.
+
+    Parameters
+    ----------
+    nodes
+        Leaves and programs, inputs before consumers.
+    starts
+        The number of the first column of each.
+    parts
+        The programs, by their place among ``nodes``.
+    shown
+        The numbers of a node's columns, by its ``id``.
+    """
+
+    nodes: list[PlannerNode] = attrs.Factory(list)
+    starts: list[int] = attrs.Factory(lambda: [0])
+    parts: dict[int, RegionProgram] = attrs.Factory(dict)
+    shown: dict[int, Sequence[int]] = attrs.Factory(dict)
+
+    def add(self, node: PlannerNode) -> None:
+        """Number the columns of a node whose inputs are numbered."""
+        if node.operator.arranges_columns:
+            self.shown[id(node)] = self._arranged(node)
+            return
+        if node.operator.is_program:
+            number = len(self.nodes)
+            self.parts[number] = self._part(node, number)
+        self.nodes.append(node)
+        self.starts.append(self.starts[-1] + node.facts.width)
+        self.shown[id(node)] = range(self.starts[-2], self.starts[-1])
+
+    def _arranged(self, node: PlannerNode) -> Sequence[int]:
+        operator = node.operator
+        shown = [self.shown[id(child)] for child in node.inputs]
+        if isinstance(operator, Project):
+            return [*map(shown[0].__getitem__, operator.positions)]
+        if isinstance(operator, Zip):
+            return side_by_side(shown)
+        origins = operator.column_origins([child.facts for child in node.inputs])
+        return [shown[slot][position] for ((slot, position), *_) in origins]
+
+    def _part(self, node: PlannerNode, number: int) -> RegionProgram:
+        assert isinstance(node.operator, RowWise)
+        program = node.operator.program(sum(child.facts.width for child in node.inputs))
+        operands = (*(operand for step in program.steps for operand in step.operands), *program.outputs)
+        read = dict.fromkeys(operand.index for operand in operands if isinstance(operand, Register) and operand.index < program.width)
+        shown = [self.shown[id(child)] for child in node.inputs]
+        starts = [*accumulate(map(len, shown[:-1]), initial=0)]
+        slots = ((bisect_right(starts, register) - 1, register) for register in read)
+        return RegionProgram(number, program, {register: shown[slot][register - starts[slot]] for slot, register in slots})
+
+    def owner(self, column: int) -> int:
+        """The place of the leaf or program that has the column of a number."""
+        return bisect_right(self.starts, column) - 1
+
+
+def side_by_side(shown: Sequence[Sequence[int]]) -> list[int]:
+    """Columns of several inputs, in order."""
+    columns: list[int] = []
+    for each in shown:
+        columns.extend(each)
+    return columns
 
 
 def in_region(node: PlannerNode) -> bool:
@@ -78,10 +170,14 @@ class Fusion:
         ``id`` of row-wise nodes that other regions read as if they were not row-wise.
     values
         What each node has become, by its ``id``.
+    columns
+        Where the columns of nodes come from. They are followed once for all regions: a column of a chain of wide nodes is not looked for at each
+        of them.
     """
 
     boundaries: set[int]
     values: dict[int, PlannerNode] = attrs.Factory(dict)
+    columns: NumberedColumns = attrs.Factory(NumberedColumns)
 
     def is_leaf(self, node: PlannerNode) -> bool:
         """True when a region does not reach beyond a node below its top."""
@@ -103,9 +199,8 @@ class Fusion:
                 self.values[id(child)] = child.with_inputs([self.values[id(leaf)] for leaf in child.inputs])
         return node.with_inputs([self.values[id(child)] for child in node.inputs])
 
-    def region(self, top: PlannerNode) -> tuple[list[PlannerNode], list[PlannerNode]]:
-        """Leaves of the region below ``top`` and its nodes, inputs before consumers."""
-        leaves: dict[int, PlannerNode] = {}
+    def region(self, top: PlannerNode) -> list[PlannerNode]:
+        """Nodes of the region below ``top`` and its leaves, inputs before consumers."""
         nodes: list[PlannerNode] = []
         seen: set[int] = set()
         stack = [(top, False)]
@@ -113,99 +208,77 @@ class Fusion:
             node, expanded = stack.pop()
             if expanded:
                 nodes.append(node)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                stack.append((node, True))
+                if node is top or not self.is_leaf(node):
+                    stack.extend((child, False) for child in reversed(node.inputs))
+        return nodes
+
+    def read_by(self, top: PlannerNode) -> tuple[list[int], list[int]]:
+        """Places of the leaves and programs that columns of ``top`` are made of, in order of the walk from there."""
+        columns = self.columns
+        found: set[int] = set()
+        waiting = [*{columns.owner(column) for column in columns.shown[id(top)]}]
+        while waiting:
+            place = waiting.pop()
+            if place in found:
                 continue
-            if id(node) in seen:
-                continue
-            seen.add(id(node))
-            if node is not top and self.is_leaf(node):
-                leaves[id(node)] = node
-                continue
-            stack.append((node, True))
-            stack.extend((child, False) for child in reversed(node.inputs))
-        return list(leaves.values()), nodes
+            found.add(place)
+            if not self.ends_at(place, top):
+                waiting.extend({columns.owner(column) for column in columns.parts[place].reads.values()} - found)
+        leaves = sorted(place for place in found if self.ends_at(place, top))
+        programs = sorted(found.difference(leaves))
+        if len(leaves) > 1 or not self.is_chain(programs):
+            order = {id(node): number for number, node in enumerate(self.region(top))}
+            leaves.sort(key=lambda place: order[id(columns.nodes[place])])
+            programs.sort(key=lambda place: order[id(columns.nodes[place])])
+        return leaves, programs
+
+    def ends_at(self, place: int, top: PlannerNode) -> bool:
+        """True for a leaf of the region below ``top``."""
+        node = self.columns.nodes[place]
+        return node is not top and self.is_leaf(node)
+
+    def is_chain(self, programs: Sequence[int]) -> bool:
+        """True where each program reads the one before, so that there is one order only."""
+        owner, parts = self.columns.owner, self.columns.parts
+        return all(any(owner(column) == before for column in parts[after].reads.values()) for before, after in pairwise(programs))
 
     def fused(self, top: PlannerNode) -> PlannerNode:
-        """One program (or projection) over the leaves of the region below ``top``."""
-        leaves, nodes = self.region(top)
-        region = Region([self.values[id(leaf)] for leaf in leaves])
-        needed = columns_needed(top, nodes)
-        width = 0
-        for leaf in leaves:
-            region.columns[id(leaf)] = {position: Register(width + position) for position in needed.get(id(leaf), ())}
-            width += leaf.facts.width
-        for node in nodes:
-            region.columns[id(node)] = _outputs(node, region, needed.get(id(node), ()))
-        return assemble(region, list(region.columns[id(top)].values()), width)
+        """One program (or projection) over the leaves of the region below ``top`` that its columns are made of."""
+        places, programs = self.read_by(top)
+        columns, region = self.columns, Region()
+        first = dict(zip(places, accumulate((columns.nodes[place].facts.width for place in places), initial=0), strict=False))
+
+        def operand(column: int) -> Operand:
+            place = columns.owner(column)
+            position = column - columns.starts[place]
+            return Register(first[place] + position) if place in first else region.operands[place][position]
+
+        for place in programs:
+            part = columns.parts[place]
+            region.run(part, {register: operand(column) for register, column in part.reads.items()})
+        leaves = [columns.nodes[place] for place in places] or [self.first_leaf(top)]
+        rows = zip_columns(*(self.values[id(leaf)] for leaf in leaves))
+        return computed(assembled(region, [*map(operand, columns.shown[id(top)])], rows.facts.width), rows)
+
+    def first_leaf(self, top: PlannerNode) -> PlannerNode:
+        """The leaf whose rows are those of a region that reads no column."""
+        node = top.inputs[0]
+        while not self.is_leaf(node):
+            node = node.inputs[0]
+        return node
 
 
-def columns_needed(top: PlannerNode, nodes: Sequence[PlannerNode]) -> dict[int, Iterable[int]]:
-    """Which columns of each node of a region, and of its leaves, those of ``top`` are made of, by the node's ``id``; in order at the top.
+def assembled(region: Region, outputs: list[Operand], width: int) -> Program:
+    """The program over the columns of a region's leaves that yields the outputs."""
 
-    Programs below a chain of wide nodes read few of their columns: looking at all of each would take the cube of the width.
-    """
-    needed: dict[int, dict[int, None]] = {id(top): dict.fromkeys(range(top.facts.width))}
-    for node in reversed(nodes):
-        wanted = needed.get(id(node))
-        if not wanted:
-            continue
-        for slot, position in _origins(node, wanted) if node.operator.arranges_columns else _program_reads(node):
-            needed.setdefault(id(node.inputs[slot]), {})[position] = None
-    return dict(needed)
+    def numbered(operand: Operand) -> Operand:
+        return Register(width - 1 - operand.index) if isinstance(operand, Register) and operand.index < 0 else operand
 
-
-def _origins(node: PlannerNode, positions: Iterable[int]) -> Iterable[tuple[int, int]]:
-    """Where columns of a node that arranges those of its inputs come from."""
-    operator = node.operator
-    if isinstance(operator, Project):
-        return [(0, operator.positions[position]) for position in positions]
-    if isinstance(operator, Zip):
-        return places_in(node.inputs, positions)
-    shown = operator.column_origins([child.facts for child in node.inputs])
-    return [shown[position][0] for position in positions]
-
-
-def places_in(inputs: Sequence[PlannerNode], positions: Iterable[int]) -> list[tuple[int, int]]:
-    """Which of several inputs side by side have some columns, and where they are there."""
-    starts = [*accumulate((child.facts.width for child in inputs[:-1]), initial=0)]
-    slots = ((bisect_right(starts, position) - 1, position) for position in positions)
-    return [(slot, position - starts[slot]) for slot, position in slots]
-
-
-def _program_reads(node: PlannerNode) -> Iterable[tuple[int, int]]:
-    """The columns of its inputs that a program reads, or shows as they are."""
-    assert isinstance(node.operator, RowWise)
-    program = node.operator.program(sum(child.facts.width for child in node.inputs))
-    operands = (*(operand for step in program.steps for operand in step.operands), *program.outputs)
-    registers = dict.fromkeys(operand.index for operand in operands if isinstance(operand, Register) and operand.index < program.width)
-    return places_in(node.inputs, registers)
-
-
-def _outputs(node: PlannerNode, region: Region, wanted: Iterable[int]) -> dict[int, Operand]:
-    """What the wanted columns of a node are."""
-    if not wanted:
-        return {}
-    if node.operator.arranges_columns:
-        origins = _origins(node, wanted)
-        return {position: region.columns[id(node.inputs[slot])][place] for position, (slot, place) in zip(wanted, origins, strict=True)}
-    assert isinstance(node.operator, RowWise)
-    program = node.operator.program(sum(child.facts.width for child in node.inputs))
-    registers: dict[int, Operand] = {}
-    start = 0
-    for child in node.inputs:
-        registers.update({start + position: operand for position, operand in region.columns[id(child)].items()})
-        start += child.facts.width
-    for index, step in enumerate(program.steps):
-        operands = tuple(registers[o.index] if isinstance(o, Register) else o for o in step.operands)
-        registers[program.width + index] = region.call(attrs.evolve(step, operands=operands))
-    return {position: registers[o.index] if isinstance(o, Register) else o for position in wanted for o in (program.outputs[position],)}
-
-
-def assemble(region: Region, outputs: list[Operand], width: int) -> PlannerNode:
-    """The node over the region's leaves that yields the outputs."""
-    numbers = {index: index for index in range(width)} | {-1 - i: width + i for i in range(len(region.steps))}
-    steps = tuple(attrs.evolve(step, operands=tuple(remap(o, numbers) for o in step.operands)) for step in region.steps)
-    program = Program(width, steps, tuple(remap(operand, numbers) for operand in outputs)).without_dead_steps()
-    return computed(program, zip_columns(*region.leaves))
+    steps = tuple(attrs.evolve(step, operands=tuple(map(numbered, step.operands))) for step in region.steps)
+    return Program(width, steps, tuple(map(numbered, outputs))).without_dead_steps()
 
 
 def computed(program: Program, rows: PlannerNode) -> PlannerNode:
@@ -226,9 +299,16 @@ def fuse_rowwise(root: PlannerNode) -> PlannerNode | None:
         return None
     tops, boundaries = programs(nodes)
     fusion = Fusion(boundaries)
+    readers = Counter(id(child) for node in nodes for child in node.inputs)
     for node in nodes:
+        fusion.columns.add(node)
         if not in_region(node):
             fusion.values[id(node)] = node.with_inputs([fusion.values[id(child)] for child in node.inputs])
         elif id(node) in tops:
             fusion.values[id(node)] = fusion.rebuilt(node) if fusion.is_canonical(node) else fusion.fused(node)
+        # Of a chain of wide nodes only the last ones are known by column at a time.
+        readers.subtract(map(id, node.inputs))
+        for child in node.inputs:
+            if not readers[id(child)]:
+                fusion.columns.shown.pop(id(child), None)
     return fusion.values[id(root)]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import attrs
 
-from sframe_spark.operators.rowwise.columns import Zip, places_of, project, zip_columns
+from sframe_spark.operators.rowwise.columns import Zip, all_columns, places_of, project, shows_all, zip_columns
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import law
@@ -32,6 +32,7 @@ class Narrowing:
     reads: dict[int, list[ColumnPlaces]] = attrs.Factory(dict)
     values: dict[int, tuple[PlannerNode, ColumnPlaces]] = attrs.Factory(dict)
     picked: dict[tuple[int, ColumnPlaces], PlannerNode] = attrs.Factory(dict)
+    places: dict[int, dict[int, int]] = attrs.Factory(dict)
 
     def run(self) -> PlannerNode:
         """The root over narrowed inputs; it keeps all its columns."""
@@ -53,7 +54,9 @@ class Narrowing:
             self.wanted[id(node)] = outputs
             # An operator that only counts rows asks for the first column, which a frame without columns does not have.
             widths = [child.facts.width for child in node.inputs]
-            self.reads[id(node)] = [tuple(sorted({*positions} & {*range(width)})) for positions, width in zip(columns, widths, strict=True)]
+            self.reads[id(node)] = [
+                tuple(sorted({position for position in positions if 0 <= position < width})) for positions, width in zip(columns, widths, strict=True)
+            ]
             if node.inputs and not any(self.reads[id(node)]):
                 # A node without columns still has rows: those of its first input.
                 self.reads[id(node)][0] = tuple(range(min(widths[0], 1)))
@@ -62,10 +65,11 @@ class Narrowing:
 
     def narrowed(self, node: PlannerNode) -> tuple[PlannerNode, ColumnPlaces]:
         """The node over narrowed inputs, and which of its columns it still has."""
-        everything = tuple(range(node.facts.width))
+        everything = all_columns(node.facts.width)
         below = [self.input_of(node, child, columns) for child, columns in zip(node.inputs, self.reads[id(node)], strict=True)]
         inputs, kept = [child for child, _ in below], [columns for _, columns in below]
-        whole = all(columns == tuple(range(child.facts.width)) for columns, child in zip(kept, node.inputs, strict=True))
+        # They are ascending and differ.
+        whole = all(len(columns) == child.facts.width for columns, child in zip(kept, node.inputs, strict=True))
         if not node.inputs or (whole and self.wanted[id(node)] == everything):
             return node.with_inputs(inputs), everything
         changed = node.operator.over_columns(self.wanted[id(node)], kept, [child.facts for child in node.inputs])
@@ -87,13 +91,22 @@ class Narrowing:
             return below, columns
         found = self.picked.get((id(child), columns))
         if found is None:
-            places = [places_of(there)[column] for column in columns]
+            places = self.places_in(child, columns)
             source = below.operator.with_columns(places) if isinstance(below.operator, Source) else None
             if source is None and node.operator.takes_wider:
                 return below, there
             found = project(below, places) if source is None else source.make_planner_node()
             self.picked[id(child), columns] = found
         return found, columns
+
+    def places_in(self, child: PlannerNode, columns: ColumnPlaces) -> list[int]:
+        """The places of columns of an input among those that it still has; wide inputs are read by many, so these are found once."""
+        there = self.values[id(child)][1]
+        if len(there) == child.facts.width:
+            return [*columns]
+        if id(child) not in self.places:
+            self.places[id(child)] = places_of(there)
+        return [self.places[id(child)][column] for column in columns]
 
 
 @law("f(x) = f(columns of x that are read)", stage="narrow", whole_graph=True)
@@ -115,7 +128,7 @@ def merged_projections(node: PlannerNode) -> PlannerNode | None:
     """Picking from picked columns is one pick; picking all is none."""
     child = node.inputs[0]
     positions = node.operator_parameters["positions"]
-    if positions == tuple(range(child.facts.width)):
+    if shows_all(positions, child.facts.width):
         return child
     if child.operator_type != "project":
         return None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate, chain
 from typing import ClassVar
 
@@ -12,7 +14,7 @@ from sframe_spark.errors import LengthMismatchError
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, RowDomain, Schema
-from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.node import PlannerNode, facts_of_types
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
@@ -22,7 +24,7 @@ from sframe_spark.planner.traits import Origin
 
 
 @register
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class Project(Operator):
     """Rows unchanged, columns picked by position."""
 
@@ -38,7 +40,7 @@ class Project(Operator):
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the picked columns."""
-        return tuple(inputs[0].schema[position] for position in self.positions)
+        return (*map(inputs[0].schema.__getitem__, self.positions),)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
         """Those of the picked columns."""
@@ -105,7 +107,7 @@ class Zip(Operator):
         for facts in inputs[1:]:
             if inputs[0].length.provably_equals(facts.length) is False:
                 raise LengthMismatchError(f"columns of {inputs[0].length} and {facts.length} rows cannot stand side by side: make the lengths equal")
-        return tuple(column_type for facts in inputs for column_type in facts.schema)
+        return joined_schemas(inputs)
 
     def infer_domain(self, inputs: Sequence[Facts]) -> RowDomain:
         """The common domain of the inputs, or a new one."""
@@ -122,7 +124,11 @@ class Zip(Operator):
     def input_columns(self, outputs: Sequence[int], inputs: Sequence[Facts]) -> Sequence[Sequence[int]]:
         """Each input gives its part."""
         starts = first_columns(inputs)
-        return [[o - start for o in outputs if start <= o < start + item.width] for start, item in zip(starts, inputs, strict=True)]
+        parts: list[list[int]] = [[] for _ in inputs]
+        for output in outputs:
+            slot = bisect_right(starts, output) - 1
+            parts[slot].append(output - starts[slot])
+        return parts
 
     def over_columns(self, outputs: Sequence[int], kept: Sequence[Sequence[int]], inputs: Sequence[Facts]) -> tuple[Operator, Sequence[int]]:
         """All that the inputs still have."""
@@ -166,6 +172,16 @@ class Zip(Operator):
         return ""
 
 
+def joined_schemas(inputs: Sequence[Facts]) -> Schema:
+    """The types of several inputs' columns taken as one row."""
+    if len(inputs) == 1:
+        return inputs[0].schema
+    if len(inputs) == 2:
+        # A column is put beside a wide frame by a copy of references, which takes no step for each.
+        return inputs[0].schema + inputs[1].schema
+    return tuple(chain.from_iterable(item.schema for item in inputs))
+
+
 def first_columns(inputs: Sequence[Facts]) -> list[int]:
     """Number of the column that is the first of each of several inputs side by side."""
     return [0, *accumulate(facts.width for facts in inputs)][:-1]
@@ -178,8 +194,7 @@ def places_of(kept: Sequence[int]) -> dict[int, int]:
 
 def side_by_side(inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> tuple[RelationProperties, Schema]:
     """Properties and types of several inputs' columns taken as one row."""
-    schema = tuple(chain.from_iterable(item.schema for item in facts))
-    return RelationProperties.side_by_side(inputs, [item.width for item in facts]), schema
+    return RelationProperties.side_by_side(inputs, [item.width for item in facts]), joined_schemas(facts)
 
 
 def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
@@ -193,9 +208,36 @@ def part_of_zip(node: PlannerNode, position: int) -> tuple[PlannerNode, int]:
 
 def project(node: PlannerNode, positions: Sequence[int]) -> PlannerNode:
     """Columns of a node by position."""
-    if list(positions) == list(range(node.facts.width)):
+    if shows_all(positions, node.facts.width):
         return node
     return Project(tuple(positions)).make_planner_node(node)
+
+
+def all_columns(width: int) -> tuple[int, ...]:
+    """The positions of so many columns. Plans of wide frames share the numbers, which take more room than what refers to them."""
+    return _numbers(width.bit_length())[:width]
+
+
+@lru_cache(maxsize=32)
+def _numbers(bits: int) -> tuple[int, ...]:
+    """All numbers of so many bits."""
+    return tuple(range(1 << bits))
+
+
+def shows_all(positions: Sequence[int], width: int) -> bool:
+    """True where positions are those of all of so many columns, in order."""
+    return len(positions) == width and tuple(positions) == all_columns(width)
+
+
+def with_column_replaced(node: PlannerNode, position: int, column: PlannerNode) -> PlannerNode:
+    """The node with the only column of another in the place of one of its own."""
+    width = node.facts.width
+    places = all_columns(width)
+    rows = zip_columns(node, column)
+    operator = Project(places[:position] + (width,) + places[position + 1 :])  # noqa: RUF005 - copies of references, which take no step for each
+    if column.schema[0] == node.schema[position]:
+        return PlannerNode(operator, (rows,), facts_of_types(operator, (rows,), node.schema))
+    return operator.make_planner_node(rows)
 
 
 def zip_columns(*nodes: PlannerNode) -> PlannerNode:

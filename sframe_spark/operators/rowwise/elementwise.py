@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import attrs
 
 from sframe_spark.errors import InvalidArgumentError
-from sframe_spark.operators.rowwise.columns import places_of, side_by_side, zip_columns
+from sframe_spark.operators.rowwise.columns import joined_schemas, places_of, side_by_side, zip_columns
 from sframe_spark.operators.rowwise.program import Function, Literal, Operand, Program, Register, Step, lower_program
 from sframe_spark.operators.rowwise.properties import program_properties
 from sframe_spark.operators.rowwise.python_function import PythonFunction
@@ -50,7 +50,7 @@ class RowWise(Operator):
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
         """The types of the program's outputs."""
-        schema = tuple(column_type for facts in inputs for column_type in facts.schema)
+        schema = joined_schemas(inputs)
         return self.program(len(schema)).infer(schema)
 
     def infer_properties(self, inputs: Sequence[RelationProperties], facts: Sequence[Facts]) -> RelationProperties:
@@ -104,7 +104,7 @@ class RowWise(Operator):
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """The program over the arrays."""
         chunk = Chunk(tuple(column for item in inputs for column in item.columns), inputs[0].rows)
-        schema = tuple(column_type for item in facts for column_type in item.schema)
+        schema = joined_schemas(facts)
         return self.program(len(schema)).run(chunk, schema)
 
     def plan_to_operator(self, inputs: Sequence[Relation], context: LoweringContext) -> Relation:

@@ -149,14 +149,15 @@ class Source(Operator):
 
 
 @register
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class MemorySource(Source):
     """Rows of Arrow arrays in the memory of the driver."""
 
     name: ClassVar[str] = "memory_source"
     is_in_memory: ClassVar[bool] = True
     data: Chunk = attrs.field(metadata={"portable": False}, eq=id)
-    types: Schema = attrs.field()
+    # Columns of wide tables are sources of their own, of which each would hash the types of all.
+    types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
     start: int = attrs.field(validator=at_least(0))
     stop: int = attrs.field(validator=at_least(0))
@@ -253,7 +254,7 @@ class MemorySource(Source):
 
 
 @register
-@attrs.frozen
+@attrs.frozen(cache_hash=True)
 class SegmentSource(Source):
     """Rows of a dataset of Parquet segments: some of its columns, a range of its rows."""
 

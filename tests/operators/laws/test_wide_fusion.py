@@ -1,8 +1,9 @@
-"""Plans of wide frames: what a law looks at does not grow with the cube of the columns."""
+"""Plans of wide frames: what a law looks at grows as the columns do."""
 
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -11,6 +12,11 @@ import pytest
 from sframe_spark import SFrame
 from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.operators.laws import fusion
+from sframe_spark.operators.relational.sort import sort_rows
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform, apply_function
+from sframe_spark.operators.rowwise.program import Register
+from sframe_spark.operators.sources.made import range_source
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order import ordering as ordering_module
 from sframe_spark.order.relation import RelationProperties
@@ -24,9 +30,25 @@ def shifted(columns: int) -> SFrame:
     return frame
 
 
-def steps_of_fusion(columns: int) -> int:
-    """How many lines of the law are run to plan it, each turn of a loop counted."""
-    node, count = shifted(columns)._node, 0
+def chained(columns: int) -> SFrame:
+    """A frame whose columns are each made of the one before."""
+    frame = SFrame({"x0": [1, 2, 3]})
+    for number in range(1, columns):
+        frame[f"x{number}"] = frame[f"x{number - 1}"] + 1
+    return frame
+
+
+def beside(columns: int) -> SFrame:
+    """A frame whose columns are each made of the first."""
+    frame = SFrame({"x0": [1, 2, 3]})
+    for number in range(1, columns):
+        frame[f"x{number}"] = frame["x0"] * number
+    return frame
+
+
+def steps_of_fusion(frame: SFrame) -> int:
+    """How many lines of the law are run to plan a frame, each turn of a loop counted."""
+    node, count = frame._node, 0
 
     def counting(_: FrameType, event: str, __: Any) -> Any:
         nonlocal count
@@ -45,10 +67,28 @@ def steps_of_fusion(columns: int) -> int:
     return count
 
 
-def test_fusion_grows_with_the_square_at_most() -> None:
-    few, many = steps_of_fusion(80), steps_of_fusion(320)
+@pytest.mark.parametrize("made", [shifted, chained, beside], ids=lambda made: made.__name__)
+def test_fusion_grows_as_the_columns_do(made: Callable[[int], SFrame]) -> None:
+    few, many = steps_of_fusion(made(80)), steps_of_fusion(made(320))
     # The square would be 16, the cube 64.
-    assert 0 < many < 20 * few
+    assert 0 < many < 5 * few
+
+
+def test_leaves_and_steps_stand_in_the_order_of_the_columns_wherever_they_are_reached_first() -> None:
+    first, second = range_source(0, 4), range_source(10, 4)
+    sums = apply_function("add", project(zip_columns(first, second), [1]), project(zip_columns(first, second), [0]))
+    plan = optimize(zip_columns(sums, sort_rows(first, [(0, False)]), second, first))
+    program = plan.operator
+    assert isinstance(program, GeneralizedTransform)
+    assert [child.operator for child in plan.inputs[0].inputs[:2]] == [first.operator, second.operator]
+    assert program.computation.outputs[0] == Register(program.computation.width)
+
+
+def test_a_region_that_reads_no_column_has_the_rows_of_its_first_leaf() -> None:
+    frame = SFrame({"a": [1, 2, 3]}).sort("a", ascending=False)
+    frame["b"] = 7
+    frame["c"] = frame["a"].shift(1)
+    assert list(frame[["b"]]) == [{"b": 7}] * 3 and len(frame[frame["b"] == 7]) == 3
 
 
 def test_values_are_those_of_each_column() -> None:

@@ -112,7 +112,9 @@ class CsvFiles:
         self.wanted = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
         self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
         read = [*(self.names[place] for place in self.wanted), *(column.name for column in self.partitions)]
-        self.order = [read.index(names[place], 0 if place < len(places) else len(self.wanted)) for place in chosen]
+        of_files = first_places(read[: len(self.wanted)], 0)
+        of_directories = first_places(read[len(self.wanted) :], len(self.wanted))
+        self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
 
     @property
     def wanted_names(self) -> list[str]:
@@ -391,3 +393,8 @@ def _chained(first: list[TextBlock], rest: Iterator[TextBlock]) -> Iterator[Text
     while first:
         yield first.pop(0)
     yield from rest
+
+
+def first_places(names: Sequence[str], start: int) -> dict[str, int]:
+    """The first place of each name, where the first has that number."""
+    return dict(zip(reversed(names), range(start + len(names) - 1, start - 1, -1), strict=True))
