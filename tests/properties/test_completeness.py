@@ -27,6 +27,8 @@ SELDOM = (
     "project(x, all) = x",
     "reduce(x, count) = length of x",
     "zip(x) = x",
+    # Fusion makes one zip of most; what is left are those that other laws make.
+    "zip(zip(x, y), z) = zip(x, y, z)",
     "reduce(filter_rows(f(x), c is there), aggregates of c) = reduce(f(x), aggregates of c)",
     "group_by(sort(x, k), k) = streaming_group_by(sort(x, k), k) where groups hold values in order",
 )
