@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import atexit
-import enum
 import os
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
 
@@ -28,13 +27,32 @@ if TYPE_CHECKING:
 GATEWAY_OF_OTHERS = "PYSPARK_GATEWAY_PORT"
 
 
-class QuerySize(enum.Enum):
-    """How much data a query has: each size has a session of its own beside the first, with settings that suit it."""
+@attrs.frozen
+class QuerySize:
+    """How much data a query has: each size has a session of its own beside the first, with settings that suit it.
 
-    FEW_ROWS = "few rows"
-    USUAL = "usual"
-    LARGE = "large"
+    A setting belongs to a session, and Spark looks at it when a query runs: one that was changed for a query would be so for those of other threads.
 
+    Parameters
+    ----------
+    name
+        What it is called.
+    partitions
+        How many partitions its exchanges start with; None: as many as the user has set.
+    """
+
+    name: str
+    partitions: int | None = None
+    FEW_ROWS: ClassVar[QuerySize]
+    USUAL: ClassVar[QuerySize]
+
+    @classmethod
+    def large(cls, partitions: int) -> QuerySize:
+        """Of a query of much data, by how many partitions its exchanges start with."""
+        return cls("large", partitions)
+
+
+QuerySize.FEW_ROWS, QuerySize.USUAL = QuerySize("few rows", 1), QuerySize("usual")
 
 # Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
 FEW_ROWS_SETTINGS = {
@@ -46,10 +64,10 @@ FEW_ROWS_SETTINGS = {
     "spark.sql.join.preferSortMergeJoin": "false",
 }
 
-# How many times as many partitions an exchange of much data has: a sort merges what it spilled, with buffers for every
-# spill, so a partition of many times a task's memory does not fit a small heap. Spark joins those that turn out small.
-LARGE_QUERY_PARTITIONS = 16
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
+# Takes its place where Spark joins partitions that turn out small.
+INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
+JOINS_PARTITIONS = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
 
 
 @attrs.define
@@ -118,7 +136,7 @@ class SessionHolder:
         """
         with self._lock:
             session = self._first()
-            if size is QuerySize.USUAL:
+            if size == QuerySize.USUAL:
                 return session
             with interrupts_deferred():
                 # Sessions in this process live and die with the application, which answers; a connection can be lost alone.
@@ -135,9 +153,9 @@ class SessionHolder:
 
     def _settings_of(self, size: QuerySize) -> dict[str, str]:
         """What is set in the session for queries of a size, and in no other."""
-        if size is QuerySize.FEW_ROWS:
+        if size == QuerySize.FEW_ROWS:
             return FEW_ROWS_SETTINGS
-        return {SHUFFLE_PARTITIONS: str(LARGE_QUERY_PARTITIONS * self.shuffle_partitions())}
+        return dict.fromkeys((SHUFFLE_PARTITIONS, INITIAL_PARTITIONS), str(size.partitions))
 
     def _opened(self, base: SparkSession) -> SparkSession:
         """A new session of ours with the settings of the user's."""
@@ -201,7 +219,7 @@ class SessionHolder:
         with self._lock:
             session = self.get()
             if self._partitions is None:
-                self._partitions = int(session.conf.get(SHUFFLE_PARTITIONS))
+                self._partitions = partitions_set(session)
             return self._partitions
 
     def base(self) -> SparkSession:
@@ -272,6 +290,14 @@ class SessionHolder:
             self._refused = False
             if base is not None and owned:
                 base.stop()
+
+
+def partitions_set(session: SparkSession) -> int:
+    """Return how many partitions exchanges start with by the settings of a session."""
+    initial = session.conf.get(INITIAL_PARTITIONS, None)
+    if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in JOINS_PARTITIONS):
+        return int(initial)
+    return int(session.conf.get(SHUFFLE_PARTITIONS))
 
 
 def leave_out(archive: str) -> None:
