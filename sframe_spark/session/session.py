@@ -7,7 +7,7 @@ import os
 import sys
 import threading
 import weakref
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -15,6 +15,7 @@ from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
 from sframe_spark.session.forks import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.session.interrupts import interrupts_deferred
+from sframe_spark.session.query_size import QuerySize, partitions_set
 from sframe_spark.session.settings import UserSettings, apply
 from sframe_spark.session.source_cache import SourceCache
 from sframe_spark.session.starting import SparkStart
@@ -25,49 +26,6 @@ if TYPE_CHECKING:
 
 # Set where another process, `spark-submit`, has started the JVM.
 GATEWAY_OF_OTHERS = "PYSPARK_GATEWAY_PORT"
-
-
-@attrs.frozen
-class QuerySize:
-    """How much data a query has: each size has a session of its own beside the first, with settings that suit it.
-
-    A setting belongs to a session, and Spark looks at it when a query runs: one that was changed for a query would be so for those of other threads.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    partitions
-        How many partitions its exchanges start with; None: as many as the user has set.
-    """
-
-    name: str
-    partitions: int | None = None
-    FEW_ROWS: ClassVar[QuerySize]
-    USUAL: ClassVar[QuerySize]
-
-    @classmethod
-    def large(cls, partitions: int) -> QuerySize:
-        """Of a query of much data, by how many partitions its exchanges start with."""
-        return cls("large", partitions)
-
-
-QuerySize.FEW_ROWS, QuerySize.USUAL = QuerySize("few rows", 1), QuerySize("usual")
-
-# Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
-FEW_ROWS_SETTINGS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # A broadcast is a job of its own.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.join.preferSortMergeJoin": "false",
-}
-
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
-# Takes its place where Spark joins partitions that turn out small.
-INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
-JOINS_PARTITIONS = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
 
 
 @attrs.define
@@ -148,14 +106,8 @@ class SessionHolder:
         """A new session for queries of a size, beside ours."""
         assert self._base is not None
         session = self._opened(self._base)
-        apply(session, self._settings_of(size))
+        apply(session, size.settings)
         return session
-
-    def _settings_of(self, size: QuerySize) -> dict[str, str]:
-        """What is set in the session for queries of a size, and in no other."""
-        if size == QuerySize.FEW_ROWS:
-            return FEW_ROWS_SETTINGS
-        return dict.fromkeys((SHUFFLE_PARTITIONS, INITIAL_PARTITIONS), str(size.partitions))
 
     def _opened(self, base: SparkSession) -> SparkSession:
         """A new session of ours with the settings of the user's."""
@@ -201,7 +153,7 @@ class SessionHolder:
                 apply(session, changes)
                 self._partitions = None
                 for size, other in self._of_size.items():
-                    apply(other, {**changes, **self._settings_of(size)})
+                    apply(other, {**changes, **size.settings})
 
     def _first(self) -> SparkSession:
         """Our session, found or opened."""
@@ -290,14 +242,6 @@ class SessionHolder:
             self._refused = False
             if base is not None and owned:
                 base.stop()
-
-
-def partitions_set(session: SparkSession) -> int:
-    """Return how many partitions exchanges start with by the settings of a session."""
-    initial = session.conf.get(INITIAL_PARTITIONS, None)
-    if initial is not None and all(str(session.conf.get(key)).lower() == "true" for key in JOINS_PARTITIONS):
-        return int(initial)
-    return int(session.conf.get(SHUFFLE_PARTITIONS))
 
 
 def leave_out(archive: str) -> None:
