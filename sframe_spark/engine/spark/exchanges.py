@@ -59,14 +59,15 @@ class Flow:
         return max(math.ceil(min(self.most / PARTITION_BYTES, MOST_PARTITIONS)), unknown)
 
     def __str__(self) -> str:
-        times = f"{UNKNOWN_TIMES} times spark.sql.shuffle.partitions or more"
-        if self.most <= PARTITION_BYTES and self.is_complete:
-            return f"at most {in_words(int(self.most))} go into one: spark.sql.shuffle.partitions"
-        if self.read is None and self.most <= PARTITION_BYTES:
-            return f"nobody knows how many bytes go into one: {times}"
-        number = f"{next_power(self.needs(1))} partitions, or spark.sql.shuffle.partitions where that is more"
-        size = in_words(int(min(self.most, 1 << 62)))
-        return f"at most {size} go into one: {number}" if self.is_complete else f"{size} go into one, and nobody knows how many more: {number}"
+        usual, size = "spark.sql.shuffle.partitions", in_words(int(min(self.most, 1 << 62)))
+        whole = next_power(math.ceil(min(self.most / PARTITION_BYTES, MOST_PARTITIONS)))
+        if self.is_complete:
+            number = f"{whole} partitions, or {usual} where that is more" if whole > 1 else usual
+            return f"at most {size} go into one: {number}"
+        if self.needs(1) <= 1:
+            return f"no more than {in_words(int(self.read or 0))} are read: {usual}"
+        least = f", and {whole} partitions at least, as {size} are known" if whole > 1 else ""
+        return f"nobody knows how many bytes go into one: {UNKNOWN_TIMES} times {usual}{least}"
 
 
 def partitions_for(flow: Flow, usual: int, cores: int) -> int:
