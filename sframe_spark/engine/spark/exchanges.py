@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import attrs
 
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.planner.graph import fold, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.sizes import row_bytes
+from sframe_spark.planner.sizes import Sizes, row_bytes
 from sframe_spark.values.byte_text import in_words
 
 # The most bytes that a partition of an exchange is to have, before compression. A sort merges what it spilled, with buffers for every spill, so a
@@ -123,7 +123,7 @@ def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
         bound, widths = rows[id(node)], sizes[id(node)]
         is_complete = is_complete and bound is not None and None not in widths
         most = max(most, (bound or 0) * (row_bytes(widths, 0) + BYTES_OF_KEY))
-    return Flow(most, is_complete, bytes_read(root))
+    return Flow(most, is_complete, bytes_read(root, sizes))
 
 
 def exchanges(node: PlannerNode) -> bool:
@@ -144,14 +144,14 @@ def most_rows(node: PlannerNode, inputs: Sequence[int | None]) -> int | None:
     return most if len(given) == len(inputs) and most <= sum(given) else None
 
 
-def bytes_read(root: PlannerNode) -> float | None:
+def bytes_read(root: PlannerNode, sizes: Mapping[int, Sizes]) -> float | None:
     """About what the rows of all sources take in Spark's memory; None where some have not been counted, which may be many."""
     total = 0.0
     for node in postorder([root]):
         if not node.inputs:
             if node.length.at_most is None:
                 return None
-            total += node.length.at_most * row_bytes_in_spark(node)
+            total += node.length.at_most * (row_bytes(sizes[id(node)], UNKNOWN_BYTES) + BYTES_OF_KEY)
     return total
 
 

@@ -112,6 +112,15 @@ def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
     return QuerySize.USUAL if partitions == usual else QuerySize.large(partitions)
 
 
+def said_of_exchanges(root: PlannerNode) -> str | None:
+    """Into how many partitions the exchanges of a query go, and why, as far as that is known without a session; None where it has none."""
+    if fits_one_task(root):
+        return None
+    if any(isinstance(node.operator, SparkSource) and not is_remote(node.operator.df.sparkSession) for node in postorder([root])):
+        return "spark.sql.shuffle.partitions of the session of the DataFrame, in which it runs"
+    return str(flow_of(root))
+
+
 def fits_one_task(root: PlannerNode) -> bool:
     """True when every source is known to have few rows: one task then costs less than an exchange."""
     nodes = list(postorder([root]))
