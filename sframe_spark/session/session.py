@@ -15,8 +15,7 @@ from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
 from sframe_spark.session.forks import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.query_size import QuerySize, partitions_set
-from sframe_spark.session.settings import UserSettings, apply
+from sframe_spark.session.settings import QuerySize, UserSettings, apply, partitions_set
 from sframe_spark.session.source_cache import SourceCache
 from sframe_spark.session.starting import SparkStart
 
