@@ -144,8 +144,11 @@ def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: 
     return TOO_LARGE if held and operator.bytes_of_part(total) > most_bytes else total
 
 
-def summarize_range(task: RangeTask, place: int) -> Any:
-    """What the ranges after the task's need of the state of a sequential operator over it, or ``TOO_LARGE``."""
-    operator = task.plan.operators[place]
-    assert isinstance(operator, SequentialOperator)
-    return operator.carried(summarize(task.whole, place, task.states, task.start, task.stop, task.batch_rows))
+def summarize_range(task: RangeTask, places: Sequence[int]) -> list[Any]:
+    """What the ranges after the task's need of the state of each of some sequential operators over it, or ``TOO_LARGE``."""
+    whole, found = task.whole, []
+    for place in places:
+        operator = task.plan.operators[place]
+        assert isinstance(operator, SequentialOperator)
+        found.append(operator.carried(summarize(whole, place, task.states, task.start, task.stop, task.batch_rows)))
+    return found
