@@ -87,9 +87,8 @@ def test_every_exchange_of_a_plan_has_the_partitions_that_its_bytes_need(name: s
     assert len(found) == EXCHANGES[name], found
     assert found[0][0] == "range"
     # Sixteen bytes of values and the key, or eight and the key; 32 kB in each.
-    expected = {"unique": 32, "sort": 32, "group-by": 32}.get(name, 32)
     assert flow.most in ((16 + exchanges.BYTES_OF_KEY) * ROWS, (8 + exchanges.BYTES_OF_KEY) * ROWS)
-    assert {count for _, count in found} == {expected}
+    assert {count for _, count in found} == {32}
 
 
 @pytest.mark.parametrize("name", EXCHANGES)
