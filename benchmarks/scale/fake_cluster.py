@@ -74,7 +74,7 @@ class FakeCluster:
     footers: int = 0
     queries: int = 0
 
-    def run_tasks(self, works: Sequence[Callable[[], Any]], description: str) -> list[Any]:
+    def run_tasks(self, works: Sequence[Callable[[], Any]], description: str, size: int | None = None) -> list[Any]:
         """Answers of works that nobody does."""
         parcels, shared = packed(works)
         self.jobs.append(Sent(len(works), sum(len(parcel.content) for parcel in parcels), len(pickle.dumps(shared))))
@@ -137,11 +137,14 @@ def written(task: RangeTask, directory: str, number: int) -> SegmentEntry:
     return SegmentEntry(name, number, rows, known, size=size, tail=(FOOTER_BYTES, number), pages=tuple(range(len(types) + 1)))
 
 
-def summarized(task: RangeTask, place: int) -> Any:
-    """The state before all rows."""
-    operator = task.plan.operators[place]
-    assert isinstance(operator, SequentialOperator)
-    return operator.carried(operator.initial_state(task.plan.input_facts(place)))
+def summarized(task: RangeTask, places: Sequence[int]) -> list[Any]:
+    """The states before all rows."""
+    found = []
+    for place in places:
+        operator = task.plan.operators[place]
+        assert isinstance(operator, SequentialOperator)
+        found.append(operator.carried(operator.initial_state(task.plan.input_facts(place))))
+    return found
 
 
 def part(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:

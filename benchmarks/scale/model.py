@@ -11,10 +11,9 @@ import attrs
 from benchmarks.scale.programs import Program, Way
 from benchmarks.scale.shapes import VALUE_BYTES, Shape
 from sframe_spark.engine.segments.range_tasks import row_ranges
+from sframe_spark.engine.spark.exchanges import BYTES_OF_KEY, Flow, partitions_for
 from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
-from sframe_spark.engine.spark.query import BYTES_OF_KEY, LARGE_PARTITION_BYTES
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.session import LARGE_QUERY_PARTITIONS
 
 # Spark's own: most bytes of files that a task of a scan reads, as how many bytes opening one counts, partitions of an exchange, and the largest side
 # of a join that goes to all tasks.
@@ -52,6 +51,8 @@ class Cost:
         How often tasks are started and waited for.
     tasks
         How many tasks there are in all.
+    partitions
+        Into how many partitions rows go where they are exchanged.
     passes
         How often values are read from files, in rows of the frame.
     opened
@@ -62,6 +63,7 @@ class Cost:
 
     jobs: int = 0
     tasks: int = 0
+    partitions: int = 0
     passes: int = 0
     opened: int = 0
     read: int = 0
@@ -86,7 +88,7 @@ def of_ranges(program: Program, shape: Shape, cores: int) -> Cost:
     opened = max(shape.segments, count) * passes + (0 if searched is None else max(searched.segments, count))
     read = shape.rows * columns * VALUE_BYTES * passes + (0 if searched is None else searched.rows * 2 * VALUE_BYTES)
     written = int(shape.rows * program.share) * made * VALUE_BYTES if program.way is Way.RANGES else 0
-    return Cost(passes, count * passes - (passes > 1), passes, opened, read, written)
+    return Cost(passes, count * passes - (passes > 1), 0, passes, opened, read, written)
 
 
 def tasks_of_pass(program: Program, shape: Shape, cores: int) -> int:
@@ -104,11 +106,12 @@ def of_query(program: Program, shape: Shape, cores: int) -> Cost:
     passes, count = 1 + (program.name == "sort"), exchanges(program, shape)
     before, after = (columns * VALUE_BYTES + BYTES_OF_KEY) * shape.rows, (made * VALUE_BYTES + BYTES_OF_KEY) * kept
     exchanged = after if count == 1 else before + after
-    partitions = exchange_partitions(shape)
+    partitions = exchange_partitions(program, shape, cores)
     tasks = checks + scan * passes + partitions * count
     return Cost(
         jobs=(checks > 0) + passes + 1,
         tasks=tasks,
+        partitions=partitions,
         passes=passes,
         opened=shape.segments * passes + checks,
         read=shape.rows * columns * VALUE_BYTES * passes,
@@ -136,7 +139,8 @@ def is_broadcast(side: Shape) -> bool:
     return side.rows * 2 * VALUE_BYTES <= BROADCAST_BYTES
 
 
-def exchange_partitions(shape: Shape) -> int:
-    """How many partitions an exchange has, by the sizes of queries that the engine tells apart."""
-    is_large = shape.rows * (shape.columns * VALUE_BYTES + BYTES_OF_KEY) > LARGE_PARTITION_BYTES * EXCHANGE_PARTITIONS
-    return EXCHANGE_PARTITIONS * (LARGE_QUERY_PARTITIONS if is_large else 1)
+def exchange_partitions(program: Program, shape: Shape, cores: int) -> int:
+    """How many partitions the engine lets exchanges have: by the bytes of the rows that are read, and nobody knows how many rows a join makes."""
+    columns, _ = program.columns(shape.columns)
+    most = float((columns * VALUE_BYTES + BYTES_OF_KEY) * shape.rows)
+    return partitions_for(Flow(most, program.name != JOIN, most), EXCHANGE_PARTITIONS, cores)

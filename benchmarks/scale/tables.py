@@ -26,8 +26,8 @@ LIMITS = {
     "group-by, 100 groups": "reading; parts of all tasks come to the driver",
     "group-by, many groups": "the exchange",
     "unique": "the exchange",
-    "join, large sides": "the exchange: partitions of 3 GB",
-    "sort": "the exchange: partitions of 2.6 GB",
+    "join, large sides": "the exchange",
+    "sort": "the exchange",
 }
 
 
@@ -45,15 +45,24 @@ def head(*cells: str) -> Iterator[str]:
 def large_table(found: Fit, simulated: Sequence[dict[str, Any]]) -> Iterator[str]:
     """Each operator at the size that the page is about."""
     drivers = {run["program"]: run for run in simulated}
-    yield from head(
-        "operator", "passes", "tasks", "TB read", "TB written", "TB exchanged", "hours, cores", "hours, disks", "driver, MiB", "limited by"
-    )
+    sizes = "TB read", "TB written", "TB exchanged"
+    yield from head("operator", "passes", "tasks", "partitions", *sizes, "hours, cores", "hours, disks", "driver, MiB", "limited by")
     for program in (program for program in PROGRAMS if program.way is not Way.DRIVER):
         of = cost(program, LARGE, LARGE_CORES)
-        sizes = (f"{size / 1e12:.2f}" if size else "0" for size in (of.read, of.written, of.exchanged))
+        shown = (f"{size / 1e12:.2f}" if size else "0" for size in (of.read, of.written, of.exchanged))
         hours = found.seconds(program.name, LARGE, LARGE_CORES) / 3_600
         driver = drivers.get(program.name, {}).get("peak_mib", "")
-        yield row(program.name, of.passes, f"{of.tasks:,}", *sizes, f"{hours:.2g}", f"{hours_of_disks(of):.2g}", driver, LIMITS[program.name])
+        yield row(
+            program.name,
+            of.passes,
+            f"{of.tasks:,}",
+            f"{of.partitions:,}",
+            *shown,
+            f"{hours:.2g}",
+            f"{hours_of_disks(of):.2g}",
+            driver,
+            LIMITS[program.name],
+        )
 
 
 def hours_of_disks(of: Cost) -> float:

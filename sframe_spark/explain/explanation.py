@@ -87,6 +87,7 @@ def physical_lines(sections: Sequence[ExplainedSection]) -> list[str]:
         lines.append(f"section {section.number}: {section.where}{reads}: {section.reason}")
         lines += [f"    {node.line()}" for node in section.nodes]
         lines.append(f"  makes {estimate(section)}")
+        lines += [f"  exchanges: {section.exchanged}"] if section.exchanged is not None else []
         lines += [f"  or: {alternative}" for alternative in section.alternatives]
         lines += [f"  {what_ran(outcome, section)}" for outcome in section.outcomes]
     return lines

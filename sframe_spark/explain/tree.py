@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.planning.sections import Section, SectionResult
+from sframe_spark.engine.planning.sections import Mode, Section, SectionResult
 from sframe_spark.engine.runs.journal import Outcome
+from sframe_spark.engine.spark.query import said_of_exchanges
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.operators.relational.sort import MOST_TIES
 from sframe_spark.planner.graph import postorder, sizes_of
@@ -69,6 +70,8 @@ class ExplainedSection:
         Its operators, inputs first.
     rows, size
         How many rows it has, at most, and about how many bytes they take, before it runs; None where nothing is known.
+    exchanged
+        Of a Spark query that exchanges rows: into how many partitions, and why; None of other sections.
     alternatives
         What may be decided otherwise as it runs.
     outcomes
@@ -82,6 +85,7 @@ class ExplainedSection:
     nodes: tuple[ExplainedNode, ...]
     rows: int | None
     size: int | None
+    exchanged: str | None
     alternatives: tuple[str, ...]
     outcomes: tuple[Outcome, ...] = ()
 
@@ -124,6 +128,7 @@ def explained(section: Section, names: ColumnNames, outcomes: Mapping[str, Seque
         tuple(explained_nodes(section.root, names)),
         rows,
         size,
+        said_of_exchanges(section.root) if section.mode is Mode.QUERY else None,
         tuple(alternative.text(config.small_rows, MOST_TIES) for alternative in section.alternatives),
         tuple(outcomes.get(section.number, ())),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import attrs
@@ -211,6 +212,10 @@ class DecomposableOperator(Operator):
     def combined(self, first: Any, second: Any, facts: Sequence[Facts]) -> Any:
         """The part of two consecutive runs of rows."""
         raise PlanInvariantError(f"operator {self.name!r} does not combine parts")
+
+    def combined_all(self, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
+        """The part of some consecutive runs of rows, one at least; two by two by default."""
+        return reduce(lambda first, second: self.combined(first, second, facts), parts)
 
     def bytes_of_part(self, part: Any) -> float:
         """How many bytes a part takes, of an operator whose parts may turn out to be many rows; it is not made in parts where these are too many."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import atexit
-import enum
 import os
 import sys
 import threading
@@ -16,7 +15,7 @@ from sframe_spark.errors import SessionClosedError
 from sframe_spark.session.build import LARGEST_DEFAULT_PARALLELISM, available_cores, is_remote, open_session
 from sframe_spark.session.forks import FORKED, belongs_to_parent, do_in_child, is_forked_from_spark
 from sframe_spark.session.interrupts import interrupts_deferred
-from sframe_spark.session.settings import UserSettings, apply
+from sframe_spark.session.settings import QuerySize, UserSettings, apply, partitions_set
 from sframe_spark.session.source_cache import SourceCache
 from sframe_spark.session.starting import SparkStart
 
@@ -26,30 +25,6 @@ if TYPE_CHECKING:
 
 # Set where another process, `spark-submit`, has started the JVM.
 GATEWAY_OF_OTHERS = "PYSPARK_GATEWAY_PORT"
-
-
-class QuerySize(enum.Enum):
-    """How much data a query has: each size has a session of its own beside the first, with settings that suit it."""
-
-    FEW_ROWS = "few rows"
-    USUAL = "usual"
-    LARGE = "large"
-
-
-# Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
-FEW_ROWS_SETTINGS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # A broadcast is a job of its own.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.join.preferSortMergeJoin": "false",
-}
-
-# How many times as many partitions an exchange of much data has: a sort merges what it spilled, with buffers for every
-# spill, so a partition of many times a task's memory does not fit a small heap. Spark joins those that turn out small.
-LARGE_QUERY_PARTITIONS = 16
-SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 
 
 @attrs.define
@@ -118,7 +93,7 @@ class SessionHolder:
         """
         with self._lock:
             session = self._first()
-            if size is QuerySize.USUAL:
+            if size == QuerySize.USUAL:
                 return session
             with interrupts_deferred():
                 # Sessions in this process live and die with the application, which answers; a connection can be lost alone.
@@ -130,14 +105,8 @@ class SessionHolder:
         """A new session for queries of a size, beside ours."""
         assert self._base is not None
         session = self._opened(self._base)
-        apply(session, self._settings_of(size))
+        apply(session, size.settings)
         return session
-
-    def _settings_of(self, size: QuerySize) -> dict[str, str]:
-        """What is set in the session for queries of a size, and in no other."""
-        if size is QuerySize.FEW_ROWS:
-            return FEW_ROWS_SETTINGS
-        return {SHUFFLE_PARTITIONS: str(LARGE_QUERY_PARTITIONS * self.shuffle_partitions())}
 
     def _opened(self, base: SparkSession) -> SparkSession:
         """A new session of ours with the settings of the user's."""
@@ -183,7 +152,7 @@ class SessionHolder:
                 apply(session, changes)
                 self._partitions = None
                 for size, other in self._of_size.items():
-                    apply(other, {**changes, **self._settings_of(size)})
+                    apply(other, {**changes, **size.settings})
 
     def _first(self) -> SparkSession:
         """Our session, found or opened."""
@@ -201,7 +170,7 @@ class SessionHolder:
         with self._lock:
             session = self.get()
             if self._partitions is None:
-                self._partitions = int(session.conf.get(SHUFFLE_PARTITIONS))
+                self._partitions = partitions_set(session)
             return self._partitions
 
     def base(self) -> SparkSession:

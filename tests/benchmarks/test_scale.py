@@ -10,7 +10,8 @@ from unittest import mock
 import attrs
 import pytest
 
-from benchmarks.scale.fake_cluster import FakeCluster
+from benchmarks.scale import model
+from benchmarks.scale.fake_cluster import FakeCluster, NotRun
 from benchmarks.scale.fake_frames import write_fake
 from benchmarks.scale.fitted import fit
 from benchmarks.scale.measured_runs import TASKS, load
@@ -18,6 +19,7 @@ from benchmarks.scale.model import JOIN, cost, exchanges, is_broadcast, tasks_of
 from benchmarks.scale.programs import BY_NAME, PROGRAMS, Frames, Way, opened
 from benchmarks.scale.shapes import LARGE, Shape
 from benchmarks.scale.simulated_driver import RESULTS, SIMULATED, simulate
+from sframe_spark.engine.spark.exchanges import flow_of, partitions_for
 from sframe_spark.engine.spark.page_checks import CHECKED_HERE, MOST_WORKS
 from sframe_spark.storage.manifests import stored_segments
 
@@ -82,6 +84,19 @@ def test_files_of_a_query_are_checked_by_few_works(frames: Frames, name: str) ->
     assert done.queries == 1 and done.footers == 0
     assert MOST_WORKS <= done.jobs[-1]["works"] <= 2 * MOST_WORKS
     assert done.jobs[-1]["own_bytes"] <= MOST_BYTES_OF_SEGMENT * (SHAPE.segments + SHAPE.quotes.segments + MOST_WORKS)
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_the_model_tells_the_partitions_of_exchanges_that_the_engine_chooses(frames: Frames, name: str) -> None:
+    with FakeCluster(CORES, many_groups=True).attached(), pytest.raises(NotRun) as query:
+        BY_NAME[name].run(frames)
+    flow = flow_of(query.value.root)
+    # As for a frame that is a hundred times as long on a cluster with the setting that Spark starts with.
+    with mock.patch.object(model, "EXCHANGE_PARTITIONS", 2):
+        modelled = cost(BY_NAME[name], SHAPE, 4)
+    assert partitions_for(flow, 2, 4) == modelled.partitions in (64, 128)
+    # Keys and values of eight bytes, and no more columns than are read.
+    assert flow.most <= modelled.exchanged
 
 
 def test_what_a_task_is_told_follows_its_rows_and_not_the_frame(tmp_path: Path) -> None:

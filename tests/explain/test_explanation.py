@@ -13,13 +13,15 @@ import pytest
 
 from sframe_spark import SArray, SFrame, aggregate
 from sframe_spark.config import config
-from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.explain import graph, picture
 from sframe_spark.explain.column_names import ColumnNames
 from sframe_spark.explain.explanation import Explanation, physical_lines, what_ran
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.explain.tree import explained_sections
+from sframe_spark.operators.relational.sort import Sort
+from sframe_spark.operators.sources.made import range_source
 from sframe_spark.testing.plans import DRIVER_STEPS, random_program
 
 Box = tuple[float, float, float, float]
@@ -151,6 +153,27 @@ def test_what_ran_last_is_told() -> None:
     told = rows.last_run()
     assert told.startswith("section 1 driver (") and "2 rows" in told
     assert str(frame["v"].last_run()) == "nothing ran"
+
+
+@pytest.mark.parametrize(
+    ("rows", "told"),
+    [
+        # Eight bytes of values, and twenty-four of the key.
+        (10**10, ["  exchanges: at most 298.0 GiB go into one: 4096 partitions, or spark.sql.shuffle.partitions where that is more"]),
+        (4 * 10**6, ["  exchanges: at most 122.1 MiB go into one: spark.sql.shuffle.partitions"]),
+        # One task, or none.
+        (100, []),
+    ],
+)
+def test_partitions_of_exchanges_are_told_of_queries(rows: int, told: list[str]) -> None:
+    plan = Sort(((0, False),)).make_planner_node(range_source(0, rows))
+    section = Section(Mode.QUERY, plan, "the result")
+    section.number = "1"
+    lines = physical_lines(explained_sections([section], ColumnNames.of_plan(plan, ["n"])))
+    assert [line for line in lines if "exchanges:" in line] == told
+    elsewhere = Section(Mode.TASKS, plan, "the result")
+    elsewhere.number = "1"
+    assert not [line for line in physical_lines(explained_sections([elsewhere], ColumnNames.of_plan(plan, ["n"]))) if "exchanges:" in line]
 
 
 def test_what_was_tried_and_given_up_is_told() -> None:

@@ -84,6 +84,16 @@ class FlatPlan(Shared):
         """Places of operators with a running state, inputs first."""
         return [place for place, operator in enumerate(self.operators) if isinstance(operator, SequentialOperator)]
 
+    def sequential_levels(self) -> list[list[int]]:
+        """These places by how many others stand below each, one above the other: those of one level wait for none of it."""
+        depths: list[int] = []
+        for place, operator in enumerate(self.operators):
+            depths.append(max((depths[child] for child in self.inputs[place]), default=0) + isinstance(operator, SequentialOperator))
+        levels: dict[int, list[int]] = {}
+        for place in self.sequential_places():
+            levels.setdefault(depths[place], []).append(place)
+        return [levels[depth] for depth in sorted(levels)]
+
     def input_facts(self, place: int) -> list[Facts]:
         """Facts of the inputs of a place."""
         return [self.facts[child] for child in self.inputs[place]]

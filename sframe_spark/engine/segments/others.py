@@ -11,7 +11,7 @@ from sframe_spark.operators.user_functions.fresh import fresh
 from sframe_spark.operators.user_functions.user_errors import failure
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
-from sframe_spark.planner.operator import Operator, SequentialOperator
+from sframe_spark.planner.operator import DecomposableOperator, Operator, SequentialOperator
 from sframe_spark.planner.ours import is_ours
 
 Result = TypeVar("Result")
@@ -56,8 +56,15 @@ def advanced(operator: SequentialOperator, inputs: Sequence[Any], facts: Sequenc
     return found[0], found[1]
 
 
+def combined_all(operator: DecomposableOperator, parts: Sequence[Any], facts: Sequence[Facts]) -> Any:
+    """The part of some runs of rows behind each other, from the part of each, which stays as it is."""
+    if is_ours(type(operator)):
+        return operator.combined_all(parts, facts)
+    return asked(operator, lambda: operator.combined_all([fresh(part) for part in parts], facts))
+
+
 def combined(operator: Operator, combine: Callable[[Any, Any], Any], parts: Iterable[Any]) -> Any:
-    """What an operator knows of runs of rows behind each other, states or parts, from what it knows of each, which stays as it is."""
+    """What an operator knows of runs of rows behind each other, its states, from what it knows of each, which stays as it is."""
     if is_ours(type(operator)):
         return reduce(combine, parts)
     return reduce(lambda first, second: asked(operator, lambda: combine(fresh(first), fresh(second))), parts)

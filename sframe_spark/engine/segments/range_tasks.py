@@ -60,21 +60,25 @@ def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers
 
 
 def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]], workers: RangeWorkers) -> list[RangeTask]:
-    """Tasks whose sequential operators know the state before their range: one pass over partial results per level."""
+    """Tasks whose sequential operators know the state before their range: a pass over the rows for all that wait for the same ones below them."""
     ranges, states = list(ranges), [dict[int, Any]() for _ in ranges]
     divided = DividedPlan.of(plan) if workers.are_elsewhere else DividedPlan.undivided(plan)
-    for position in plan.sequential_places():
-        operator = plan.operators[position]
-        assert isinstance(operator, SequentialOperator)
-        initial = operator.initial_state(plan.input_facts(position))
-        states[0][position] = initial
+    for places in plan.sequential_levels():
+        operators = {place: operator for place in places if isinstance(operator := plan.operators[place], SequentialOperator)}
+        initial = {place: operator.initial_state(plan.input_facts(place)) for place, operator in operators.items()}
+        states[0].update(initial)
         if len(ranges) == 1:
             continue
         pairs = list(zip(ranges, states, strict=True))
         tasks = [divided.task(rows, dict(known)) for rows, known in pairs[:-1]]
-        works = [partial(summarize_range, task, position) for task in tasks]
-        before = states_between(operator, initial, workers.run(works, f"summarising {operator.name}", bytes_of(tasks)))
-        ranges, states = joined_ranges(ranges, states, position, before)
+        works = [partial(summarize_range, task, places) for task in tasks]
+        names = ", ".join(dict.fromkeys(operator.name for operator in operators.values()))
+        parts = workers.run(works, f"summarising {names}", bytes_of(tasks))
+        before = {
+            place: states_between(operator, initial[place], (of_range[number] for of_range in parts))
+            for number, (place, operator) in enumerate(operators.items())
+        }
+        ranges, states = joined_ranges(ranges, states, before)
     last = ranges[-1]
     return [divided.task(rows, known, final=rows is last) for rows, known in zip(ranges, states, strict=True)]
 

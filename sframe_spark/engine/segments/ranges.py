@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from sframe_spark.engine.segments.others import combined
@@ -35,20 +35,21 @@ def states_between(operator: SequentialOperator, initial: Any, parts: Iterable[A
 
 
 def joined_ranges(
-    ranges: Sequence[Range], states: Sequence[dict[int, Any]], place: int, before: Sequence[Any]
+    ranges: Sequence[Range], states: Sequence[dict[int, Any]], before: Mapping[int, Sequence[Any]]
 ) -> tuple[list[Range], list[dict[int, Any]]]:
-    """Ranges with the states before them, that of one more place added; a range before which it is not known goes to the one before it.
+    """Ranges with the states before them, those of some more places added; a range before which one is not known goes to the one before it.
 
     Examples
     --------
-    >>> joined_ranges([(0, 4), (4, 8), (8, 9)], [{7: "a"}, {}, {}], 7, [TOO_LARGE, None])
+    >>> joined_ranges([(0, 4), (4, 8), (8, 9)], [{7: "a"}, {}, {}], {7: [TOO_LARGE, None]})
     ([(0, 8), (8, 9)], [{7: 'a'}, {7: None}])
     """
     kept, known = [ranges[0]], [states[0]]
-    for (start, stop), state, found in zip(ranges[1:], states[1:], before, strict=True):
-        if found is TOO_LARGE:
+    for number, ((start, stop), state) in enumerate(zip(ranges[1:], states[1:], strict=True)):
+        found = {place: of_ranges[number] for place, of_ranges in before.items()}
+        if any(value is TOO_LARGE for value in found.values()):
             kept[-1] = (kept[-1][0], stop)
         else:
             kept.append((start, stop))
-            known.append({**state, place: found})
+            known.append({**state, **found})
     return kept, known

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.engine.segments.others import combined
+from sframe_spark.engine.segments.others import combined_all
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
@@ -20,6 +20,9 @@ from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 # Groups of so many batches are found at once: groups of parts are merged less often.
 BATCHES_IN_A_PART = 8
+
+# How many parts are put together at a time: that of a few groups each takes little longer than that of two.
+PARTS_AT_ONCE = 64
 
 
 @attrs.frozen(eq=False)
@@ -121,19 +124,31 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
 
 
 def combined_parts(operator: DecomposableOperator, parts: Iterable[Any], facts: Sequence[Facts], most_bytes: float = math.inf) -> Any:
-    """The part of consecutive runs of rows together; ``TOO_LARGE``, and no further one is asked for, where it takes more bytes."""
-    total: Any = None
-    for number, part in enumerate(parts):
+    """The part of consecutive runs of rows together; ``TOO_LARGE``, and no further one is asked for, where it takes more bytes.
+
+    Many are put together at once, as each time has its price, but no more than may take as many bytes as all together.
+    """
+    held: list[Any] = []
+    size = 0.0
+    for part in parts:
         if part is TOO_LARGE:
             return TOO_LARGE
-        total = combined(operator, lambda first, second: operator.combined(first, second, facts), (total, part)) if number else part
-        if operator.bytes_of_part(total) > most_bytes:
-            return TOO_LARGE
-    return total
+        held.append(part)
+        size += operator.bytes_of_part(part)
+        if size > most_bytes or len(held) >= PARTS_AT_ONCE:
+            held = [combined_all(operator, held, facts)]
+            size = operator.bytes_of_part(held[0])
+            if size > most_bytes:
+                return TOO_LARGE
+    total = combined_all(operator, held, facts) if held else None
+    return TOO_LARGE if held and operator.bytes_of_part(total) > most_bytes else total
 
 
-def summarize_range(task: RangeTask, place: int) -> Any:
-    """What the ranges after the task's need of the state of a sequential operator over it, or ``TOO_LARGE``."""
-    operator = task.plan.operators[place]
-    assert isinstance(operator, SequentialOperator)
-    return operator.carried(summarize(task.whole, place, task.states, task.start, task.stop, task.batch_rows))
+def summarize_range(task: RangeTask, places: Sequence[int]) -> list[Any]:
+    """What the ranges after the task's need of the state of each of some sequential operators over it, or ``TOO_LARGE``."""
+    whole, found = task.whole, []
+    for place in places:
+        operator = task.plan.operators[place]
+        assert isinstance(operator, SequentialOperator)
+        found.append(operator.carried(summarize(whole, place, task.states, task.start, task.stop, task.batch_rows)))
+    return found

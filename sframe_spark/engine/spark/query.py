@@ -10,8 +10,8 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.spark.counts import observed_rows, require_known_rows
+from sframe_spark.engine.spark.exchanges import flow_of, partitions_for, row_bytes_in_spark
 from sframe_spark.engine.spark.packages import look_at_python
 from sframe_spark.engine.spark.page_checks import require_sound_pages
 from sframe_spark.engine.spark.probe import require_readable
@@ -20,12 +20,11 @@ from sframe_spark.operators.kernels.spark_columns import fit
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
-from sframe_spark.planner.graph import fold, postorder, sizes_of
+from sframe_spark.planner.graph import fold, postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.planner.sizes import row_bytes
-from sframe_spark.session import QuerySize, follow_user, get_session, get_sources, is_remote, shuffle_partitions
+from sframe_spark.session import QuerySize, default_parallelism, follow_user, get_session, get_sources, is_remote, shuffle_partitions
 from sframe_spark.session.active import keeping_active
 from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.user import in_session
@@ -39,14 +38,8 @@ if TYPE_CHECKING:
 
 Value = TypeVar("Value")
 
-# An exchange has more partitions than usual if one would be larger than this.
-LARGE_PARTITION_BYTES = 128 << 20
-
 # Few rows that take more than this are not few.
 ONE_TASK_BYTES = 32 << 20
-
-# Number of the row, and what Spark adds to each.
-BYTES_OF_KEY = 24
 
 # What messages tell of users' DataFrames.
 MOST_FRAMES_SHOWN, MOST_COLUMNS_SHOWN, LONGEST_NAME_SHOWN = 2, 5, 40
@@ -69,8 +62,8 @@ def lower(root: PlannerNode, root_observed: bool = True, within: SparkSession | 
         A user's session in which a source is read; None for one of ours, as expressions of ours need.
     """
     follow_user()
-    size = size_of(root)
-    single = size is QuerySize.FEW_ROWS
+    size = size_of(root, root_observed)
+    single = size == QuerySize.FEW_ROWS
     require_readable(root)
     look_at_python()
     with translated_errors(f"checking the files of {root.operator_type}"):
@@ -107,25 +100,25 @@ def in_one_task(relation: Relation) -> Relation:
     return attrs.evolve(relation, df=relation.df.coalesce(1))
 
 
-def size_of(root: PlannerNode) -> QuerySize:
-    """How much data a query has; rows that nobody has counted may be many."""
+def size_of(root: PlannerNode, root_observed: bool = True) -> QuerySize:
+    """How much data a query has, and so into how many partitions its exchanges go; rows that nobody has counted may be many."""
     if fits_one_task(root):
         return QuerySize.FEW_ROWS
-    known = 0.0
-    for node in postorder([root]):
-        if node.inputs:
-            continue
-        if node.length.at_most is None:
-            return QuerySize.LARGE
-        known += node.length.at_most * row_bytes_in_spark(node)
-    if known <= LARGE_PARTITION_BYTES or known <= LARGE_PARTITION_BYTES * shuffle_partitions():
+    flow = flow_of(root, root_observed)
+    if flow.needs(1) <= 1:
         return QuerySize.USUAL
-    return QuerySize.LARGE
+    usual = shuffle_partitions()
+    partitions = partitions_for(flow, usual, default_parallelism(get_session()))
+    return QuerySize.USUAL if partitions == usual else QuerySize.large(partitions)
 
 
-def row_bytes_in_spark(source: PlannerNode) -> float:
-    """About what a row of a source takes in Spark's memory, with its hidden key."""
-    return row_bytes(sizes_of(source)[id(source)], UNKNOWN_BYTES) + BYTES_OF_KEY
+def said_of_exchanges(root: PlannerNode) -> str | None:
+    """Into how many partitions the exchanges of a query go, and why, as far as that is known without a session; None where it has none."""
+    if fits_one_task(root):
+        return None
+    if any(isinstance(node.operator, SparkSource) and not is_remote(node.operator.df.sparkSession) for node in postorder([root])):
+        return "spark.sql.shuffle.partitions of the session of the DataFrame, in which it runs"
+    return str(flow_of(root))
 
 
 def fits_one_task(root: PlannerNode) -> bool:

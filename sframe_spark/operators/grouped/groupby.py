@@ -151,7 +151,11 @@ class GroupBy(DecomposableOperator):
 
     def combined(self, first: PartialGroups, second: PartialGroups, facts: Sequence[Facts]) -> PartialGroups:
         """The groups of both, those of equal keys as one."""
-        return self._grouping(facts).together(first, second)
+        return self.combined_all([first, second], facts)
+
+    def combined_all(self, parts: Sequence[PartialGroups], facts: Sequence[Facts]) -> PartialGroups:
+        """The groups of all, those of equal keys as one: they are looked up once, however many parts there are."""
+        return self._grouping(facts).together(parts)
 
     def bytes_of_part(self, part: PartialGroups) -> float:
         """Those of keys and partial results; more than any budget where there are too many groups."""

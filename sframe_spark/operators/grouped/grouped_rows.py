@@ -56,7 +56,7 @@ class GroupingByKeys:
     --------
     >>> grouping = GroupingByKeys.of((STR, INT), [0], [Aggregation("sum", (1,))])
     >>> first = grouping.groups(Chunk.of([pa.array(["b", "a", "b"]), pa.array([1, 2, 3])]))
-    >>> both = grouping.together(first, grouping.groups(Chunk.of([pa.array(["a"]), pa.array([9])])))
+    >>> both = grouping.together([first, grouping.groups(Chunk.of([pa.array(["a"]), pa.array([9])]))])
     >>> [column.to_pylist() for column in grouping.finished(both).columns]
     [['a', 'b'], [11, 4]]
     """
@@ -85,14 +85,15 @@ class GroupingByKeys:
             columns += partial.of_groups([chunk.columns[position] for position in partial.aggregation.positions], groups)
         return PartialGroups(Chunk(tuple(columns), groups.count))
 
-    def together(self, first: PartialGroups, second: PartialGroups) -> PartialGroups:
-        """Groups of the rows of both, those of the first before those of the second."""
-        if not first.rows.rows or not second.rows.rows:
-            return first if first.rows.rows else second
-        types = [column.type for column in first.rows.columns]
-        columns = [pa.concat_arrays([a, b.cast(kind)]) for a, b, kind in zip(first.rows.columns, second.rows.columns, types, strict=True)]
+    def together(self, parts: Sequence[PartialGroups]) -> PartialGroups:
+        """Groups of the rows of one part at least, those of the first before those of the second, and so on."""
+        chunks = [part.rows for part in parts if part.rows.rows]
+        if len(chunks) <= 1:
+            return PartialGroups(chunks[0]) if chunks else parts[0]
+        types = [column.type for column in chunks[0].columns]
+        columns = [pa.concat_arrays([chunk.columns[place].cast(kind) for chunk in chunks]) for place, kind in enumerate(types)]
         width = len(self.keys)
-        groups = in_groups(columns[:width], self.key_types, first.rows.rows + second.rows.rows)
+        groups = in_groups(columns[:width], self.key_types, sum(chunk.rows for chunk in chunks))
         taken, firsts = pa.array(groups.order), pa.array(groups.firsts)
         merged = [column.take(firsts) for column in columns[:width]]
         for partial in self.partials:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
+from unittest import mock
 
 import pytest
 
@@ -12,7 +14,7 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.range_tasks import bytes_of, range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
-from sframe_spark.engine.segments.ranges import states_between
+from sframe_spark.engine.segments.ranges import joined_ranges, states_between
 from sframe_spark.operators.running.cumulative import Cumulative
 from sframe_spark.planner.operator import TOO_LARGE
 
@@ -23,6 +25,39 @@ def test_no_value_yet_is_a_state_like_any_other() -> None:
 
 def test_ranges_after_a_state_that_is_too_large_know_nothing() -> None:
     assert states_between(Cumulative("sum"), None, [1, TOO_LARGE, 4]) == [1, TOO_LARGE, TOO_LARGE]
+
+
+def test_a_range_begins_where_all_states_are_known() -> None:
+    ranges, states = [(0, 2), (2, 4), (4, 6), (6, 8)], [{1: 0, 2: 0}, {}, {}, {}]
+    found = joined_ranges(ranges, states, {1: [5, TOO_LARGE, 7], 2: [None, 6, TOO_LARGE]})
+    assert found == ([(0, 2), (2, 8)], [{1: 0, 2: 0}, {1: 5, 2: None}])
+
+
+NESTED: dict[str, tuple[Callable[[tc.SArray], tc.SArray], int]] = {
+    "one": (lambda a: a.cumulative_sum(), 1),
+    "of a window": (lambda a: a.rolling_mean(-3, 0).cumulative_sum(), 1),
+    "side by side": (lambda a: a.cumulative_sum() + a.cumulative_max() * a.cumulative_min(), 1),
+    "one above the other": (lambda a: a.cumulative_sum().cumulative_max(), 2),
+    "two above one": (lambda a: (below := a.cumulative_sum()).cumulative_max() - below.cumulative_min() + a.cumulative_mean(), 2),
+    "windows only": (lambda a: a.rolling_mean(-3, 0).rolling_max(-2, 0), 0),
+}
+
+
+@pytest.mark.parametrize("name", NESTED)
+def test_states_that_do_not_wait_for_each_other_are_found_in_one_pass(name: str) -> None:
+    made, passes = NESTED[name]
+    values = [None, *((n * 7_919 % 101) / 4 for n in range(300_000))]
+    expected = list(made(tc.SArray(values)))
+    told: list[str] = []
+
+    def run(self: Threads, works: Sequence[Callable[[], Any]], description: str) -> list[Any]:
+        told.append(description)
+        return [work() for work in works]
+
+    with mock.patch.object(Threads, "run", run), tc.config.using(default_segments=5):
+        assert list(made(tc.SArray(values))) == expected
+    assert sum(description.startswith("summarising") for description in told) == passes
+    assert sum(description.startswith("computing") for description in told) == 1
 
 
 @pytest.mark.spark

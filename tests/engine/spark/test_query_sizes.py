@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.engine.spark.query import LARGE_PARTITION_BYTES, lower, row_bytes_in_spark, size_of
+from sframe_spark.engine.spark.exchanges import PARTITION_BYTES, next_power, row_bytes_in_spark
+from sframe_spark.engine.spark.query import lower, size_of
 from sframe_spark.operators.sources.made import RangeSource
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import QuerySize, get_session, shuffle_partitions
@@ -23,21 +24,23 @@ def rows(count: int) -> PlannerNode:
 
 
 def most_usual_rows() -> int:
-    return shuffle_partitions() * LARGE_PARTITION_BYTES // int(row_bytes_in_spark(rows(1)))
+    return shuffle_partitions() * PARTITION_BYTES // int(row_bytes_in_spark(rows(1)))
 
 
 def test_size_follows_the_rows_of_the_sources() -> None:
-    assert size_of(rows(1_000)) is QuerySize.FEW_ROWS
-    assert size_of(rows(100_000)) is QuerySize.USUAL
-    assert size_of(rows(most_usual_rows())) is QuerySize.USUAL
-    assert size_of(rows(most_usual_rows() + 1)) is QuerySize.LARGE
+    assert size_of(rows(1_000)) == QuerySize.FEW_ROWS
+    assert size_of(rows(100_000)) == QuerySize.USUAL
+    assert size_of(rows(most_usual_rows())) == QuerySize.USUAL
+    assert size_of(rows(most_usual_rows() + 1)) == QuerySize.large(next_power(shuffle_partitions() + 1))
+    assert size_of(rows(most_usual_rows() + 1), root_observed=False) == QuerySize.USUAL
 
 
 def test_exchanges_of_much_data_start_with_more_partitions() -> None:
-    usual, large = (lower(rows(count)).df.sparkSession for count in (100_000, most_usual_rows() + 1))
-    assert usual is get_session()
-    assert large is get_session(QuerySize.LARGE)
-    assert int(large.conf.get("spark.sql.shuffle.partitions")) == 16 * shuffle_partitions()
+    usual, large, larger = (lower(rows(count)).df.sparkSession for count in (100_000, 2 * most_usual_rows(), 64 * most_usual_rows()))
+    assert usual is get_session() and large is not larger
+    assert [int(session.conf.get("spark.sql.shuffle.partitions")) for session in (large, larger)] == [
+        next_power(times * shuffle_partitions()) for times in (2, 64)
+    ]
 
 
 def test_row_groups_written_by_spark_are_small(tmp_path: Path) -> None:

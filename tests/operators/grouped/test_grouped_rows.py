@@ -140,8 +140,10 @@ def test_groups_of_parts_are_those_of_all_rows(seed: int, kind: str, rows: int, 
         grouping = GroupingByKeys.of(schema, keys, wanted)
         edges = sorted({0, *(min(cut, rows) for cut in cuts), rows})
         parts = [grouping.groups(chunk.slice(start, stop)) for start, stop in itertools.pairwise(edges)] or [grouping.groups(chunk)]
-        found = grouping.finished(functools.reduce(grouping.together, parts))
+        by_twos = grouping.finished(functools.reduce(lambda first, second: grouping.together([first, second]), parts))
+        at_once = grouping.finished(grouping.together(parts))
         whole = group_rows(chunk, schema, keys, wanted)
         types = [*(schema[key] for key in keys), *(aggregation.infer(schema) for aggregation in wanted)]
-        values = [[decode(column, kind) for column, kind in zip(table.columns, types, strict=True)] for table in (found, whole)]
-        assert rows_equal(list(zip(*values[0], strict=True)), list(zip(*values[1], strict=True)))
+        values = [[decode(column, kind) for column, kind in zip(table.columns, types, strict=True)] for table in (whole, by_twos, at_once)]
+        rows_of_each = [list(zip(*columns, strict=True)) for columns in values]
+        assert rows_equal(rows_of_each[1], rows_of_each[0]) and rows_equal(rows_of_each[2], rows_of_each[0])

@@ -201,10 +201,10 @@ def test_ranges_that_share_a_long_run_are_run_as_one(rows: Any, keys: Any, cuts:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(runs, "MOST_CARRIED_BYTES", most)
         ranges, initial = list(pairwise(bounds)), operator.initial_state(plan.input_facts(1))
-        parts = [summarize_range(RangeTask(plan, start, stop, 3), 1) for start, stop in ranges[:-1]]
+        parts = [summarize_range(RangeTask(plan, start, stop, 3), [1])[0] for start, stop in ranges[:-1]]
         before = states_between(operator, initial, pickle.loads(pickle.dumps(parts)))
         assert all(state is TOO_LARGE or state.open.to_table().nbytes <= most for state in before)
-        ranges, states = joined_ranges(ranges, [{1: initial}, *[{} for _ in ranges[1:]]], 1, before)
+        ranges, states = joined_ranges(ranges, [{1: initial}, *[{} for _ in ranges[1:]]], {1: before})
     chunks = []
     for number, ((start, stop), state) in enumerate(zip(ranges, states, strict=True), start=1):
         chunks += PlanRunner(plan, state).stream(start, stop, 3, final=number == len(ranges))
