@@ -171,7 +171,7 @@ def test_a_failure_is_told_by_the_executor_at_fault(everything_on_spark: None, m
         get_reached().clear()
 
 
-def failing(works: object, description: str) -> Any:
+def failing(works: object, description: str, size: object = None) -> Any:
     """A task that does not see its file."""
     raise StorageError("cannot read segment: it does not exist")
 
