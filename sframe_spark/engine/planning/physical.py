@@ -35,7 +35,7 @@ from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.operator import DecomposableOperator
+from sframe_spark.planner.operator import DecomposableOperator, Operator
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.planner.traits import RowsTaken
 
@@ -56,6 +56,8 @@ class SectionPlanner:
         Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
     stands_for
         Filled with the nodes of the plan whose rows sections make, by ``id`` of the sections.
+    searches
+        Filled with the joins for which sections put a side in order, and the operators that search in it, by ``id`` of the sections.
     gathers
         Whether rows below others are brought together in this process where they have room; not where a query reads them in the end.
     """
@@ -64,6 +66,7 @@ class SectionPlanner:
     refused: frozenset[Mode] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
     stands_for: dict[int, PlannerNode] = attrs.Factory(dict)
+    searches: dict[int, tuple[PlannerNode, Operator]] = attrs.Factory(dict)
     gathers: bool = False
     _has_gathered: bool = attrs.field(default=False, init=False)
     _root: PlannerNode | None = None
@@ -78,10 +81,12 @@ class SectionPlanner:
             If the plan would look at rows of users' DataFrames in an order that nobody else would see.
         """
         # Spark has been started, or is to be, for what else it makes: then it sorts, too.
-        inside = attrs.evolve(self, gathers=True, waiting=[], stands_for={}, origins={})
+        inside = attrs.evolve(self, gathers=True, waiting=[], stands_for={}, searches={}, origins={})
         section = inside._planned(root, reason)
-        if not inside._has_gathered or not any(below.mode.is_on_spark for below in in_order_of_running([section, *inside.waiting])):
-            self.waiting, self.stands_for = inside.waiting, inside.stands_for
+        # What waits for others is planned again when they are there.
+        decided = in_order_of_running(inside.waiting or [section])
+        if not inside._has_gathered or not any(below.mode.is_on_spark for below in decided):
+            self.waiting, self.stands_for, self.searches = inside.waiting, inside.stands_for, inside.searches
             return section
         return self._planned(root, reason)
 
@@ -149,7 +154,7 @@ class SectionPlanner:
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
 
     def _joined(self, node: PlannerNode, join: PlannerNode, first: Sequence[int]) -> Placed:
-        """The result of a join as a section of its own, which reads those of sides that are made before it."""
+        """A join over the results of sides that are made before it; when these are there, it may tell how many rows it has."""
         self._has_gathered = True
         inputs = list(join.inputs)
         for slot in first:
@@ -157,13 +162,14 @@ class SectionPlanner:
             if not side.operator.is_source:
                 placement = place(side, [placement_of(child) for child in side.inputs])
                 assert placement is not None
-                inputs[slot] = SectionResult.of(Section(mode_of(side, placement), side, "the join looks rows of it up", placement=placement))
+                section = Section(mode_of(side, placement), side, "the join looks rows of it up", placement=placement)
+                inputs[slot] = SectionResult.of(section)
+                if join.operator.counts_matches:
+                    self.searches[id(section)] = node, join.operator
+                else:
+                    self.stands_for[id(section)] = node.inputs[slot]
         join = join.with_inputs(inputs)
-        # One that reads rows of sections is planned again when these are there.
-        if not sections_in(join) and is_to_be_counted(join):
-            join = counted_join(join, placement_of(join))
-        self._origins[id(join)] = node
-        return self._first(join, placement_of(join), "the sides that it looks rows up in stay in memory")
+        return self._counted(join, placement_of(join), [placement_of(side) for side in inputs])
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """A join with the number of its rows, where these are to be counted; otherwise the node itself."""

@@ -25,6 +25,7 @@ from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.operator import Operator
 from sframe_spark.session import is_started
 
 Result = TypeVar("Result")
@@ -85,9 +86,9 @@ class Executor:
             if not planner.waiting:
                 return section
             results = self._results_of(planner.waiting)
-            # Of what a section reads, some is nothing that the plan has.
             known = {id(planner.stands_for[key]): result for key, result in results.items() if key in planner.stands_for}
-            root = fold([root], partial(over_known, known))[id(root)]
+            searched = {id(join): (operator, results[key]) for key, (join, operator) in planner.searches.items() if key in results}
+            root = fold([root], partial(over_known, known, searched))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
@@ -188,8 +189,13 @@ class Executor:
         return self._fit_for_query(with_results(node, self._results_of(waiting)))
 
 
-def over_known(known: dict[int, PlannerNode], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
-    """A node over other inputs, or the rows that are known of it by its ``id``."""
+def over_known(
+    known: dict[int, PlannerNode], searched: dict[int, tuple[Operator, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]
+) -> PlannerNode:
+    """A node over other inputs, or, by its ``id``, the rows that are known of it, or the search in a side that is known in order."""
+    if id(node) in searched:
+        operator, side = searched[id(node)]
+        return operator.make_planner_node(inputs[0], side)
     return known.get(id(node)) or node.with_inputs(inputs)
 
 
