@@ -21,6 +21,7 @@ from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.gathering import Room
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.operators.laws import few_rows, joins
+from sframe_spark.operators.sources.source import source_of
 
 INTS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1))
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "a\0"]))
@@ -139,11 +140,12 @@ def test_sides_that_find_no_room_are_a_query_s(how: str, nothing_is_few: None, m
     for name, frame in (("left", left), ("right", right)):
         frame.save(str(tmp_path / name))
     saved = [load_sframe(str(tmp_path / name)) for name in ("left", "right")]
-    executor = Executor(MaterializeOptions())
+    executor = Executor(MaterializeOptions(in_memory=0))
     found = executor.execute(optimize(saved[0].join(saved[1], on="s", how=how)._node))
     assert any(line.startswith("query: join") for line in executor.log), executor.log
     with config.using(small_rows=262_144):
-        assert found.operator.read(0, found.length.known_rows).to_pylist() == [list(row.values()) for row in wanted]
+        columns = [column.to_pylist() for column in source_of(found).read(0, found.length.known_rows).columns]
+        assert list(zip(*columns, strict=True)) == [tuple(row.values()) for row in wanted]
 
 
 @pytest.mark.spark
