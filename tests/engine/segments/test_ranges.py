@@ -50,7 +50,7 @@ def test_states_that_do_not_wait_for_each_other_are_found_in_one_pass(name: str)
     expected = list(made(tc.SArray(values)))
     told: list[str] = []
 
-    def run(self: Threads, works: Sequence[Callable[[], Any]], description: str) -> list[Any]:
+    def run(self: Threads, works: Sequence[Callable[[], Any]], description: str, size: int | None = None) -> list[Any]:
         told.append(description)
         return [work() for work in works]
 

@@ -51,7 +51,7 @@ def known(size: float) -> Flow:
         # Unknown: sixteen times as many as usual, and more where what is known needs more.
         (Flow(0, False, None), 200, 1, 4_096),
         (Flow(0, False, None), 2, 2, 32),
-        (Flow(0, False, None), 60_000, 2, MOST_PARTITIONS),
+        (Flow(0, False, None), 60_000, 2, 60_000),
         (Flow(8 * TB, False, None), 200, 1, 16_384),
         (Flow(40 * GB, False, 40 * GB), 200, 1, 4_096),
         # What a join of little makes is taken for little.
