@@ -122,7 +122,8 @@ def flow_of(root: PlannerNode, root_observed: bool = True) -> Flow:
     for node in exchanged:
         bound, widths = rows[id(node)], sizes[id(node)]
         is_complete = is_complete and bound is not None and None not in widths
-        most = max(most, (bound or 0) * (row_bytes(widths, 0) + BYTES_OF_KEY))
+        if bound is not None:
+            most = max(most, bound * (row_bytes(widths, 0) + BYTES_OF_KEY))
     return Flow(most, is_complete, bytes_read(root, sizes))
 
 

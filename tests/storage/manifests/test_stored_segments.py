@@ -103,8 +103,8 @@ def test_nothing_is_read_before_it_is_asked_for(tmp_path: Path, monkeypatch: pyt
     assert frame[["number"]][ROWS - 2] == {"number": ROWS - 2} and frame["number"].max() == ROWS - 1
     assert len(blocks) == 1
     assert len(list(frame[frame["number"] > 500])) == 99
-    # The facts about one column, and check sums of pages that tell how long texts are.
-    assert len(blocks) == 3
+    # The facts about one column; nobody asks for check sums of pages.
+    assert len(blocks) == 2
 
 
 def test_small_frames_have_no_file_beside(tmp_path: Path) -> None:
