@@ -18,8 +18,8 @@ from sframe_spark.session.memory import work_memory
 BYTES_FOR_EACH_ROW = 64
 
 
-def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> tuple[PlannerNode, tuple[int, ...]] | None:
-    """The join of placed inputs that threads make, and the slots of those that are made before; None where a query makes it.
+def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement]]) -> PlannerNode | None:
+    """The join of placed inputs that threads make; None where a query makes it.
 
     Matches are searched in the right side, put in the order of its key, where they can be; otherwise keys of both sides are numbered.
     """
@@ -31,8 +31,8 @@ def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement
         return None
     search = node.operator.searching(node.inputs, sides)
     if search is not None and suits_gathering(search.inputs[1]) and can_stay(sides[1:]):
-        return search, (1,)
-    return (numbered.make_planner_node(*map(in_memory, sides)), (0, 1)) if can_stay(sides) else None
+        return search
+    return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
 
 
 def query_again(node: PlannerNode) -> PlannerNode:
@@ -47,10 +47,10 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
     """True for rows that stay in memory, and leave room for the work on them."""
     if any(found_no_room(node) for side in sides for node in postorder([side])):
         return False
-    weights = [weight_of(side) for side in sides]
-    size = sum(weight.size for weight in weights if weight is not None)
-    needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights if weight is not None)
-    return None not in weights and size <= room_to_keep().size and needed <= work_memory()
+    weights = [weight for weight in map(weight_of, sides) if weight is not None]
+    size = sum(weight.size for weight in weights)
+    needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights)
+    return len(weights) == len(sides) and size <= room_to_keep().size and needed <= work_memory()
 
 
 def found_no_room(node: PlannerNode) -> bool:

@@ -35,11 +35,31 @@ from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import consumers, postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.observe import observed_nodes
-from sframe_spark.planner.operator import DecomposableOperator, Operator
+from sframe_spark.planner.operator import DecomposableOperator, Need, Operator
 from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.planner.traits import RowsTaken
 
 Placed = tuple[PlannerNode, Placement]
+
+
+@attrs.frozen(eq=False)
+class StandsFor:
+    """What the rows of a section take the place of in a plan.
+
+    Parameters
+    ----------
+    node
+        A node that has these rows; or a join with a search, of whose second input they are the rows in order.
+    search
+        The operator that searches in them; None where they are those of the node.
+    """
+
+    node: PlannerNode
+    search: Operator | None = None
+
+    def over(self, inputs: Sequence[PlannerNode], rows: PlannerNode) -> PlannerNode:
+        """What the node becomes over other inputs once the rows are there."""
+        return rows if self.search is None else self.search.make_planner_node(inputs[0], rows)
 
 
 @attrs.define(eq=False)
@@ -55,9 +75,7 @@ class SectionPlanner:
     waiting
         Filled with sections whose rows decide how many rows a join has, and so what is above it: to be run before the rest is planned.
     stands_for
-        Filled with the nodes of the plan whose rows sections make, by ``id`` of the sections.
-    searches
-        Filled with the joins for which sections put a side in order, and the operators that search in it, by ``id`` of the sections.
+        Filled with the nodes of the plan that sections stand for, by ``id`` of the sections.
     gathers
         Whether rows below others are brought together in this process where they have room; not where a query reads them in the end.
     """
@@ -65,12 +83,11 @@ class SectionPlanner:
     free: frozenset[int] = frozenset()
     refused: frozenset[Mode] = frozenset()
     waiting: list[Section] = attrs.Factory(list)
-    stands_for: dict[int, PlannerNode] = attrs.Factory(dict)
-    searches: dict[int, tuple[PlannerNode, Operator]] = attrs.Factory(dict)
+    stands_for: dict[int, StandsFor] = attrs.Factory(dict)
     gathers: bool = False
     _has_gathered: bool = attrs.field(default=False, init=False)
     _root: PlannerNode | None = None
-    _origins: dict[int, PlannerNode] = attrs.Factory(dict)
+    _origins: dict[int, StandsFor] = attrs.Factory(dict)
 
     def plan(self, root: PlannerNode, reason: str = THE_RESULT) -> Section:
         """The last section of a plan; those that run before it are its inputs.
@@ -81,12 +98,12 @@ class SectionPlanner:
             If the plan would look at rows of users' DataFrames in an order that nobody else would see.
         """
         # Spark has been started, or is to be, for what else it makes: then it sorts, too.
-        inside = attrs.evolve(self, gathers=True, waiting=[], stands_for={}, searches={}, origins={})
+        inside = attrs.evolve(self, gathers=True, waiting=[], stands_for={}, origins={})
         section = inside._planned(root, reason)
         # What waits for others is planned again when they are there.
         decided = in_order_of_running(inside.waiting or [section])
         if not inside._has_gathered or not any(below.mode.is_on_spark for below in decided):
-            self.waiting, self.stands_for, self.searches = inside.waiting, inside.stands_for, inside.searches
+            self.waiting, self.stands_for = inside.waiting, inside.stands_for
             return section
         return self._planned(root, reason)
 
@@ -102,7 +119,7 @@ class SectionPlanner:
         """The plan as part of a Spark query: what cannot be part of it are sections of their own."""
         self._root = root
         node, placement = self.fragment(root)
-        self._origins[id(node)] = root
+        self._origins[id(node)] = StandsFor(root)
         return self._fit_for_query(node, placement)
 
     def fragment(self, root: PlannerNode) -> Placed:
@@ -115,7 +132,7 @@ class SectionPlanner:
             new, placement = self._place(node, children)
             if node is root:
                 return new, placement
-            self._origins[id(new)] = node
+            self._origins[id(new)] = StandsFor(node)
             if id(node) in observed:
                 require_fixed([node], self.free)
             if not placement.segment and readers[id(node)] > 1:
@@ -124,9 +141,9 @@ class SectionPlanner:
             elif id(node) in again:
                 new, placement = self._first(new, placement, "it calls a function of the user's, which would be called again")
             placed[id(node)] = (new, placement)
-            self._origins[id(new)] = node
+            self._origins[id(new)] = StandsFor(node)
             if isinstance(new.operator, SectionResult):
-                self.stands_for[id(new.operator.section)] = node
+                self.stands_for[id(new.operator.section)] = StandsFor(node)
         raise AssertionError("a plan has a root")
 
     def _place(self, node: PlannerNode, children: Sequence[Placed]) -> Placed:
@@ -141,10 +158,10 @@ class SectionPlanner:
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
             if self.gathers and node is not self._root and mode_of(current, placement) is Mode.GATHERED:
-                self._origins[id(current)], self._has_gathered = node, True
+                self._origins[id(current)], self._has_gathered = StandsFor(node), True
                 return self._first(current, placement, "all its rows are put in order at once")
-            if self.gathers and (joined := join_here(node, children)) is not None:
-                return self._joined(node, *joined)
+            if self.gathers and (join := join_here(node, children)) is not None:
+                return self._joined(node, join)
             children = [self._fit_for_query(child, item) for child, item in children]
             # How few rows there are was not known before they were computed.
             few = node.operator.in_memory()
@@ -153,23 +170,17 @@ class SectionPlanner:
                 placement = placed_over(node, [item for _, item in children])
         return self._counted(node.with_inputs([child for child, _ in children]), placement, [item for _, item in children])
 
-    def _joined(self, node: PlannerNode, join: PlannerNode, first: Sequence[int]) -> Placed:
+    def _joined(self, node: PlannerNode, join: PlannerNode) -> Placed:
         """A join over the results of sides that are made before it; when these are there, it may tell how many rows it has."""
         self._has_gathered = True
-        inputs = list(join.inputs)
-        for slot in first:
-            side = inputs[slot]
-            if not side.operator.is_source:
-                placement = place(side, [placement_of(child) for child in side.inputs])
-                assert placement is not None
-                section = Section(mode_of(side, placement), side, "the join looks rows of it up", placement=placement)
-                inputs[slot] = SectionResult.of(section)
-                if join.operator.counts_matches:
-                    self.searches[id(section)] = node, join.operator
-                else:
-                    self.stands_for[id(section)] = node.inputs[slot]
-        join = join.with_inputs(inputs)
-        return self._counted(join, placement_of(join), [placement_of(side) for side in inputs])
+        search = join.operator if join.operator.counts_matches else None
+        for slot, side in enumerate(join.inputs):
+            if join.operator.requires(slot) is Need.LOOKUP:
+                # A side in the order of its key is no longer what others may read.
+                self._origins[id(side)] = StandsFor(node.inputs[slot]) if search is None else StandsFor(node, search)
+        sides = self._unblocked(join, [(side, placement_of(side)) for side in join.inputs])
+        join, placements = join.with_inputs([side for side, _ in sides]), [placement for _, placement in sides]
+        return self._counted(join, placed_over(join, placements), placements)
 
     def _counted(self, node: PlannerNode, placement: Placement, inputs: list[Placement]) -> Placed:
         """A join with the number of its rows, where these are to be counted; otherwise the node itself."""

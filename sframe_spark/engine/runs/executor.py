@@ -13,7 +13,7 @@ import attrs
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions, Work
-from sframe_spark.engine.planning.physical import SectionPlanner
+from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor
 from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.runs.journal import Journal, Outcome
@@ -25,7 +25,6 @@ from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.operator import Operator
 from sframe_spark.session import is_started
 
 Result = TypeVar("Result")
@@ -86,9 +85,8 @@ class Executor:
             if not planner.waiting:
                 return section
             results = self._results_of(planner.waiting)
-            known = {id(planner.stands_for[key]): result for key, result in results.items() if key in planner.stands_for}
-            searched = {id(join): (operator, results[key]) for key, (join, operator) in planner.searches.items() if key in results}
-            root = fold([root], partial(over_known, known, searched))[id(root)]
+            known = {id(planner.stands_for[key].node): (planner.stands_for[key], result) for key, result in results.items()}
+            root = fold([root], partial(over_known, known))[id(root)]
 
     def with_full_sorts_if_needed(self, run: Callable[[PlannerNode], Result], root: PlannerNode) -> Result:
         """A run of the plan; with all rows sorted by Spark where it turns out that too many rows tie."""
@@ -189,14 +187,12 @@ class Executor:
         return self._fit_for_query(with_results(node, self._results_of(waiting)))
 
 
-def over_known(
-    known: dict[int, PlannerNode], searched: dict[int, tuple[Operator, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]
-) -> PlannerNode:
-    """A node over other inputs, or, by its ``id``, the rows that are known of it, or the search in a side that is known in order."""
-    if id(node) in searched:
-        operator, side = searched[id(node)]
-        return operator.make_planner_node(inputs[0], side)
-    return known.get(id(node)) or node.with_inputs(inputs)
+def over_known(known: dict[int, tuple[StandsFor, PlannerNode]], node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
+    """A node over other inputs, or what it becomes of the rows that are known, by its ``id``."""
+    if id(node) not in known:
+        return node.with_inputs(inputs)
+    stands_for, rows = known[id(node)]
+    return stands_for.over(inputs, rows)
 
 
 def with_results(root: PlannerNode, results: dict[int, PlannerNode]) -> PlannerNode:
