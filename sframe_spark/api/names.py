@@ -47,7 +47,7 @@ class FrameNames(list[str]):
         places = self._found_places()
         if len(places) != len(self):
             # Others have gone on from here.
-            places = self._new_places()
+            places = first_places(self)
         places[name] = len(self)
         return FrameNames.known([*self, name], places)
 
@@ -87,11 +87,19 @@ class FrameNames(list[str]):
 
     def _found_places(self) -> dict[str, int]:
         if self._places is None:
-            self._places = self._new_places()
+            self._places = first_places(self)
         return self._places
 
-    def _new_places(self) -> dict[str, int]:
-        return dict(zip(reversed(self), range(len(self) - 1, -1, -1), strict=True))
+
+def first_places(names: Sequence[str], start: int = 0) -> dict[str, int]:
+    """The first place of each name, where that of the first one has a number.
+
+    Examples
+    --------
+    >>> first_places(["a", "b", "a"], 5)["a"]
+    5
+    """
+    return dict(zip(reversed(names), range(start + len(names) - 1, start - 1, -1), strict=True))
 
 
 def unique_names(names: Sequence[str]) -> list[str]:

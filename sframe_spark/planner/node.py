@@ -121,7 +121,7 @@ def infer_facts(operator: Operator, inputs: Sequence[PlannerNode]) -> Facts:
         raise PlanInvariantError(
             f"infer_type() of the operator {operator.name!r} gave {schema!r:.80}: it gives a tuple of column types, such as (INT,)"
         )
-    return Facts(tuple(schema), operator.infer_length(facts), operator.infer_domain(facts))
+    return facts_of_types(operator, inputs, tuple(schema))
 
 
 def facts_of_types(operator: Operator, inputs: Sequence[PlannerNode], schema: Schema) -> Facts:

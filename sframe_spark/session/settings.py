@@ -16,21 +16,22 @@ if TYPE_CHECKING:
 # These are ours to set.
 OWN_SETTINGS = {*FIXED_SETTINGS, *PERMITTING_SETTINGS, *LOCAL_SETTINGS, ROWS_PER_BATCH}
 
-# Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
-FEW_ROWS_SETTINGS = {
-    "spark.sql.shuffle.partitions": "1",
-    "spark.sql.leafNodeDefaultParallelism": "1",
-    "spark.sql.adaptive.enabled": "false",
-    # A broadcast is a job of its own.
-    "spark.sql.autoBroadcastJoinThreshold": "-1",
-    "spark.sql.join.preferSortMergeJoin": "false",
-}
-
 SHUFFLE_PARTITIONS = "spark.sql.shuffle.partitions"
 DEFAULT_PARTITIONS = 200
 # Takes its place where Spark joins partitions that turn out small.
 INITIAL_PARTITIONS = "spark.sql.adaptive.coalescePartitions.initialPartitionNum"
-JOINS_PARTITIONS = ("spark.sql.adaptive.enabled", "spark.sql.adaptive.coalescePartitions.enabled")
+ADAPTIVE = "spark.sql.adaptive.enabled"
+JOINS_PARTITIONS = (ADAPTIVE, "spark.sql.adaptive.coalescePartitions.enabled")
+
+# Where the work is small, scheduling is the cost: each of these saves tens of milliseconds a query.
+FEW_ROWS_SETTINGS = {
+    SHUFFLE_PARTITIONS: "1",
+    "spark.sql.leafNodeDefaultParallelism": "1",
+    ADAPTIVE: "false",
+    # A broadcast is a job of its own.
+    "spark.sql.autoBroadcastJoinThreshold": "-1",
+    "spark.sql.join.preferSortMergeJoin": "false",
+}
 
 
 @attrs.frozen

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
-from sframe_spark.api.names import FrameNames, automatic_name
+from sframe_spark.api.names import FrameNames, automatic_name, first_places
 from sframe_spark.api.nodes import equal_length, row_count
 from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
@@ -270,7 +270,7 @@ class ColumnChanges(Columns):
         for name in names:
             if name not in self._names:
                 raise UnknownNameError(name, self._names)
-        renamed, places = list(self._names), dict(zip(self._names, range(len(self._names)), strict=True))
+        renamed, places = list(self._names), first_places(self._names)
         for old, new in names.items():
             if not isinstance(new, str):
                 raise SchemaError(f"a column name is a str, got {new!r}")

@@ -15,7 +15,6 @@ from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.engine.segments.range_tasks import bytes_of
 from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
@@ -69,7 +68,7 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     tasks = executor.runs().tasks_of(section, placement, workers)
     directory = staging.for_tasks(is_one_process(get_session())) if workers.are_elsewhere else staging.here
     workers.require_writable(directory)
-    return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, bytes_of(tasks))
+    return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)
 
 
 def _run_here(section: PlannerNode, placement: Placement, work: RangeWork[Result], directory: str) -> list[Result]:

@@ -24,7 +24,7 @@ from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import begun_rows, in_one_chunk, may_stay, room_to_keep
-from sframe_spark.engine.segments.range_tasks import bytes_of, range_tasks
+from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
@@ -118,24 +118,24 @@ class Runs:
         tasks = self.tasks_of(node, placement, workers)
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
-            parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}", bytes_of(tasks))
+            parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}", tasks)
             return self.keep(concatenate([read_stream(part) for part in parts], node.schema), node)
         if self.options.directory is None and not workers.are_elsewhere:
             return self._kept_or_written(node, tasks)
-        return self._written(node, workers, [partial(write_range, task) for task in tasks], bytes_of(tasks))
+        return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
 
-    def _written(self, node: PlannerNode, workers: RangeWorkers, parts: Sequence[Writing], size: int | None = None) -> PlannerNode:
+    def _written(self, node: PlannerNode, workers: RangeWorkers, parts: Sequence[Writing], tasks: Sequence[RangeTask] = ()) -> PlannerNode:
         """A source of rows of which each part is written into a directory as the segment of a number."""
         with new_dataset(node.schema, self.options, recorded_order(node)) as dataset:
             workers.require_writable(dataset.directory)
             works = [partial(write, dataset.directory, number) for number, write in enumerate(parts)]
-            manifest = dataset.publish(workers.run(works, f"materialising {node.operator_type}", size))
+            manifest = dataset.publish(workers.run(works, f"materialising {node.operator_type}", tasks))
         return segment_source(manifest, dataset.handle)
 
     def _kept_or_written(self, node: PlannerNode, tasks: list[RangeTask]) -> PlannerNode:
         """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
         workers, room = Threads(), room_to_keep()
-        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", bytes_of(tasks))
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
         if not room.is_full:
             return self.keep(in_one_chunk(begun, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
@@ -197,7 +197,7 @@ class Runs:
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
         room = Room(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS)
-        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", bytes_of(tasks))
+        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
         if room.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")
             return NotAsPlanned(node)
@@ -218,7 +218,7 @@ class Runs:
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         most = max(PARTS_BYTES // len(tasks), min(LEAST_PART_BYTES, SENT_PARTS_BYTES // len(tasks)))
         works = [partial(part_of_range, task, operator, [below.facts], most) for task in tasks]
-        part = combined_parts(operator, workers.run(works, f"computing {node.operator_type}", bytes_of(tasks)), [below.facts], PARTS_BYTES)
+        part = combined_parts(operator, workers.run(works, f"computing {node.operator_type}", tasks), [below.facts], PARTS_BYTES)
         if part is TOO_LARGE:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
             return NotAsPlanned(node)

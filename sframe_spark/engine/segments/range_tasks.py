@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.flat_plan import FlatPlan
 from sframe_spark.engine.segments.range_workers import RangeWorkers
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
@@ -34,15 +33,6 @@ def range_tasks(node: PlannerNode, rows: int, segments: int | None, workers: Ran
     plan = FlatPlan.of(node)
     made = max((facts.length.rows or rows) * row_bytes(sizes, 0) for facts, sizes in zip(plan.facts, plan.sizes, strict=True))
     return with_states(plan, row_ranges(rows, int(made), segments, workers), workers)
-
-
-def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
-    """Bytes of rows that tasks go through, where the plan has most in a row; None if functions of users are called: they may take any time."""
-    plan = tasks[0].plan
-    if any(operator.user_functions(sum(facts.width for facts in plan.input_facts(place))) for place, operator in enumerate(plan.operators)):
-        return None
-    widest = max(row_bytes(sizes, UNKNOWN_BYTES) for sizes in plan.sizes)
-    return int(sum(task.stop - task.start for task in tasks) * widest)
 
 
 def row_ranges(rows: int, size: int, segments: int | None, workers: RangeWorkers) -> list[tuple[int, int]]:
@@ -73,7 +63,7 @@ def with_states(plan: FlatPlan, ranges: Sequence[tuple[int, int]], workers: Rang
         tasks = [divided.task(rows, dict(known)) for rows, known in pairs[:-1]]
         works = [partial(summarize_range, task, places) for task in tasks]
         names = ", ".join(dict.fromkeys(operator.name for operator in operators.values()))
-        parts = workers.run(works, f"summarising {names}", bytes_of(tasks))
+        parts = workers.run(works, f"summarising {names}", tasks)
         before = {
             place: states_between(operator, initial[place], (of_range[number] for of_range in parts))
             for number, (place, operator) in enumerate(operators.items())

@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 import attrs
 
 from sframe_spark.engine.segments.runner import threads_here
+from sframe_spark.engine.segments.tasks import RangeTask, bytes_of
 from sframe_spark.engine.spark.dispatch import run_tasks
 from sframe_spark.engine.spark.probe import require_readable, require_writable
 from sframe_spark.engine.spark.spark_actions import translated_errors
@@ -34,8 +35,8 @@ class RangeWorkers(Protocol):
     def require_writable(self, directory: str) -> None:
         """Make sure that what is written to a directory there is seen here."""
 
-    def run(self, works: Sequence[Piece], description: str, size: int | None = None) -> list[Any]:
-        """Results of the pieces, in order; the first error ends the rest. ``size``: bytes of their rows; None where time does not follow from it."""
+    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+        """Results of the pieces, in order; the first error ends the rest. ``tasks``: those that the pieces do, where that says how long they take."""
 
 
 @attrs.frozen
@@ -56,10 +57,10 @@ class SparkTasks:
         """Let a file be exchanged there, once."""
         require_writable(directory)
 
-    def run(self, works: Sequence[Piece], description: str, size: int | None = None) -> list[Any]:
+    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of tasks, with Spark's errors as ours."""
         with translated_errors(description):
-            return run_tasks(works, description, size)
+            return run_tasks(works, description, bytes_of(tasks) if tasks else None)
 
 
 @attrs.frozen
@@ -78,7 +79,7 @@ class Threads:
     def require_writable(self, directory: str) -> None:
         """Nothing: the one who writes is the one who reads."""
 
-    def run(self, works: Sequence[Piece], description: str, size: int | None = None) -> list[Any]:
+    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
         """Results of threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
             return in_threads(lambda work: done(work()), works, self.at_a_time())

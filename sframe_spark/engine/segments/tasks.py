@@ -9,12 +9,14 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
+from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.others import combined_all
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
+from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session import raise_if_cancelled
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
@@ -57,6 +59,15 @@ class RangeTask:
     def whole(self) -> FlatPlan:
         """The plan over the task's own sources."""
         return self.plan.with_sources(self.own)
+
+
+def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
+    """Bytes of rows that tasks go through, where the plan has most in a row; None if functions of users are called: they may take any time."""
+    plan = tasks[0].plan
+    if any(operator.user_functions(sum(facts.width for facts in plan.input_facts(place))) for place, operator in enumerate(plan.operators)):
+        return None
+    widest = max(row_bytes(sizes, UNKNOWN_BYTES) for sizes in plan.sizes)
+    return int(sum(task.stop - task.start for task in tasks) * widest)
 
 
 def chunks_of(task: RangeTask) -> Iterator[Chunk]:

@@ -56,11 +56,16 @@ class Flow:
         """
         may_be_large = self.read is None or self.read > usual * PARTITION_BYTES
         unknown = UNKNOWN_TIMES * usual if may_be_large and not self.is_complete else 1
-        return max(math.ceil(min(self.most / PARTITION_BYTES, MOST_PARTITIONS)), unknown)
+        return max(self.known_partitions, unknown)
+
+    @property
+    def known_partitions(self) -> int:
+        """How many partitions the bytes need that are known."""
+        return math.ceil(min(self.most / PARTITION_BYTES, MOST_PARTITIONS))
 
     def __str__(self) -> str:
         usual, size = "spark.sql.shuffle.partitions", in_words(int(min(self.most, 1 << 62)))
-        whole = next_power(math.ceil(min(self.most / PARTITION_BYTES, MOST_PARTITIONS)))
+        whole = next_power(self.known_partitions)
         if self.is_complete:
             number = f"{whole} partitions, or {usual} where that is more" if whole > 1 else usual
             return f"at most {size} go into one: {number}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate, chain, pairwise
 
 import attrs
 
@@ -102,7 +102,7 @@ class NumberedColumns:
         if isinstance(operator, Project):
             return [*map(shown[0].__getitem__, operator.positions)]
         if isinstance(operator, Zip):
-            return side_by_side(shown)
+            return [*chain.from_iterable(shown)]
         origins = operator.column_origins([child.facts for child in node.inputs])
         return [shown[slot][position] for ((slot, position), *_) in origins]
 
@@ -119,14 +119,6 @@ class NumberedColumns:
     def owner(self, column: int) -> int:
         """The place of the leaf or program that has the column of a number."""
         return bisect_right(self.starts, column) - 1
-
-
-def side_by_side(shown: Sequence[Sequence[int]]) -> list[int]:
-    """Columns of several inputs, in order."""
-    columns: list[int] = []
-    for each in shown:
-        columns.extend(each)
-    return columns
 
 
 def in_region(node: PlannerNode) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,14 +28,21 @@ INTS = st.one_of(st.none(), st.integers(-3, 3), st.integers(-(2**63), 2**63 - 1)
 TEXTS = st.one_of(st.none(), st.sampled_from(["", "a", "b", "ä", "a\0"]))
 
 
-@pytest.fixture
-def nothing_is_few() -> Iterator[None]:
+@contextlib.contextmanager
+def without_few() -> Iterator[None]:
     """Two rows are too many for the ways of few rows, whose kernels run without sections."""
     with pytest.MonkeyPatch.context() as patch:
         for module in (few_rows, joins):
             patch.setattr(module, "MOST_TIES", 1)
         with config.using(small_rows=1):
             yield
+
+
+@pytest.fixture
+def nothing_is_few() -> Iterator[None]:
+    """The same for a test."""
+    with without_few():
+        yield
 
 
 def modes(frame: SFrame) -> list[Mode]:
@@ -75,11 +83,8 @@ def test_rows_are_those_of_few(both: tuple[SFrame, SFrame], how: str, on: list[s
 
     few = made()
     few.materialize()
-    with pytest.MonkeyPatch.context() as patch:
-        for module in (few_rows, joins):
-            patch.setattr(module, "MOST_TIES", 1)
-        with config.using(small_rows=1):
-            assert rows_of(made()) == list(few)
+    with without_few():
+        assert rows_of(made()) == list(few)
 
 
 @pytest.mark.parametrize("how", KINDS)

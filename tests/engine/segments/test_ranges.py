@@ -12,9 +12,10 @@ import sframe_spark as tc
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.materialize import optimize
-from sframe_spark.engine.segments.range_tasks import bytes_of, range_tasks
+from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.engine.segments.ranges import joined_ranges, states_between
+from sframe_spark.engine.segments.tasks import bytes_of
 from sframe_spark.operators.running.cumulative import Cumulative
 from sframe_spark.planner.operator import TOO_LARGE
 
@@ -50,7 +51,7 @@ def test_states_that_do_not_wait_for_each_other_are_found_in_one_pass(name: str)
     expected = list(made(tc.SArray(values)))
     told: list[str] = []
 
-    def run(self: Threads, works: Sequence[Callable[[], Any]], description: str, size: int | None = None) -> list[Any]:
+    def run(self: Threads, works: Sequence[Callable[[], Any]], description: str, tasks: Sequence[Any] = ()) -> list[Any]:
         told.append(description)
         return [work() for work in works]
 

@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from sframe_spark.api.files.csv.lines import LeftOut, TextBlock, opened_text
 from sframe_spark.api.files.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
 from sframe_spark.api.files.csv.types import CsvForm, converted, failed_rows, misfits, narrowest, wider
-from sframe_spark.api.names import unique_names
+from sframe_spark.api.names import first_places, unique_names
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import write_runs
 from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
@@ -112,7 +112,7 @@ class CsvFiles:
         self.wanted = [places[place] for place in chosen if place < len(places)] or ([0] if named and self.names else [])
         self.partitions = [named[names[place]] for place in chosen if place >= len(places)]
         read = [*(self.names[place] for place in self.wanted), *(column.name for column in self.partitions)]
-        of_files = first_places(read[: len(self.wanted)], 0)
+        of_files = first_places(read[: len(self.wanted)])
         of_directories = first_places(read[len(self.wanted) :], len(self.wanted))
         self.order = [(of_files if place < len(places) else of_directories)[names[place]] for place in chosen]
 
@@ -393,8 +393,3 @@ def _chained(first: list[TextBlock], rest: Iterator[TextBlock]) -> Iterator[Text
     while first:
         yield first.pop(0)
     yield from rest
-
-
-def first_places(names: Sequence[str], start: int) -> dict[str, int]:
-    """The first place of each name, where the first has that number."""
-    return dict(zip(reversed(names), range(start + len(names) - 1, start - 1, -1), strict=True))
