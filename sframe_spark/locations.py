@@ -188,9 +188,14 @@ class GivenFileSystem:
             self._files = _with_methods_of_fsspec(self._files)
         return self._files
 
+    @property
+    def can_be_sent(self) -> bool:
+        """Whether other processes can have a copy."""
+        return self._files is not None and _can_be_pickled(self._files)
+
     def __reduce__(self) -> tuple[Any, ...]:
         # What cannot be pickled is told where it is wanted, which may be nowhere.
-        return GivenFileSystem, (self._files if _can_be_pickled(self._files) else None, self.name, self.token)
+        return GivenFileSystem, (self._files if self.can_be_sent else None, self.name, self.token)
 
     def __repr__(self) -> str:
         return f"<{self.name}>"

@@ -7,6 +7,7 @@ from typing import Any
 
 from sframe_spark.api.nodes import python_columns, rows_of
 from sframe_spark.engine.runs.watched_files import require_unchanged_files, watched_manifests
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.operators.user_calls import calls_users
 from sframe_spark.planner.infer import infer_planner_node_length
 from sframe_spark.planner.node import PlannerNode
@@ -42,7 +43,8 @@ class RecentRows:
         self._last, self._may_grow = -MOST_ROWS, True
         # How many rows a piece has, and pieces by their place: one object, as several threads may read.
         self._kept: tuple[int, dict[int, list[Row]]] = 1, {}
-        self._is_watched = bool(watched_manifests(node))
+        # To ask for each row whether a file elsewhere still is the one that it was read from would be a request for each.
+        self._is_watched = not all(is_elsewhere(manifest.directory) for manifest in watched_manifests(node))
         self._is_mutable = any(kind.kind in _MUTABLE for kind in node.schema)
 
     def known(self, index: int) -> Row | None:

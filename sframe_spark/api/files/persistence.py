@@ -27,8 +27,8 @@ from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.gather import stretches
 from sframe_spark.storage.datasets.opened import OPEN_DATASETS
 from sframe_spark.storage.datasets.save import check_replaceable, save_dataset, staged
-from sframe_spark.storage.files.remote import WEB
 from sframe_spark.storage.files.temporary import temporary_store
+from sframe_spark.storage.files.urls import WEB
 from sframe_spark.storage.legacy.archive import STRICT
 from sframe_spark.storage.legacy.narrowing import with_narrow_types
 from sframe_spark.storage.legacy.verify import require_readable_rows

@@ -16,7 +16,7 @@ from sframe_spark.locations import is_elsewhere, normalised, place_of, scheme_of
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.objects import is_file
 from sframe_spark.storage.files.places import resolve
-from sframe_spark.storage.files.remote import WEB
+from sframe_spark.storage.files.urls import WEB
 from sframe_spark.storage.legacy.archive import INDEX_FILES, STRICT
 from sframe_spark.visible import visible
 

@@ -151,7 +151,7 @@ def frame_from_iterable(data: Iterable[Any]) -> Frame:
 
 
 def frame_from_parquet(path: Any) -> Frame:
-    """Parquet files as read-only segments, in file-name order."""
+    """Parquet files as read-only segments, in file-name order; those elsewhere are read where they are, but from the web."""
     from sframe_spark.engine.datasets.new_datasets import write_runs
     from sframe_spark.locations import is_elsewhere
     from sframe_spark.operators.sources.source import segment_source
@@ -160,7 +160,7 @@ def frame_from_parquet(path: Any) -> Frame:
     from sframe_spark.storage.foreign.parquet_source import manifest_of_files, natural
     from sframe_spark.storage.rows.reader import iterate_rows
 
-    files = resolve(path, natural, "Parquet file")
+    files = resolve(path, natural, "Parquet file", in_place=True)
     with files.named_in_errors():
         manifest = manifest_of_files(files)
         names = list(manifest.names or ())

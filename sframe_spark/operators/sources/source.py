@@ -356,6 +356,7 @@ class SegmentSource(Source):
         """Only files inside the directory that are as long as they should be; what a text says about the order of their rows is not believed."""
         from sframe_spark.storage.datasets.load import with_saved_checksums, with_seen
         from sframe_spark.storage.files.listing import states_below
+        from sframe_spark.storage.foreign.parquet_source import with_states_elsewhere
         from sframe_spark.storage.remote.versions import with_version_checksums
 
         manifest = self.manifest
@@ -366,7 +367,8 @@ class SegmentSource(Source):
         check_range(self.start, self.stop, manifest.rows)
         unordered = manifest.with_order(NO_RECORDED_ORDER)
         if is_elsewhere(manifest.directory):
-            return attrs.evolve(self, manifest=with_version_checksums(unordered))
+            found = with_version_checksums(unordered) if manifest.has_key else with_states_elsewhere(unordered)
+            return attrs.evolve(self, manifest=found)
         states = states_below(manifest.directory)
         for entry in manifest.segments:
             if entry.size is None or entry.file not in states or states[entry.file].size != entry.size:

@@ -12,6 +12,7 @@ from types import TracebackType
 from pyarrow import ArrowException
 
 from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.session.owner import owner_in
 
 # How Spark names a file that it cannot find or read.
@@ -85,10 +86,11 @@ def explanation(error: Exception, location: str, reading: bool) -> str:
         return "permission denied; ask its owner for the permission to read it and to enter its directories"
     if isinstance(error, PermissionError):
         return "permission denied; choose a directory that you may write to, or change its permissions"
-    if number is None and reading and os.path.isfile(location) and not isinstance(error, MemoryError):
+    said = (str(error).strip().splitlines() or [""])[0]
+    if number is None and reading and (is_elsewhere(location) or os.path.isfile(location)) and not isinstance(error, MemoryError):
         # What pyarrow says of a file whose bytes make no sense. What is being written has no copy, and memory may be short over a good file.
-        return f"it is damaged ({str(error).strip().splitlines()[0]}); restore it from a copy"
-    return f"{type(error).__name__}: {error}"
+        return f"it is damaged ({said}); restore it from a copy"
+    return f"{type(error).__name__}: {said}"
 
 
 def _leads_nowhere(path: object) -> bool:

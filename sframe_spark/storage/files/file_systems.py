@@ -11,7 +11,7 @@ from typing import Any
 
 from sframe_spark.config import config
 from sframe_spark.errors import SFrameError, StorageError
-from sframe_spark.locations import StorageOptions, without_secrets
+from sframe_spark.locations import StorageOptions, is_private, without_secrets
 from sframe_spark.visible import visible
 
 INSTALL = "pip install 'sframe_spark[remote]'"
@@ -23,7 +23,7 @@ LEAST_SECRET = 4
 LONGEST_SHOWN = 300
 OPTIONS = "config.storage_options"
 # Modules of file systems that are made of others.
-ARROW, DIRECTORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs"
+ARROW, DIRECTORY, MEMORY = "fsspec.implementations.arrow", "fsspec.implementations.dirfs", "fsspec.implementations.memory"
 
 
 def file_system(uri: str) -> tuple[Any, str]:
@@ -81,6 +81,19 @@ def is_made_of_another(files: Any, module: str) -> bool:
 def is_given(uri: str) -> bool:
     """Say whether a user gave the file system of a place: others, such as Spark's, may have another there."""
     return _options().given_for(uri) is not None
+
+
+def is_shared(uri: str) -> bool:
+    """Say whether other processes find the files of a place: not those in the memory of this one, nor of what cannot be sent to them."""
+    given = _options().given_for(uri)
+    if given is None:
+        return not is_private(uri)
+    if not given.can_be_sent:
+        return False
+    files = given.here()
+    while is_made_of_another(files, DIRECTORY):
+        files = files.fs
+    return not is_made_of_another(files, MEMORY)
 
 
 def identity_of(uri: str) -> str:

@@ -6,7 +6,9 @@ import re
 from typing import NamedTuple
 
 from sframe_spark.errors import StorageError
+from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.objects import read_range, size_of
 from sframe_spark.visible import visible
 
 SAMPLE_BYTES = 4096
@@ -94,10 +96,17 @@ def refuse_other_kind(path: str, wanted: Kind, formats: str) -> None:
     StorageError
         With what it is, and what to do.
     """
-    with telling("read", path), open(path, "rb") as stream:
-        start = stream.read(SAMPLE_BYTES)
+    start = _start_of(path)
     if not start:
         raise StorageError(f"{visible(path)} is not {formats}: it is empty")
     found = kind_of(start)
     if found is not None and found != wanted:
         raise StorageError(f"{visible(path)} is not {formats}: it is {found.name}; {found.advice}")
+
+
+def _start_of(path: str) -> bytes:
+    if is_elsewhere(path):
+        # Of an empty object no range can be had.
+        return read_range(path, 0, SAMPLE_BYTES) if size_of(path) else b""
+    with telling("read", path), open(path, "rb") as stream:
+        return stream.read(SAMPLE_BYTES)

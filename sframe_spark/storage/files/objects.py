@@ -6,7 +6,7 @@ import contextlib
 import datetime
 import inspect
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -83,19 +83,21 @@ def listed(uri: str, below: bool = False) -> list[FoundFile]:
     return sorted((_found(uri, root, item) for item in found if item["type"] == "file" and item["name"].startswith(root)), key=lambda item: item.uri)
 
 
-def _found(uri: str, root: str, item: dict[str, Any]) -> FoundFile:
-    times = [item[name] for name in _TIMES if item.get(name) is not None]
-    written = times[0] if times else None
+def written_at(item: Mapping[str, Any]) -> datetime.datetime | None:
+    """Return when a file was written, as its file system tells in one of several forms; None where it does not."""
+    written = next((item[name] for name in _TIMES if item.get(name) is not None), None)
     if isinstance(written, (int, float)):
         written = datetime.datetime.fromtimestamp(written, datetime.UTC)
     if not isinstance(written, datetime.datetime):
-        written = None
-    elif written.tzinfo is None:
-        written = written.replace(tzinfo=datetime.UTC)
+        return None
+    return written.replace(tzinfo=datetime.UTC) if written.tzinfo is None else written
+
+
+def _found(uri: str, root: str, item: dict[str, Any]) -> FoundFile:
     found = f"{uri}/{item['name'].removeprefix(root)}"
     if item["size"] is None:
         raise StorageError(f"the file system does not tell how long {visible(found)} is: data that is saved there cannot be checked")
-    return FoundFile(found, int(item["size"]), written)
+    return FoundFile(found, int(item["size"]), written_at(item))
 
 
 def require_bucket(uri: str) -> None:
@@ -261,6 +263,15 @@ def place_at(uri: str) -> NameElsewhere:
         except (FileNotFoundError, NotADirectoryError):
             found = []
     return NameElsewhere(path in found, tuple(sorted(item.removeprefix(path + "/") for item in found if item.startswith(path + "/"))))
+
+
+def size_of(uri: str) -> int | None:
+    """Return how long a file is; None where its file system does not tell."""
+    files, path = file_system(uri)
+    with telling("read", uri):
+        files.invalidate_cache()
+        size: int | None = files.info(path).get("size")
+        return size
 
 
 def remove(uri: str) -> None:

@@ -16,8 +16,10 @@ from sframe_spark.storage.files.objects import read_range, read_ranges, require_
 Range = tuple[int, int]
 # Bytes between two ranges that cost less than one more request.
 GAP_BYTES = 1 << 20
+# Row groups of less are fetched with those that follow.
+LEAST_BYTES = 4 << 20
 # Columns of one row group may be read to their end after the first of the next one.
-GROUPS_IN_MEMORY = 2
+BATCHES_IN_MEMORY = 2
 
 
 def open_file(location: str, size: int | None = None) -> pa.NativeFile:
@@ -42,7 +44,9 @@ def open_file(location: str, size: int | None = None) -> pa.NativeFile:
     return open_ranges(location, size, ())
 
 
-def open_ranges(location: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None) -> pa.NativeFile:
+def open_ranges(
+    location: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
+) -> pa.NativeFile:
     """Open a file elsewhere of which it is known what will be read.
 
     Parameters
@@ -53,8 +57,10 @@ def open_ranges(location: str, size: int, groups: Sequence[Sequence[Range]], che
         Ranges that are read together; all of them are fetched when something of one is read, and kept until two other groups were.
     check
         Looks at the bytes of a group, given its place, before anybody else does.
+    still
+        Fails where the file is another one by now; called when something came, before anybody looks at it.
     """
-    return pa.PythonFile(RangedFile(location, size, groups, check), mode="r")
+    return pa.PythonFile(RangedFile(location, size, groups, check, still), mode="r")
 
 
 def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
@@ -72,6 +78,26 @@ def coalesced(ranges: Sequence[Range], gap: int = GAP_BYTES) -> list[Range]:
         else:
             found.append((start, stop))
     return found
+
+
+def together(groups: Sequence[Sequence[Range]], least: int = LEAST_BYTES) -> list[range]:
+    """Return which groups are fetched at once: those that follow each other, until they are enough bytes for a request.
+
+    Examples
+    --------
+    >>> together([[(0, 3)], [(3, 6), (8, 9)], [(10, 90)], [(90, 95)]], least=6)
+    [range(0, 2), range(2, 3), range(3, 4)]
+    """
+    found, start, size, reached = [], 0, 0, None
+    for group, ranges in enumerate(groups):
+        for begin, stop in coalesced(ranges):
+            # What lies between is fetched, too.
+            between = 0 if reached is None or begin - reached > GAP_BYTES else begin - reached
+            size, reached = size + between + stop - begin, stop
+        if size >= least:
+            found.append(range(start, group + 1))
+            start, size, reached = group + 1, 0, None
+    return found if start == len(groups) else [*found, range(start, len(groups))]
 
 
 class BytesOfGroup:
@@ -113,13 +139,16 @@ Check = Callable[[int, BytesOfGroup], None]
 class RangedFile(io.RawIOBase):
     """A file elsewhere; see :func:`open_ranges`."""
 
-    def __init__(self, uri: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None) -> None:
+    def __init__(
+        self, uri: str, size: int, groups: Sequence[Sequence[Range]], check: Check | None = None, still: Callable[[], None] | None = None
+    ) -> None:
         super().__init__()
-        self._uri, self._size, self._check = uri, size, check
+        self._uri, self._size, self._check, self._still = uri, size, check, still
         self._position = 0
-        self._blocks = [coalesced(ranges) for ranges in groups]
-        # Every run of bytes that is fetched, in order, with its group.
-        self._places = sorted((start, stop, group) for group, blocks in enumerate(self._blocks) for start, stop in blocks)
+        self._together = together(groups)
+        self._blocks = [coalesced([some for group in batch for some in groups[group]]) for batch in self._together]
+        # Every run of bytes that is fetched, in order, with its place among what is fetched at once.
+        self._places = sorted((start, stop, batch) for batch, blocks in enumerate(self._blocks) for start, stop in blocks)
         self._starts = [start for start, _, _ in self._places]
         self._loaded: OrderedDict[int, BytesOfGroup] = OrderedDict()
 
@@ -153,24 +182,31 @@ class RangedFile(io.RawIOBase):
     def _found(self, start: int, stop: int) -> bytes:
         index = bisect.bisect_right(self._starts, start) - 1
         if index >= 0 and self._places[index][1] >= stop:
-            return self._group(self._places[index][2])[start:stop]
+            return self._batch(self._places[index][2])[start:stop]
         content = read_range(self._uri, start, stop)
+        self._require_still()
         require_size(self._uri, len(content), stop - start)
         return content
 
-    def _group(self, group: int) -> BytesOfGroup:
-        if group not in self._loaded:
-            while len(self._loaded) >= GROUPS_IN_MEMORY:
-                self._loaded.popitem(last=False)
-            self._loaded[group] = self._fetched(group)
-        return self._loaded[group]
+    def _require_still(self) -> None:
+        if self._still is not None:
+            self._still()
 
-    def _fetched(self, group: int) -> BytesOfGroup:
-        ranges = self._blocks[group]
+    def _batch(self, batch: int) -> BytesOfGroup:
+        if batch not in self._loaded:
+            while len(self._loaded) >= BATCHES_IN_MEMORY:
+                self._loaded.popitem(last=False)
+            self._loaded[batch] = self._fetched(batch)
+        return self._loaded[batch]
+
+    def _fetched(self, batch: int) -> BytesOfGroup:
+        ranges = self._blocks[batch]
         parts = read_ranges(self._uri, ranges)
+        self._require_still()
         for (start, stop), part in zip(ranges, parts, strict=True):
             require_size(self._uri, len(part), stop - start)
         content = BytesOfGroup(self._size, list(zip([start for start, _ in ranges], parts, strict=True)))
         if self._check is not None:
-            self._check(group, content)
+            for group in self._together[batch]:
+                self._check(group, content)
         return content

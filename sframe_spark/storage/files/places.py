@@ -1,4 +1,4 @@
-"""What a user names as the place of data to read: a path, a directory, a pattern, a URL, or a list of these; resolved to files of this machine.
+"""What a user names as the place of data to read: a path, a directory, a pattern, a URL, or a list of these; resolved to files.
 
 Names that exist are taken as they are; only what the user wrote, and only where nothing has that name, is taken for a pattern. Names found in
 directories are never patterns. Directories below a directory are those of a partitioned table, named ``column=value``, or refused.
@@ -19,16 +19,17 @@ import attrs
 from sframe_spark.errors import InvalidArgumentError, SchemaError, SFrameError, StorageError
 from sframe_spark.locations import normalised, scheme_of
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.file_state import FileState
+from sframe_spark.storage.files.in_place import found_in_place
 from sframe_spark.storage.files.listing import is_hidden, require_file
 from sframe_spark.storage.files.remote import Download
+from sframe_spark.storage.files.urls import METADATA_OF_ICEBERG, other_rows_than_its_files
 from sframe_spark.visible import visible
 
 _PATTERN = re.compile(r"[*?[]")
 # What Hive, and whoever writes tables as it does, calls a missing value.
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
-# What ends the names of files by which Iceberg knows which files a table has.
-METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz")
 
 Partition = tuple[tuple[str, str | None], ...]
 SortKey = Callable[[str], Any]
@@ -36,21 +37,24 @@ SortKey = Callable[[str], Any]
 
 @attrs.frozen
 class DataFile:
-    """A file of this machine that holds rows.
+    """A file that holds rows.
 
     Parameters
     ----------
     path
-        Where it is.
+        Where it is: a path of this machine, or the URI of a file that is read where it is.
     origin
         What the user, or a directory, calls it: the URL of what was fetched.
     partition
         Columns of a partitioned table with the texts of their values in the names of directories above the file.
+    state
+        A file that is read elsewhere, as it was when it was found.
     """
 
     path: str
     origin: str
     partition: Partition = ()
+    state: FileState | None = None
 
 
 @attrs.frozen
@@ -89,7 +93,7 @@ class DataFiles:
         return text
 
 
-def resolve(given: Any, sort_key: SortKey, kind: str = "file") -> DataFiles:
+def resolve(given: Any, sort_key: SortKey, kind: str = "file", in_place: bool = False) -> DataFiles:
     """Return the files that a user named, each exactly once for each time that it was named.
 
     Parameters
@@ -100,6 +104,8 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file") -> DataFiles:
         Puts the names in one directory, and those that a pattern matches, in order.
     kind
         What messages call a file.
+    in_place
+        Whether files elsewhere stay there, where tasks can read them by ranges and all are in one bucket; others are fetched.
 
     Raises
     ------
@@ -120,10 +126,12 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file") -> DataFiles:
     items = list(given) if isinstance(given, (list, tuple)) else [given]
     if not items:
         raise InvalidArgumentError("the list of paths is empty: name at least one")
+    texts = list(map(text_of, items))
+    stay = _staying(texts, sort_key) if in_place else None
     download = Download()
     found: list[DataFile] = []
-    for text in map(text_of, items):
-        files = _files_of(text, sort_key, download)
+    for place, text in enumerate(texts):
+        files = _files_of(text, sort_key, download) if stay is None else stay[place]
         if not files:
             raise StorageError(f"there is no {kind} in {visible(text)}")
         found += files
@@ -133,6 +141,18 @@ def resolve(given: Any, sort_key: SortKey, kind: str = "file") -> DataFiles:
         both = f"{visible(first.origin)} and {visible(second.origin)}"
         raise StorageError(f"{both} are not parts of one partitioned table: the directories above them name other columns; read them one by one")
     return DataFiles(tuple(found), download.holder)
+
+
+def _staying(texts: Sequence[str], sort_key: SortKey) -> list[list[DataFile]] | None:
+    """The files that each text names, if all are read where they are, elsewhere."""
+    found: list[list[DataFile]] = []
+    for text in texts:
+        files = None if scheme_of(text) is None else found_in_place(text, sort_key, is_pattern(text))
+        if files is None:
+            return None
+        found.append([DataFile(file.uri, file.uri, partition_of(file.inside, file.uri), file.state) for file in files])
+    buckets = {"/".join(file.path.split("/")[:3]) for files in found for file in files}
+    return found if len(buckets) < 2 else None
 
 
 def text_of(path: Any) -> str:
@@ -240,10 +260,7 @@ def _refuse_lakes(root: str) -> None:
         kind, read = "an Iceberg", "read the table with read_iceberg()"
     else:
         return
-    raise StorageError(
-        f"{visible(root)} is a directory of {kind} table, whose own log says which of its files count: {read}. "
-        "To read files as they are, rows that were deleted among them, name the files"
-    )
+    raise other_rows_than_its_files(visible(root), kind, read)
 
 
 def _has_metadata_of_iceberg(directory: str) -> bool:

@@ -8,15 +8,20 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
+import attrs
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError, StorageError
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import Seen, wait_for_tick
+from sframe_spark.storage.files.in_place import AT_A_TIME, require_all_still, states_now
 from sframe_spark.storage.files.magic import PARQUET, refuse_other_kind
-from sframe_spark.storage.files.places import DataFiles, resolve
+from sframe_spark.storage.files.paths import join
+from sframe_spark.storage.files.places import DataFile, DataFiles, resolve
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.parquet.footers import Footer, footer_of, shows_nanoseconds, statistics_in_footer
+from sframe_spark.storage.parquet.footers import Footer, footer_of, require_rows, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.rows.partitions import facts_of, partition_columns
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
@@ -52,9 +57,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     """
     files = found.paths
     _require_named_once(files)
-    with telling("read", files[0]):
-        wait_for_tick(files)
-    footers = list(map(_footer, files))
+    footers = _footers(found)
     partitions = partition_columns(found.files)
     # What the directories say of a column counts, as for Spark, though files may have it too.
     in_files = tuple(name for name in common_names(files, footers) if name not in {column.name for column in partitions})
@@ -64,7 +67,7 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     directory = _common_directory(files)
     entries = tuple(
         SegmentEntry(
-            os.path.relpath(file, directory),
+            file.removeprefix(directory).lstrip("/"),
             number,
             footer.rows,
             (
@@ -83,12 +86,45 @@ def manifest_of_files(found: DataFiles) -> Manifest:
     return Manifest(types, entries, directory, names, has_key=False, column_names_in_files=names)
 
 
-def _footer(file: str) -> Footer:
+def _footers(found: DataFiles) -> list[Footer]:
+    """The footer of each file, which is none that was written meanwhile."""
+    elsewhere = {file.path: file.state for file in found.files if file.state is not None}
+    if not elsewhere:
+        with telling("read", found.paths[0]):
+            wait_for_tick(found.paths)
+        return list(map(_footer, found.files))
+    footers = in_threads(_footer, found.files, AT_A_TIME)
+    require_all_still(elsewhere)
+    return footers
+
+
+def with_states_elsewhere(manifest: Manifest) -> Manifest:
+    """Return a manifest of files elsewhere that a plan's text gave, with what tells the files that are there now from later ones.
+
+    Raises
+    ------
+    StorageError
+        If one is not there, or has another length or number of rows.
+    """
+    uris = [join(manifest.directory, entry.file) for entry in manifest.segments]
+    states = states_now(uris)
+    for entry, uri, state in zip(manifest.segments, uris, states, strict=True):
+        if state is None or state.size != entry.size:
+            raise StorageError(f"the plan reads {uri!r:.200}, where no such file has {entry.size} bytes")
+    found = DataFiles(tuple(DataFile(uri, uri, (), state) for uri, state in zip(uris, states, strict=True)))
+    segments = []
+    for entry, uri, footer in zip(manifest.segments, uris, _footers(found), strict=True):
+        require_rows(uri, footer, entry)
+        segments.append(attrs.evolve(entry, seen=Seen(footer.identity[1], footer.tail)))
+    return manifest.with_segments(tuple(segments))
+
+
+def _footer(file: DataFile) -> Footer:
     """The footer of a file; an error says what a file is that is no Parquet file."""
     try:
-        return footer_of(file)
+        return footer_of(file.path) if file.state is None else footer_of(file.path, file.state.size, seen=Seen(file.state))
     except StorageError:
-        refuse_other_kind(file, PARQUET, "a readable Parquet file")
+        refuse_other_kind(file.path, PARQUET, "a readable Parquet file")
         raise
 
 
@@ -177,4 +213,9 @@ def common_type(name: str, files: Sequence[str], footers: Sequence[HasSchema]) -
 
 
 def _common_directory(files: Sequence[str]) -> str:
-    return os.path.commonpath([os.path.dirname(file) for file in files])
+    directories = [os.path.dirname(file) for file in files]
+    if not is_elsewhere(files[0]):
+        return os.path.commonpath(directories)
+    # All are in one bucket; two slashes would be one.
+    scheme, mark, _ = files[0].partition("://")
+    return scheme + mark + os.path.commonpath([directory.removeprefix(scheme + mark) for directory in directories])

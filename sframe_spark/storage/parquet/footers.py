@@ -16,6 +16,7 @@ from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import missing, telling
 from sframe_spark.storage.files.file_state import FileState, Seen, state_of
+from sframe_spark.storage.files.in_place import changed, require_still
 from sframe_spark.storage.files.objects import read_range, require_size
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
@@ -32,6 +33,8 @@ FOOTER_END = 8
 # Footers beyond this are looked at before they are copied.
 LARGE_FOOTER = 64 << 20
 TAIL_BLOCK = 4 << 20
+# Most footers of others are within so many bytes of the end.
+TAIL_ELSEWHERE = 64 << 10
 
 
 @attrs.frozen(eq=False, slots=False)
@@ -143,6 +146,8 @@ def footer_of(
     seen
         The file as it was when its statistics were taken, where no manifest of its own tells.
     """
+    if seen is not None and is_elsewhere(location):
+        return _seen_elsewhere(location, seen)
     with telling("read", location):
         try:
             state = state_of(location, size, may_be_link=tail is None)
@@ -152,6 +157,19 @@ def footer_of(
             raise changed(location) if seen is not None else other_length(location, state.size, size)
         footer = _load(location, state, tail, just_written)
         if seen is not None and seen.tail not in (None, footer.tail):
+            raise changed(location)
+        return footer
+
+
+def _seen_elsewhere(location: str, seen: Seen) -> Footer:
+    """The footer of a file of others that stays elsewhere; where there is none that was there before, whether the file is another one comes first."""
+    with telling("read", location):
+        try:
+            footer = _load(location, seen.state, None, False, is_others=True)
+        except StorageError:
+            require_still(location, seen.state)
+            raise
+        if seen.tail not in (None, footer.tail):
             raise changed(location)
         return footer
 
@@ -168,17 +186,14 @@ def damaged_footer(location: str) -> StorageError:
     return StorageError(f"{location} is damaged or was replaced: the check sum of its footer is another one; restore it from a copy")
 
 
-def changed(location: str) -> StorageError:
-    """Return the error of a file that is not the one any more that a frame was made of."""
-    return StorageError(f"{location} was changed since it was opened, so what is known of its rows may not be so any more; read it again")
-
-
 @functools.lru_cache(maxsize=REMEMBERED_FOOTERS)
-def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool) -> Footer:
+def _load(location: str, state: FileState, tail: tuple[int, int] | None, just_written: bool, is_others: bool = False) -> Footer:
     """Read a footer; the state of the file is part of the key."""
     found = None
     try:
-        if is_elsewhere(location):
+        if is_elsewhere(location) and is_others:
+            metadata, found = _foreign_footer_elsewhere(location, state.size)
+        elif is_elsewhere(location):
             metadata = _footer_elsewhere(location, state.size, tail)
         elif tail is None and not just_written:
             metadata, found = _foreign_footer(location, state.size)
@@ -212,6 +227,26 @@ def _foreign_footer(location: str, size: int) -> tuple[pq.FileMetaData, tuple[in
     with pa.OSFile(location) as source:
         length = _refuse_false_length(location, source)
         content = source.read_at(length + FOOTER_END, max(size - FOOTER_END - length, 0))
+    return _checked_footer(content, length)
+
+
+def _foreign_footer_elsewhere(location: str, size: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
+    """Read the footer of a file of others elsewhere by one request, or two where it is long.
+
+    Whether it is still the file that was found, or seen, is for the caller to make sure of.
+    """
+    start = max(size - TAIL_ELSEWHERE, 0)
+    content = read_range(location, start, size)
+    length = int.from_bytes(content[-FOOTER_END:-4], "little")
+    if len(content) != size - start or content[-4:] != MAGIC or length + FOOTER_END > size:
+        raise StorageError(f"{location} is not a readable Parquet file: it does not end as one; restore it from a copy")
+    if length + FOOTER_END > len(content):
+        content = read_range(location, size - FOOTER_END - length, start) + content
+    return _checked_footer(content[-FOOTER_END - length :], length)
+
+
+def _checked_footer(content: bytes, length: int) -> tuple[pq.FileMetaData, tuple[int, int]]:
+    """What pyarrow reads of the end of a file, which is looked at by us, too, and its length with its check sum."""
     metadata = pq.read_metadata(pa.BufferReader(MAGIC + content))
     _require_length(metadata, length)
     check_footer(content[:-FOOTER_END], metadata)

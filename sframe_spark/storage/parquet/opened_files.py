@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 
 import attrs
@@ -12,6 +13,7 @@ import pyarrow.parquet as pq
 from sframe_spark.errors import BrokenThrift, StorageError
 from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import telling
+from sframe_spark.storage.files.in_place import require_still
 from sframe_spark.storage.files.opening import BytesOfGroup, open_file, open_ranges
 from sframe_spark.storage.parquet import int96
 from sframe_spark.storage.parquet.footers import Footer
@@ -90,7 +92,9 @@ def _open_wanted(location: str, footer: Footer, wanted: WantedChunks | None) -> 
         return open_file(location, footer.size)
     check, groups = wanted.check, wanted.groups
     ranges = [ranges_of(footer, group, wanted.names) for group in groups]
-    return open_ranges(location, footer.size, ranges, None if check is None else lambda place, content: check(groups[place], content))
+    # Of files of others no check sum tells that what came is of the file whose footer this is.
+    still = None if footer.tail is None else functools.partial(require_still, location, footer.identity[1])
+    return open_ranges(location, footer.size, ranges, None if check is None else lambda place, content: check(groups[place], content), still)
 
 
 @contextlib.contextmanager

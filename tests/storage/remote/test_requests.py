@@ -59,10 +59,12 @@ def test_columns_that_are_far_from_each_other_take_one_request_each(place: str, 
     assert requests.of_data() == ["GET"] * 4
 
 
-def test_each_row_group_takes_one_more(place: str, requests: Requests) -> None:
+@pytest.mark.parametrize(("least", "more"), [(1, 6), (opening.LEAST_BYTES, 3)])
+def test_large_row_groups_take_one_more_each_and_small_ones_come_together(place: str, requests: Requests, least: int, more: int) -> None:
     frame = load_sframe(place)
-    assert list(frame["number"]) == list(range(600))
-    assert requests.of_data() == ["GET"] * (3 + 6)
+    with mock.patch.object(opening.together, "__defaults__", (least,)):
+        assert list(frame["number"]) == list(range(600))
+    assert requests.of_data() == ["GET"] * (3 + more)
 
 
 def test_saving_takes_one_request_for_each_file_and_one_for_the_manifest(bucket: Bucket, requests: Requests) -> None:
@@ -76,10 +78,12 @@ def test_saving_takes_one_request_for_each_file_and_one_for_the_manifest(bucket:
 
 
 def test_large_row_groups_do_not_stay_in_memory(place: str) -> None:
-    file = opening.RangedFile("memory://none/x", 1000, [[(0, 10)], [(100, 110)], [(200, 210)]])
+    large = opening.LEAST_BYTES
+    groups = [[(place * large, (place + 1) * large)] for place in range(3)]
+    file = opening.RangedFile("memory://none/x", 3 * large, groups)
     with mock.patch.object(opening, "read_ranges", side_effect=lambda uri, ranges: [bytes(stop - start) for start, stop in ranges]) as reads:
-        for start in (0, 100, 5, 200, 101, 0):
+        for start in (0, large, 5, 2 * large, large + 1, 0):
             file.seek(start)
             assert len(file.read(3)) == 3
-            assert len(file._loaded) <= opening.GROUPS_IN_MEMORY
+            assert len(file._loaded) <= opening.BATCHES_IN_MEMORY
     assert reads.call_count == 4
