@@ -67,7 +67,7 @@ def row_count(node: PlannerNode) -> int:
     if rows is not None:
         require_unchanged_files(node)
         return rows
-    rows = count_rows(node)
+    rows = count_rows(node, keeps=True)
     if rows is None:
         materialize(node)
         rows = infer_planner_node_length(node)

@@ -5,7 +5,8 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.planning.placement import Placement, is_small
+from sframe_spark.engine.planning.joins_here import join_here
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_alone, suits_threads
 from sframe_spark.engine.planning.sections import sections_in
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.lookups.lookup import Lookup
@@ -68,7 +69,7 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
         stop = max(start, min(stop, base_rows))
         return PlanRunner(FlatPlan.of(node)).run(start, stop) if join.operator.bytes_between(start, stop) <= config.memory_budget else None
     operator, (left, right) = join.operator, join.inputs
-    if not can_be_counted(left):
+    if not can_be_counted(left) and not can_be_searched(join):
         return None
     lookup, facts = Lookup.of(source_of(right)), [left.facts, right.facts]
     found, passed = [Chunk.empty(join.schema)], 0
@@ -117,8 +118,29 @@ def can_be_counted(side: PlannerNode) -> bool:
 
 
 def may_have_many(plan: PlannerNode) -> bool:
-    """True for the columns of a join of few rows that may have many, and that can be counted without them."""
-    join = join_below(plan)
-    if join is None or join.length.at_most is None or join.length.at_most <= config.small_rows:
+    """True for the columns of a join that may have many rows, and that can be counted without them: of few rows, or made by threads."""
+    join = plan
+    while join.operator.row_wise and len(join.inputs) == 1:
+        join = join.inputs[0]
+    if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= config.small_rows):
         return False
-    return all(map(can_be_counted, join.inputs))
+    if join_below(join) is not None and all(map(can_be_counted, join.inputs)):
+        return join.length.at_most is not None
+    sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
+    return can_be_searched(join) or (len(sides) == len(join.inputs) and join_here(join, sides) is not None)
+
+
+def can_be_searched(join: PlannerNode) -> bool:
+    """True for a join of which threads count the matches: the right side is there to be searched in, the left one is read range by range."""
+    if not join.operator.counts_matches:
+        return False
+    left, right = join.inputs
+    placement = placement_alone(left)
+    return right.operator.is_source and suits_threads(left) and placement is not None and placement.segment
+
+
+def with_all_counted(join: PlannerNode, base_rows: int) -> PlannerNode:
+    """A join over sources whose rows are not to be made, with their number where it can be found."""
+    if join.length.rows is not None or not can_be_searched(join):
+        return join
+    return with_counted_rows(join, base_rows)

@@ -117,6 +117,16 @@ def placement_of(root: PlannerNode) -> Placement:
     return fold([root], placed_over)[id(root)]
 
 
+def placement_alone(root: PlannerNode) -> Placement | None:
+    """Placement of a plan's last node; None where something below it has to be materialised first."""
+
+    def over(node: PlannerNode, inputs: list[Placement | None]) -> Placement | None:
+        placed = [item for item in inputs if item is not None]
+        return place(node, placed) if len(placed) == len(inputs) else None
+
+    return fold([root], over)[id(root)]
+
+
 def blocking_inputs(node: PlannerNode, inputs: list[Placement]) -> list[int]:
     """Slots whose inputs must be materialised before the node's kernel can run over row ranges.
 

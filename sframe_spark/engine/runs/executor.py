@@ -13,6 +13,7 @@ import attrs
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions, Work
+from sframe_spark.engine.planning.matches import with_all_counted
 from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor
 from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
@@ -67,7 +68,11 @@ class Executor:
 
     def counted(self, root: PlannerNode) -> PlannerNode:
         """The plan as one section that is not run: where joins decide how many rows there are, their matches are counted."""
-        return self.with_full_sorts_if_needed(lambda plan: self.ready(self.plan(plan)).root, root)
+        return self.with_full_sorts_if_needed(self._counted, root)
+
+    def _counted(self, plan: PlannerNode) -> PlannerNode:
+        root = self.ready(self.plan(plan)).root
+        return root if sections_in(root) or not root.operator.counts_matches else with_all_counted(root, placement_of(root).rows_to_run)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one Spark query, with what cannot be part of it already executed."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import TypeVar
+from typing import Concatenate, ParamSpec, TypeVar
 
 import attrs
 
@@ -21,6 +21,7 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look, optimize
 from sframe_spark.engine.runs.recipes import is_restored, remember_recipe
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
+from sframe_spark.engine.segments.kept_rows import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
 from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
@@ -33,6 +34,7 @@ from sframe_spark.values.agreement import agree
 from sframe_spark.values.decode import decode
 
 Result = TypeVar("Result")
+Arguments = ParamSpec("Arguments")
 
 # Of more datasets one after the other, each of Spark's queries would open them all.
 MOST_UNITED = 8
@@ -74,8 +76,11 @@ def is_decoded_anew(node: PlannerNode) -> bool:
     return isinstance(node.operator, Source) and node.operator.decodes
 
 
-def materialize(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
-    """Execute a node and splice the result into its place; every graph that holds the node sees a source from then on."""
+def materialize(node: PlannerNode, options: MaterializeOptions | None = None, plan: PlannerNode | None = None) -> PlannerNode:
+    """Execute a node and splice the result into its place; every graph that holds the node sees a source from then on.
+
+    Of a plan of the node that was run in part already the rest is run, where that goes well.
+    """
     chosen = options or MaterializeOptions()
     while not is_materialized(node) or chosen.directory is not None or (chosen.converts and is_decoded_anew(node)):
         action, busy = Action(), None
@@ -85,7 +90,7 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
                 if busy is None:
                     action.claim([node])
             if busy is None:
-                _own(node, chosen)
+                _own(node, chosen, plan)
                 break
         finally:
             try:
@@ -103,17 +108,18 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None) ->
     return node
 
 
-def _own(node: PlannerNode, options: MaterializeOptions) -> None:
+def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
     """Compute a node on which the caller holds an action."""
     # A function is called once for each row, and a DataFrame evaluated once, so their own nodes are not computed a second time by another plan.
     once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
     compared = config.check == "result" and not options.naive and not once
+    begun = [] if plan is None else [plan]
 
     def run(chosen: Look) -> None:
         naive = options.naive and not once
         executor = Executor(attrs.evolve(options, naive=naive), owned=chosen.owned, free=chosen.free, journal=chosen.journal)
         run_plan = executor.save if options.converts and is_decoded_anew(chosen.plan) else executor.execute
-        source = run_plan(node if naive else chosen.plan)
+        source = run_plan(node if naive else begun.pop() if begun else chosen.plan)
         if compared:
             compare_with_naive(node, source)
         with GRAPH_LOCK:
@@ -162,26 +168,33 @@ def compare_rows(node: PlannerNode, found: Chunk, expected: Chunk, first_row: in
                 raise PlanInvariantError(f"{where}: in row {first_row + number} it is {left!r:.60} and {right!r:.60}")
 
 
-def restoring(door: Callable[[PlannerNode], Result]) -> Callable[[PlannerNode], Result]:
+def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Callable[Concatenate[PlannerNode, Arguments], Result]:
     """Let a door be tried again where temporary files are lost that can be made again."""
 
     @functools.wraps(door)
-    def tried(node: PlannerNode) -> Result:
+    def tried(node: PlannerNode, *arguments: Arguments.args, **named: Arguments.kwargs) -> Result:
         try:
-            return door(node)
+            return door(node, *arguments, **named)
         except StorageError:
             if not is_restored(node, materialize):
                 raise
-        return door(node)
+        return door(node, *arguments, **named)
 
     return tried
 
 
 @restoring
-def count_rows(node: PlannerNode) -> int | None:
+def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     """The number of rows of a join that has many, found without making them and remembered; None where rows must be made to be counted.
 
     Nor are columns computed beside its rows: functions of users' are not called to count.
+
+    Parameters
+    ----------
+    node
+        The join, or columns beside it.
+    keeps
+        Rows that stay in memory are made of what was read to count them, for what is asked next.
     """
     with GRAPH_LOCK:
         same_rows = base_of_rows(node)
@@ -193,11 +206,19 @@ def count_rows(node: PlannerNode) -> int | None:
     rows = counted.length.rows
     if rows is None or fits_driver(counted, options.in_memory):
         return None
+    if keeps and same_rows is node and _is_soon_made(counted):
+        materialize(node, plan=counted)
+        return rows
     require_unchanged_files(node)
     with GRAPH_LOCK:
         for known in (same_rows, node):
             known.facts = attrs.evolve(known.facts, length=Length.exactly(rows))
     return rows
+
+
+def _is_soon_made(counted: PlannerNode) -> bool:
+    """True for rows that take not much longer to make than to count, as their inputs have many, and that stay in memory for what is asked next."""
+    return not all(map(is_small, counted.inputs)) and has_room(counted)
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

@@ -9,10 +9,14 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
+from sframe_spark.planner.graph import sizes_of
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session.memory import all_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
@@ -25,6 +29,12 @@ KEPT_BUDGETS, SHARE_OF_KEPT = 8, 8
 def room_to_keep() -> Room:
     """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
     return Room(max(0, most_kept() - pa.total_allocated_bytes()), MOST_BYTES_OF_TEXTS)
+
+
+def has_room(node: PlannerNode) -> bool:
+    """Whether the rows of a node, of which it is known how many there are, would find room."""
+    rows = node.length.rows
+    return rows is not None and rows * row_bytes(sizes_of(node)[id(node)], UNKNOWN_BYTES) <= room_to_keep().size
 
 
 def may_stay() -> bool:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -15,8 +16,10 @@ from hypothesis import strategies as st
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import joins_here
+from sframe_spark.engine.planning.matches import may_have_many
 from sframe_spark.engine.planning.physical import SectionPlanner
 from sframe_spark.engine.planning.sections import Mode, in_order_of_running
+from sframe_spark.engine.runs import materialize as materialize_module
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.gathering import Room
@@ -169,3 +172,54 @@ def test_groups_above_a_join_are_as_they_were(nothing_is_few: None) -> None:
     left, right = SFrame({"k": [2, 1, 2], "v": [1, 2, 3]}), SFrame({"k": [1, 2], "w": [5, 6]})
     groups = left.join(right, on="k").groupby("w", {"sum": aggregate.SUM("v")}).sort("w")
     assert [(row["w"], row["sum"]) for row in groups] == [(5, 2), (6, 4)]
+
+
+@given(sides(), st.sampled_from(KINDS), st.sampled_from([["k"], ["s"], ["k", "s"]]), st.booleans(), st.booleans())
+@settings(max_examples=150, deadline=None)
+def test_rows_are_counted_and_found_by_number(both: tuple[SFrame, SFrame], how: str, on: list[str], filtered: bool, stays: bool) -> None:
+    """Whether the rows that were counted have room or not."""
+
+    def made() -> SFrame:
+        left, right = both
+        if filtered:
+            left, right = left[left["v"] != 2], right[right["w"] != 1]
+        return left.join(right, on=on, how=how)
+
+    few = list(made())
+    with without_few(), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(materialize_module, "has_room", lambda counted: stays)
+        joined = made()
+        assert len(joined) == len(few)
+        for place in (0, len(few) // 2, -1) if few else ():
+            assert joined[place] == few[place]
+        assert list(joined[1:4]) == few[1:4]
+        assert list(joined) == few
+
+
+@pytest.mark.parametrize("how", KINDS)
+@pytest.mark.parametrize("on", [["k"], ["k", "s"]])
+def test_many_pairs_are_counted_and_not_made(how: str, on: list[str], tmp_path: Path) -> None:
+    """A key of many rows on both sides: 10^10 pairs, of which three are looked at."""
+    rows = 200_000
+    for name in ("v", "w"):
+        numbers = np.arange(rows)
+        SFrame({"k": numbers % 2 * 10, "s": (numbers % 2).astype(str).tolist(), name: numbers}).save(str(tmp_path / name))
+    left, right = (load_sframe(str(tmp_path / name)) for name in ("v", "w"))
+    joined = left.join(right, on=on, how=how)
+    half = rows // 2
+    assert len(joined) == 2 * half * half
+    # Row by row of the side whose rows come in order, each with all of the other's.
+    place = half * 70_001 + 5
+    sides_of_row = [joined[place]["v"], joined[place]["w"]]
+    assert sides_of_row == ([11, 70_001] if how == "right" else [70_001, 11])
+    assert joined[-1]["v"] == joined[-1]["w"] == rows - 1
+    assert [row["w" if how != "right" else "v"] for row in joined[place : place + 3]] == [11, 13, 15]
+    assert not joined.is_materialized()
+
+
+def test_no_function_is_called_to_count(nothing_is_few: None) -> None:
+    """A side of which a function of the user's has a part is made once, for its rows and their number."""
+    left, right = SFrame({"k": [1, 2, 2], "v": [1, 2, 3]}), SFrame({"k": [2, 2, 1], "w": [1, 2, 3]})
+    assert may_have_many(optimize(left.join(right, on="k")._node))
+    left["k"] = left["k"].apply(lambda value: value, dtype=int)
+    assert not may_have_many(optimize(left.join(right, on="k")._node))
