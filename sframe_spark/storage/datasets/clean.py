@@ -15,7 +15,7 @@ from sframe_spark.session.owner import delete
 from sframe_spark.session.trees import size_on_disk
 from sframe_spark.storage.files.objects import listed, require_bucket
 from sframe_spark.storage.files.temporary import scratch_root, temporary_root
-from sframe_spark.storage.files.temporary_elsewhere import leftovers_elsewhere, remove_below
+from sframe_spark.storage.files.temporary_elsewhere import leftovers_elsewhere, remove_all_below
 from sframe_spark.values.byte_text import in_words
 
 
@@ -42,13 +42,15 @@ def run_clean(paths: Sequence[str], dry_run: bool, show: Callable[[str], None]) 
             number, total, failed = number + (not stays), total + size * (not stays), failed + stays
     for root in elsewhere([path for path in given if is_elsewhere(path)]):
         try:
-            found = _cleaned_elsewhere(root, dry_run)
+            found = _left_elsewhere(root)
         except StorageError as error:
             show(str(error))
             found, failed = [], failed + 1
         for path, size in found:
-            show(f"{'would remove' if dry_run else 'removed'} {path}, {in_words(size)}")
-            number, total = number + 1, total + size
+            stays = not dry_run and not _removed_elsewhere(path, show)
+            if not stays:
+                show(f"{'would remove' if dry_run else 'removed'} {path}, {in_words(size)}")
+            number, total, failed = number + (not stays), total + size * (not stays), failed + stays
     show(f"{number} left by processes that ended, {in_words(total)}{' could be removed' if dry_run else ' removed'}")
     return 1 if failed or len(given) < len(paths) else 0
 
@@ -65,16 +67,22 @@ def _is_uri(path: str) -> bool:
     return False
 
 
-def _cleaned_elsewhere(root: str, dry_run: bool) -> list[tuple[str, int]]:
-    """Remove what dead processes left below a URI, and return what that was, with its bytes."""
+def _left_elsewhere(root: str) -> list[tuple[str, int]]:
+    """What dead processes left below a URI, with its bytes."""
     found = leftovers_elsewhere(root, datetime.datetime.now(datetime.UTC))
     if not found:
         require_bucket(root)
-    sizes = [sum(file.size for file in listed(path, below=True)) for path in found]
-    if not dry_run:
-        for path in found:
-            remove_below(path)
-    return list(zip(found, sizes, strict=True))
+    return [(path, sum(file.size for file in listed(path, below=True))) for path in found]
+
+
+def _removed_elsewhere(path: str, show: Callable[[str], None]) -> bool:
+    """Remove what a dead process left elsewhere; False where it stays, and why was shown."""
+    try:
+        remove_all_below(path)
+    except StorageError as error:
+        show(str(error))
+        return False
+    return True
 
 
 def given_places(paths: Sequence[str], show: Callable[[str], None]) -> list[str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 import attrs
 
+from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_private
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.owner import HIDDEN, new_name
@@ -52,7 +53,9 @@ def staged_elsewhere(target: str) -> Iterator[Staging]:
     finally:
         handle.discard()
         if staging.is_used:
-            remove_files([file.uri for file in listed(staging.beside, below=True)])
+            # What was exported is there, or an error tells why it is not; what may not be removed stays under names that nobody reads.
+            with contextlib.suppress(StorageError):
+                remove_files([file.uri for file in listed(staging.beside, below=True)])
 
 
 def remove_files(uris: list[str]) -> None:

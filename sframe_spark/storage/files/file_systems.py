@@ -191,8 +191,7 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
         "NoAuthTokenError",
     }:
         return f"no credentials were found: give them as {OPTIONS}[{bucket!r}], or as its library finds them ({text})"
-    refused = {getattr(found, name, None) for found in (error, error.__cause__) for name in ("status_code", "status", "code")} & {401, 403}
-    if isinstance(error, PermissionError) or refused or kinds & {"ClientAuthenticationError"}:
+    if is_refusal(error):
         return f"permission denied ({text}): check the credentials in {OPTIONS} and what they are allowed to do in {bucket}"
     if "ParamValidationError" in kinds:
         return f"it is refused ({text}): check the name {bucket}, and {OPTIONS}"
@@ -205,6 +204,19 @@ def explanation(error: Exception, uri: str, options: str | None = None) -> str:
     if "InvalidRange" in text or "range is not satisfiable" in text.lower():
         return "it is shorter than it should be: it was cut, or replaced by another; restore it from a copy or save the frame again"
     return f"{type(error).__name__}: {text}"
+
+
+def is_refusal(error: Exception) -> bool:
+    """Say whether a file system tells that a user may not do something.
+
+    Examples
+    --------
+    >>> is_refusal(PermissionError("Forbidden")), is_refusal(FileNotFoundError("bucket"))
+    (True, False)
+    """
+    codes = {getattr(found, name, None) for found in (error, error.__cause__) for name in ("status_code", "status", "code")}
+    kinds = {kind.__name__ for found in (error, error.__cause__) for kind in type(found).__mro__}
+    return isinstance(error, PermissionError) or bool(codes & {401, 403}) or "ClientAuthenticationError" in kinds
 
 
 def _shown_options(value: Any) -> Any:

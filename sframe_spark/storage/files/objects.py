@@ -15,7 +15,7 @@ from sframe_spark.errors import StorageError
 from sframe_spark.locations import BUCKETS
 from sframe_spark.session.forks import keep_whole_at_fork
 from sframe_spark.session.owner import HIDDEN, new_name
-from sframe_spark.storage.files.file_systems import ARROW, file_system, is_made_of_another, telling, writing_class
+from sframe_spark.storage.files.file_systems import ARROW, file_system, is_made_of_another, is_refusal, telling, writing_class
 from sframe_spark.visible import visible
 
 # One after the other in this process, where a file system looks first and creates then.
@@ -101,12 +101,12 @@ def _found(uri: str, root: str, item: dict[str, Any]) -> FoundFile:
 
 
 def require_bucket(uri: str) -> None:
-    """Make sure that there is what comes first in a URI.
+    """Make sure that there is what comes first in a URI, as far as this user is told.
 
     Raises
     ------
     StorageError
-        If there is no such bucket or container, or it is not shown to this user.
+        If there is no such bucket or container.
     """
     if uri.partition(":")[0] not in BUCKETS:
         return
@@ -114,8 +114,22 @@ def require_bucket(uri: str) -> None:
     bucket = path.strip("/").partition("/")[0]
     with telling("read", uri):
         # A directory of a bucket that goes by its scheme has no bucket in its paths.
-        if bucket and type(files) is writing_class(files) and not files.exists(bucket):
+        if bucket and type(files) is writing_class(files) and _is_missing(files, bucket):
             raise FileNotFoundError("bucket")
+
+
+def _is_missing(files: Any, bucket: str) -> bool:
+    """Say whether there is no such bucket; who may not ask for it, as one who sees what is below a prefix alone, is told by nobody."""
+    if files.exists(bucket):
+        return False
+    try:
+        files.info(bucket)
+    except FileNotFoundError:
+        return True
+    except Exception as error:
+        if not is_refusal(error):
+            raise
+    return False
 
 
 def create(uri: str, content: bytes) -> bool:

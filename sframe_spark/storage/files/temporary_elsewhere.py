@@ -76,8 +76,12 @@ class StoreElsewhere:
         self._removals: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self.directory = join(root, new_name())
         # That there is no bucket, or that it may not be written, is told before there is any work.
-        self._show_in_use()
-        remove_leftovers_elsewhere(root, self._now())
+        try:
+            self._show_in_use()
+            remove_leftovers_elsewhere(root, self._now())
+        except StorageError:
+            self._show_no_use()
+            raise
         # What is set for a while here, such as options of the file system, is so there.
         context = copy_context()
         threading.Thread(target=context.run, args=(self._work,), name="sframe_spark removals", daemon=True).start()
@@ -99,6 +103,11 @@ class StoreElsewhere:
 
     def _show_in_use(self) -> None:
         put_bytes(join(self.directory, OWNER), b"")
+
+    def _show_no_use(self) -> None:
+        """Leave nothing of a store that did not start; what may not be listed is named."""
+        with contextlib.suppress(StorageError):
+            remove(join(self.directory, OWNER))
 
     def _now(self) -> datetime.datetime | None:
         """The time of the file system, which may be another machine's; None where it does not tell."""
@@ -124,10 +133,21 @@ class StoreElsewhere:
 
 def remove_below(directory: str) -> None:
     """Remove what our writers have written below a directory elsewhere, as far as that can be done."""
-    start = join(directory, "")
     with contextlib.suppress(StorageError):
-        ours = [file.uri for file in listed(directory, below=True) if _OURS.fullmatch(file.uri.removeprefix(start))]
-        in_threads(remove, ours, available_cores())
+        remove_all_below(directory)
+
+
+def remove_all_below(directory: str) -> None:
+    """Remove what our writers have written below a directory elsewhere.
+
+    Raises
+    ------
+    StorageError
+        If something stays.
+    """
+    start = join(directory, "")
+    ours = [file.uri for file in listed(directory, below=True) if _OURS.fullmatch(file.uri.removeprefix(start))]
+    in_threads(remove, ours, available_cores())
 
 
 def leftovers_elsewhere(root: str, now: datetime.datetime | None) -> list[str]:
