@@ -1,10 +1,11 @@
-"""Joins whose rows are counted before they are made: how many there are decides where, and whether, they are made."""
+"""Rows that are counted before they are made, of joins above all: how many there are decides where, and whether, they are made."""
 
 from __future__ import annotations
 
 import attrs
 
 from sframe_spark.config import config
+from sframe_spark.engine.budgets import UNKNOWN_BYTES, weight_of
 from sframe_spark.engine.planning.joins_here import join_here
 from sframe_spark.engine.planning.placement import Placement, is_small, placement_alone, suits_threads
 from sframe_spark.engine.planning.sections import sections_in
@@ -12,10 +13,12 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.rowwise.elementwise import calls_python
 from sframe_spark.operators.sources.source import source_of
+from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
-from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.graph import postorder, sizes_of
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.sizes import row_bytes
 
 
 def is_to_be_counted(node: PlannerNode) -> bool:
@@ -128,6 +131,16 @@ def may_have_many(plan: PlannerNode) -> bool:
         return join.length.at_most is not None
     sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
     return can_be_searched(join) or (len(sides) == len(join.inputs) and join_here(join, sides) is not None)
+
+
+def is_much_to_make(plan: PlannerNode) -> bool:
+    """True for rows of unknown number that ranges of stored rows give, no user's function among it, and that are too many bytes for one result."""
+    if plan.length.rows is not None or plan.length.at_most is None or weight_of(plan) is None or any(map(functions_of, postorder([plan]))):
+        return False
+    placement = placement_alone(plan)
+    if placement is None or not placement.segment:
+        return False
+    return plan.length.at_most * row_bytes(sizes_of(plan)[id(plan)], UNKNOWN_BYTES) > config.memory_budget
 
 
 def can_be_searched(join: PlannerNode) -> bool:

@@ -14,7 +14,7 @@ from sframe_spark.engine.budgets import fits_driver
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.frames import remember_rows
-from sframe_spark.engine.planning.matches import base_of_rows, may_have_many
+from sframe_spark.engine.planning.matches import base_of_rows, is_much_to_make, may_have_many
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
 from sframe_spark.engine.runs.executor import Executor
@@ -23,6 +23,7 @@ from sframe_spark.engine.runs.recipes import is_restored, remember_recipe
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
 from sframe_spark.engine.segments.kept_rows import has_room
 from sframe_spark.errors import PlanInvariantError, StorageError
+from sframe_spark.operators.grouped.groupby import count_all
 from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
@@ -185,14 +186,15 @@ def restoring(door: Callable[Concatenate[PlannerNode, Arguments], Result]) -> Ca
 
 @restoring
 def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
-    """The number of rows of a join that has many, found without making them and remembered; None where rows must be made to be counted.
+    """The number of rows that are much to make, found without making them and remembered; None where rows must be made to be counted.
 
-    Nor are columns computed beside its rows: functions of users' are not called to count.
+    These are those of a join that has many, and part of the rows of a wide frame, of which only what decides is read. Nor are columns computed
+    beside them: functions of users' are not called to count.
 
     Parameters
     ----------
     node
-        The join, or columns beside it.
+        The node, or columns beside it.
     keeps
         Rows that stay in memory are made of what was read to count them, for what is asked next.
     """
@@ -200,7 +202,7 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
         same_rows = base_of_rows(node)
         plan = optimize(same_rows)
     if not may_have_many(plan):
-        return None
+        return _remembered(int(read_all(count_all(same_rows)).columns[0][0].as_py()), same_rows, node) if is_much_to_make(plan) else None
     options = MaterializeOptions()
     counted = look(same_rows, lambda found: Executor(options, owned=found.owned, journal=found.journal).counted(found.plan), materialize)
     rows = counted.length.rows
@@ -209,9 +211,14 @@ def count_rows(node: PlannerNode, keeps: bool = False) -> int | None:
     if keeps and same_rows is node and _is_soon_made(counted):
         materialize(node, plan=counted)
         return rows
-    require_unchanged_files(node)
+    return _remembered(rows, same_rows, node)
+
+
+def _remembered(rows: int, *nodes: PlannerNode) -> int:
+    """The number of rows of some nodes, which these know from then on."""
+    require_unchanged_files(nodes[-1])
     with GRAPH_LOCK:
-        for known in (same_rows, node):
+        for known in nodes:
             known.facts = attrs.evolve(known.facts, length=Length.exactly(rows))
     return rows
 

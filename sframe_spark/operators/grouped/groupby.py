@@ -309,3 +309,8 @@ def group_by(node: PlannerNode, keys: Sequence[int], aggregations: Sequence[Aggr
 def reduce_columns(node: PlannerNode, aggregations: Sequence[Aggregation]) -> PlannerNode:
     """One row of aggregates."""
     return Reduce(tuple(aggregations)).make_planner_node(node)
+
+
+def count_all(node: PlannerNode) -> PlannerNode:
+    """One row with the number of all rows; columns are read where they decide which rows there are."""
+    return reduce_columns(node, [Aggregation("count")])
