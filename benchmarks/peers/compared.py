@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 PEERS = ("ours", "with_polars", "with_duckdb", "with_pyspark")
-TOLERANCE = 1e-4
+TOLERANCE = 1e-6
 # Results of each peer by the names of programs.
 Found = dict[str, dict[str, Any]]
 
