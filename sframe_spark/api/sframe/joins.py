@@ -9,9 +9,9 @@ from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.names import FrameNames, unique_names
+from sframe_spark.api.nodes import recoded_column
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.other_frames import other_frame
-from sframe_spark.api.sframe.relational import recoded_column
 from sframe_spark.errors import (
     ColumnNotFoundError,
     InvalidArgumentError,
