@@ -9,7 +9,7 @@ from unittest import mock
 import pytest
 
 from sframe_spark import SArray, SFrame
-from sframe_spark.api import chosen_rows
+from sframe_spark.api.sarray import chosen_rows
 from sframe_spark.errors import SchemaError
 
 UTC, DAY = datetime.UTC, datetime.datetime(2024, 2, 29)
