@@ -13,7 +13,7 @@ test faults: export PYTHONDONTWRITEBYTECODE :=
 
 PLUGIN_TESTS := $(wildcard examples/plugin_package/tests)
 
-.PHONY: demo test docs faults bench bench-cluster bench-peers bench-scale check clean venv release-check
+.PHONY: demo test docs faults bench bench-cluster bench-peers bench-scale bench-tpch check clean venv release-check
 
 venv: $(STAMP)
 
@@ -51,6 +51,10 @@ faults: $(STAMP)
 # The same programs in Polars, DuckDB and PySpark, results compared first.
 bench-peers: $(STAMP)
 	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.peers
+
+# The shapes of TPC-H's 22 queries in the same libraries, results compared with DuckDB's first.
+bench-tpch: $(STAMP)
+	SFRAME_SPARK_JVM_OPTIONS= $(RUN) -m benchmarks.tpch
 
 # A standalone cluster of two workers beside local[2].
 bench-cluster: $(STAMP)

@@ -1,4 +1,4 @@
-"""One peer in a process of its own: ``python -m benchmarks.peers.worker PEER DIRECTORY RUNS NAME...`` prints a line of JSON for each program."""
+"""One peer in a process of its own: ``python -m benchmarks.peers.worker MODULE DIRECTORY RUNS NAME...`` prints a line of JSON for each program."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def timed(action: Callable[[], Any]) -> tuple[Any, float, float]:
 
 def main() -> None:
     """Run programs; the first run of each is told apart from the best of the others."""
-    peer, directory, runs, *names = sys.argv[1:]
-    programs = importlib.import_module(f"benchmarks.peers.{peer}").Programs(Place(Path(directory)))
+    module, directory, runs, *names = sys.argv[1:]
+    programs = importlib.import_module(module).Programs(Place(Path(directory)))
     for name in names:
         action = getattr(programs, name, None)
         if action is None:

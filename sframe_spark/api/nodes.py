@@ -16,7 +16,7 @@ from sframe_spark.errors import DateTimeRangeError, InvalidArgumentError
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.groupby import reduce_columns
 from sframe_spark.operators.relational.rows import slice_rows
-from sframe_spark.operators.rowwise.columns import zip_columns
+from sframe_spark.operators.rowwise.columns import project, with_column_replaced, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
 from sframe_spark.operators.sources.source import memory_source, source_of
@@ -271,6 +271,13 @@ def literal_of(value: Any) -> Literal:
 def recoded(node: PlannerNode, target: ColumnType) -> PlannerNode:
     """The same values in another physical encoding of their kind."""
     return node if node.schema[0] == target else apply_function("recode", node, parameters=(target,))
+
+
+def recoded_column(node: PlannerNode, position: int, target: ColumnType) -> PlannerNode:
+    """The node with one column in another physical encoding."""
+    if node.schema[position] == target:
+        return node
+    return with_column_replaced(node, position, recoded(project(node, [position]), target))
 
 
 def single_value(node: PlannerNode, index: int) -> Any:

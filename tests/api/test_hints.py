@@ -9,6 +9,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable
+from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ import pytest
 import sframe_spark
 from sframe_spark import SArray, SFrame, aggregate, util
 from sframe_spark.api import hints, names_elsewhere
-from sframe_spark.errors import NoAttributeError, SchemaError
+from sframe_spark.errors import InvalidArgumentError, NoAttributeError, SchemaError
 
 # The package has the options under the name of their module.
 config_module = importlib.import_module("sframe_spark.config")
@@ -59,6 +60,34 @@ def test_members_that_a_hint_names_exist() -> None:
             (r"\baggregate\.([A-Z]\w*)", aggregate),
         ):
             assert [member for member in re.findall(pattern, hint) if not hasattr(owner, member)] == [], hint
+
+
+@pytest.mark.parametrize(
+    ("how", "told"),
+    [
+        *[(how, "filter_by(other['a'], 'a')") for how in ("semi", "leftsemi", "left_semi")],
+        *[(how, "filter_by(other['a'], 'a', exclude=True)") for how in ("anti", "leftanti", "left_anti")],
+        *[(how, "how='outer'") for how in ("full", "full_outer", "fullouter")],
+        ("cross", "sf['one'] = 1"),
+        ("asof", "asof_join"),
+    ],
+)
+def test_joins_of_other_libraries(how: Any, told: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=f"how must be one of inner, .*got '{how}': .*{re.escape(told)}"):
+        FRAME.join(FRAME, on="stars", how=how)
+
+
+@pytest.mark.parametrize("how", ["inner join", "LEFT", None, 1, ("semi",)])
+def test_joins_of_no_library(how: Any) -> None:
+    with pytest.raises(InvalidArgumentError, match=re.escape(f"got {how!r}") + "$"):
+        FRAME.join(FRAME, on="stars", how=how)
+
+
+def test_what_hints_for_texts_and_date_times_say_is_right() -> None:
+    texts, times = SArray(["fig tea", "figs", "tea", None]), SArray([datetime(2024, 2, 29), None])
+    assert list(texts.element_slice(0, 3) == "fig") == [1, 1, 0, 0]
+    assert list(texts.element_slice(-3) == "tea") == [1, 0, 1, 0]
+    assert list(times.split_datetime(None, ["year"])["year"]) == [2024, None]
 
 
 def test_the_version_in_numbers() -> None:

@@ -186,3 +186,18 @@ def test_what_was_tried_and_given_up_is_told() -> None:
 def test_a_plan_without_sections_says_so() -> None:
     assert physical_lines([]) == ["-- physical plan: nothing to run, the rows are there"]
     assert "nothing to run" in graph.mermaid_of([]) and "nothing to run" in picture.svg_of([])
+
+
+@pytest.mark.parametrize("why", [False, True])
+def test_a_plan_stays_short_however_many_values_it_looks_for(why: bool) -> None:
+    sf = SFrame({"n": list(range(50)), "text": ["a"] * 50})
+    sf["one_of"] = SArray.where(sf["n"] > 3, "c" * 40_000, "d")
+    sf["filled"] = sf["text"].fillna("e" * 40_000)
+    sf["before"] = sf["text"].shift(1, "f" * 40_000)
+    chosen = sf[sf["n"].is_in(list(range(0, 40_000, 2))) & (sf["text"] != "b" * 40_000)]
+    told = chosen.explain(why=why)
+    for text in (str(told), told.mermaid(), told.svg(), repr(chosen._node)):
+        assert max(map(len, text.splitlines())) < 4_000, text[:4_000]
+    assert "(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, ... 19990 more)" in told
+    assert "'bbb" in told and "more" in told
+    assert list(chosen["n"]) == list(range(0, 50, 2))

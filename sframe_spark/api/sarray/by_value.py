@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from sframe_spark.api.faces import Faces, made_array, made_frame
 from sframe_spark.api.indexing import flag, function_as_now, head_count, is_collection
 from sframe_spark.api.nodes import column_values
+from sframe_spark.api.sarray.chosen_rows import are_many, rows_among
 from sframe_spark.api.sarray.missing import Missing
 from sframe_spark.errors import SchemaError, UnorderedError, UnsupportedOperationError
 from sframe_spark.operators.grouped.aggregation import Aggregation
@@ -82,6 +83,8 @@ class ByValue(Missing):
         wanted = values if isinstance(values, Faces.array) else Faces.array(list(values) if is_collection(values) else [values])
         if wanted.dtype is not self.dtype:
             raise SchemaError(f"the rows are {self.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
+        if are_many(wanted._node):
+            return made_array(rows_among(self._node, 0, wanted._node, bool(exclude)))
         mask = self._is_one_of(wanted)
         return made_array(filter_by_mask(self._node, ((mask == 0) if exclude else mask)._truth()))
 

@@ -9,9 +9,9 @@ from sframe_spark.api.clocks import require_one_clock
 from sframe_spark.api.faces import made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.names import FrameNames, unique_names
+from sframe_spark.api.nodes import recoded_column
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.other_frames import other_frame
-from sframe_spark.api.sframe.relational import recoded_column
 from sframe_spark.errors import (
     ColumnNotFoundError,
     InvalidArgumentError,
@@ -25,6 +25,15 @@ from sframe_spark.types import common_encoding
 
 if TYPE_CHECKING:
     from sframe_spark.api.sframe import SFrame
+
+# Kinds of joins of Polars, pandas and Spark.
+HOW_ELSEWHERE = {
+    "semi": ": use sf.filter_by(other['a'], 'a')",
+    "anti": ": use sf.filter_by(other['a'], 'a', exclude=True)",
+    "full": ": use how='outer'",
+    "cross": ": give both frames a column of one value, as sf['one'] = 1, and join by it",
+    "asof": ": use sf.asof_join(other, on='a')",
+}
 
 
 class Joins(Columns):
@@ -73,7 +82,8 @@ class Joins(Columns):
         """
         right = other_frame(right, "join")
         if how not in KINDS:
-            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}")
+            told = HOW_ELSEWHERE.get(how.replace("_", "").removeprefix("left").removesuffix("outer"), "") if isinstance(how, str) else ""
+            raise InvalidArgumentError(f"how must be one of {', '.join(KINDS)}, got {how!r}{told}")
         pairs = self._join_keys(right, on)
         left_node, right_node = self._node, right._node
         for left_name, right_name in pairs:

@@ -12,8 +12,9 @@ from sframe_spark.api.aggregate_requests import chosen_names, expand_requests, o
 from sframe_spark.api.faces import Faces, made_frame
 from sframe_spark.api.hints import as_in
 from sframe_spark.api.indexing import flag, head_count, is_collection
-from sframe_spark.api.nodes import recoded
+from sframe_spark.api.nodes import recoded_column
 from sframe_spark.api.sarray import SArray
+from sframe_spark.api.sarray.chosen_rows import are_many, rows_among
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.api.sframe.other_frames import is_table, other_frame
 from sframe_spark.errors import (
@@ -32,7 +33,7 @@ from sframe_spark.operators.grouped.groupby import group_by
 from sframe_spark.operators.relational.rows import append, filter_by_mask
 from sframe_spark.operators.relational.sort import SORTABLE, sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
-from sframe_spark.operators.rowwise.columns import project, with_column_replaced
+from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.types import DICT_KIND, common_encoding
 from sframe_spark.values.plain import one_value
@@ -331,20 +332,14 @@ class Relational(Columns):
         values = one_value(values)
         wanted = values if isinstance(values, SArray) else SArray(list(values) if is_collection(values) else [values])
         column = self.select_column(column_name)
+        if wanted.dtype is column.dtype and are_many(wanted._node):
+            return made_frame(rows_among(self._node, self._names.index(column_name), wanted._node, bool(exclude)), self._names)
         if wanted.dtype is not column.dtype and wanted.countna() < len(wanted):
             raise SchemaError(f"column {column_name!r} holds {column.dtype.__name__}, the values are {wanted.dtype.__name__}: they must agree")
         mask = column._is_one_of(wanted)._node
         if exclude:
             mask = (SArray(_node=mask) == 0)._node
         return made_frame(filter_by_mask(self._node, mask), self._names)
-
-
-def recoded_column(node: PlannerNode, position: int, target: Any) -> PlannerNode:
-    """The node with one column in another physical encoding."""
-    if node.schema[position] == target:
-        return node
-    column = recoded(project(node, [position]), target)
-    return with_column_replaced(node, position, column)
 
 
 __all__ = ["MissingColumnError", "Relational"]

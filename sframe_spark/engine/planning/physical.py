@@ -102,7 +102,7 @@ class SectionPlanner:
         section = inside._planned(root, reason)
         # What waits for others is planned again when they are there.
         decided = in_order_of_running(inside.waiting or [section])
-        if not inside._has_gathered or not any(below.mode.is_on_spark for below in decided):
+        if not inside._has_gathered or not any(map(needs_spark, decided)):
             self.waiting, self.stands_for = inside.waiting, inside.stands_for
             return section
         return self._planned(root, reason)
@@ -255,6 +255,11 @@ def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = 
     if not placement.segment:
         return Mode.GATHERED if Mode.GATHERED not in refused and suits_gathering(root) else Mode.QUERY
     return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
+
+
+def needs_spark(section: Section) -> bool:
+    """True for a section that Spark makes, whatever it reads; of rows that nobody has counted yet there may turn out to be few."""
+    return section.mode.is_on_spark and all(below.root.length.rows is not None for below in section.inputs)
 
 
 def over_ranges(root: PlannerNode) -> Mode:

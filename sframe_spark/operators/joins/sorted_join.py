@@ -24,8 +24,8 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
 from sframe_spark.planner.traits import Origin
 
-# Tables of keys take 16 bytes for each number of their range: at most 64 MB, and no more than building them is worth.
-MOST_NUMBERS = 4_000_000
+# Tables of keys take 8 bytes for each number of their range: at most 64 MB, and no more than building them is worth to the rows of both sides.
+MOST_NUMBERS = 8_000_000
 NUMBERS_PER_ROW = 64
 # As long rows as these come one by one.
 MOST_BYTES_OF_A_PIECE = 64 << 20
@@ -148,7 +148,7 @@ class SortedJoin(Operator):
         return int(of_left[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
 
     def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
-        search = lookup.note(self, lambda: dense_keys(lookup, self.right_key) or KeySearch(lookup, self.right_key, (), GroupCodes(())))
+        search = lookup.note(self, lambda: dense_keys(lookup, self.right_key, left.rows) or KeySearch(lookup, self.right_key, (), GroupCodes(())))
         keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
         first, last = search.matches(keys, there) if isinstance(search, DenseKeys) else matches(search, keys, there)
         return Matches.between(first, last, keep_all=self.how == "left")
@@ -178,7 +178,7 @@ class DenseKeys:
     low
         The smallest key.
     firsts, lasts
-        For each number from there its first and last row, -1 where it is no key.
+        For each number from there its first and last row, -1 where it is no key: one table where no key is there twice.
     """
 
     low: int
@@ -196,21 +196,25 @@ class DenseKeys:
         """
         inside = there & (keys >= self.low) & (keys <= self.low + len(self.firsts) - 1)
         places = np.where(inside, keys, self.low) - self.low
-        return np.where(inside, self.firsts[places], -1), np.where(inside, self.lasts[places], -1)
+        first = np.where(inside, self.firsts[places], -1).astype(np.int64)
+        return first, first if self.lasts is self.firsts else np.where(inside, self.lasts[places], -1).astype(np.int64)
 
 
-def dense_keys(lookup: Lookup, position: int) -> DenseKeys | None:
-    """The keys of a source sorted by them as a table, if they lie close enough to each other."""
+def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
+    """The keys of a source sorted by them as a table, if they lie close enough to each other for so many rows that are searched for at a time."""
     if not 0 < lookup.rows <= MOST_NUMBERS:
         return None
     keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
-    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * len(keys), MOST_NUMBERS):
+    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * (len(keys) + searched), MOST_NUMBERS):
         return None
     low, width = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
-    firsts, lasts = np.full(width, -1, dtype=np.int64), np.full(width, -1, dtype=np.int64)
-    rows = np.arange(first, first + len(keys))
+    lasts = np.full(width, -1, dtype=np.int32)
+    rows = np.arange(first, first + len(keys), dtype=np.int32)
     # Of equal keys the row assigned last stays.
     lasts[keys - low] = rows
+    if bool((keys[1:] != keys[:-1]).all()):
+        return DenseKeys(low, lasts, lasts)
+    firsts = np.full(width, -1, dtype=np.int32)
     firsts[keys[::-1] - low] = rows[::-1]
     return DenseKeys(low, firsts, lasts)
 

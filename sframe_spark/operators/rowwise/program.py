@@ -6,7 +6,7 @@ Flat, so that five thousand stacked expressions are evaluated, hashed and compar
 from __future__ import annotations
 
 import array
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -24,6 +24,8 @@ from sframe_spark.values.encode import encode
 
 if TYPE_CHECKING:
     from pyspark.sql import Column
+
+MOST_SHOWN_ITEMS, MOST_SHOWN_CHARACTERS = 10, 200
 
 
 @attrs.frozen
@@ -211,13 +213,28 @@ def constant_array(literal: Literal, rows: int) -> pa.Array:
 
 def describe_operand(operand: Operand) -> str:
     """Operand as text."""
-    return repr(operand.value) if isinstance(operand, Literal) else f"v{operand.index}"
+    return describe_constant(operand.value, repr) if isinstance(operand, Literal) else f"v{operand.index}"
+
+
+def describe_constant(value: Any, text_of: Callable[[Any], str]) -> str:
+    """The start of a constant, such as thousands of values to look for: a plan is for people to read.
+
+    Examples
+    --------
+    >>> describe_constant(tuple(range(100_000)), str)
+    '(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, ... 99990 more)'
+    """
+    if isinstance(value, (tuple, list)) and len(value) > MOST_SHOWN_ITEMS:
+        shown = ", ".join(describe_constant(item, repr) for item in value[:MOST_SHOWN_ITEMS])
+        return f"({shown}, ... {len(value) - MOST_SHOWN_ITEMS} more)"
+    text = text_of(value)
+    return text if len(text) <= MOST_SHOWN_CHARACTERS else f"{text[:MOST_SHOWN_CHARACTERS]}... {len(text) - MOST_SHOWN_CHARACTERS} more"
 
 
 def describe_step(register: int, step: Step) -> str:
     """Step as text."""
     name = step.function if isinstance(step.function, str) else step.function.describe()
-    arguments = [describe_operand(operand) for operand in step.operands] + [str(p) for p in step.parameters]
+    arguments = [describe_operand(operand) for operand in step.operands] + [describe_constant(p, str) for p in step.parameters]
     return f"v{register} := {name}({', '.join(arguments)})"
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.rowwise.program import Literal
+from sframe_spark.operators.rowwise.program import Literal, describe_operand
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.outcomes import Direction, NullPlacement
 from sframe_spark.order.relation import RelationProperties
@@ -122,7 +122,7 @@ class Shift(Operator):
 
     def describe(self) -> str:
         """Number of rows and fill."""
-        return f"{self.rows} rows" + ("" if self.fill is None else f", fill {self.fill.value!r}")
+        return f"{self.rows} rows" + ("" if self.fill is None else f", fill {describe_operand(self.fill)}")
 
 
 def shift_rows(node: PlannerNode, rows: int, fill: Literal | None = None) -> PlannerNode:

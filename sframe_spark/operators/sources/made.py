@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.kernels.spark_columns import literal_column
-from sframe_spark.operators.rowwise.program import Literal, constant_array
+from sframe_spark.operators.rowwise.program import Literal, constant_array, describe_operand
 
 # The JVM keeps the rows of tables that were lowered lately, as long as they are small.
 from sframe_spark.operators.sources.source import Source, check_range
@@ -124,7 +124,7 @@ class ConstantSource(Source):
 
     def describe(self) -> str:
         """Value and rows."""
-        return f"{self.literal.value!r}, rows={self.rows}"
+        return f"{describe_operand(self.literal)}, rows={self.rows}"
 
 
 def range_source(start: int, rows: int, step: int = 1) -> PlannerNode:

@@ -129,6 +129,16 @@ def test_a_side_that_others_read_stays_in_its_order(nothing_is_few: None) -> Non
     assert [(row["k"], row["v"], row["w"]) for row in rows_of(both)] == [(2, 1, 1), (2, 1, 3), (1, 2, 2), (2, 1, 8), (1, 2, 7), (2, 3, 8)]
 
 
+def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_for_spark(nothing_is_few: None) -> None:
+    rows = 50_000
+    first, second, third = [SFrame({"k": list(range(rows)), "l": list(range(rows)), name: list(range(rows))}) for name in "abc"]
+    joined = first.join(second, on=["k", "l"]).join(third[["k", "c"]], on="k")
+    found = joined.groupby("k", {"sum": aggregate.SUM("c")}).sort("sum", ascending=False)
+    # There may be as many groups as pairs, which nobody could sort in memory: the sort is planned again when they are there.
+    found.materialize()
+    assert found.shape == (rows, 2) and found[0] == {"k": rows - 1, "sum": rows - 1}
+
+
 @pytest.mark.parametrize("refused", ["room_to_keep", "work_memory"])
 def test_without_room_a_query_joins(refused: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
     nothing = {"room_to_keep": lambda: Room(0, 0), "work_memory": lambda: 0}[refused]

@@ -1,0 +1,87 @@
+"""Results of the same programs in several libraries: found by a process for each, compared, and printed side by side."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import os
+import statistics
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+PEERS = ("ours", "with_polars", "with_duckdb", "with_pyspark")
+TOLERANCE = 1e-6
+# Results of each peer by the names of programs.
+Found = dict[str, dict[str, Any]]
+
+
+def parser_of(text: str) -> argparse.ArgumentParser:
+    """What the command line may say of any such benchmark."""
+    parser = argparse.ArgumentParser(description=text)
+    parser.add_argument("--peers", type=lambda text: text.split(","), default=list(PEERS))
+    parser.add_argument("--only", default="", help="only programs whose names contain this")
+    parser.add_argument("--runs", type=int, default=2, help="runs of each program after the first")
+    parser.add_argument("--json", type=Path)
+    return parser
+
+
+def measured(package: str, peers: list[str], directory: Path, runs: int, names: list[str]) -> Found:
+    """Results of the modules of a package, each in a process of its own."""
+    return {peer: _measured(f"{package}.{peer}", directory, runs, names) for peer in peers}
+
+
+def _measured(module: str, directory: Path, runs: int, names: list[str]) -> dict[str, Any]:
+    command = [sys.executable, "-m", "benchmarks.peers.worker", module, str(directory), str(runs), *names]
+    output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "SFRAME_SPARK_PROGRESS": "off"}).stdout
+    lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return {line["name"]: line for line in lines}
+
+
+def is_same(one: Any, other: Any) -> bool:
+    """True for equal results; numbers with fractions may differ by how they were added up."""
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(is_same, one, other))
+    if {type(one), type(other)} <= {float, int}:
+        return math.isclose(one, other, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+    return bool(one == other)
+
+
+def compare(found: Found, truth: str) -> None:
+    """Refuse to go on where a peer gives something else than another one that is taken for true.
+
+    Raises
+    ------
+    SystemExit
+        If one does.
+    """
+    for peer, results in found.items():
+        different = [name for name in results if truth in found and not is_same(results[name]["found"], found[truth][name]["found"])]
+        if different:
+            raise SystemExit(f"{peer} gives something else than {truth}: {', '.join(different)}")
+
+
+def print_table(found: Found, names: list[str]) -> None:
+    """Seconds of each program, and our time by that of each peer."""
+    print("| program | " + " | ".join(peer.removeprefix("with_") for peer in found) + " |")
+    print("| --- |" + " ---: |" * len(found))
+    print("\n".join(line_of(name, found) for name in names))
+    for peer in found:
+        if peer != "ours" and "ours" in found:
+            print(
+                f"\nours by {peer.removeprefix('with_')}: {mean_ratio(found, peer, 'wall'):.2f} wall, {mean_ratio(found, peer, 'cpu'):.2f} processors"
+            )
+
+
+def line_of(name: str, found: Found) -> str:
+    """A line of the table: seconds, and those of the processors behind them."""
+    cells = [f"{each['wall']:.2f} ({each['cpu']:.2f})" if (each := results.get(name)) else "" for results in found.values()]
+    return f"| {name.replace('_', ' ')} | " + " | ".join(cells) + " |"
+
+
+def mean_ratio(found: Found, peer: str, what: str) -> float:
+    """Our time by that of a peer, in the geometric mean over the programs that both have."""
+    both = [name for name in found["ours"] if name in found[peer]]
+    return statistics.geometric_mean(max(found["ours"][name][what], 0.01) / max(found[peer][name][what], 0.01) for name in both)
