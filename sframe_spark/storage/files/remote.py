@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import http
 import os
 import re
 import string
@@ -91,6 +92,10 @@ class Download:
             # Blanks and letters beyond ASCII, which people write and servers do not take.
             written = urllib.parse.quote(url, safe=string.punctuation)
             with urllib.request.urlopen(written, timeout=SECONDS_OF_SILENCE) as stream:
+                # Others that are no errors come with a part of a file, or with none.
+                if stream.status != http.HTTPStatus.OK:
+                    shown = visible(without_secrets(url))
+                    raise StorageError(f"cannot read {shown}: the server answers {stream.status} {visible(stream.reason)}, not with a whole file")
                 said = stream.headers.get("Content-Length")
                 size = int(said) if said is not None and said.isdecimal() else None
                 shown = without_secrets(url)

@@ -254,6 +254,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
     """One file, one that ends too early, and nothing else."""
 
     def do_GET(self) -> None:
+        if self.path.startswith("/status/"):
+            self.send_response(int(self.path.removeprefix("/status/")))
+            self.end_headers()
+            return
         if self.path not in ("/data/a%20b.csv?x=1", "/short.csv"):
             self.send_error(404, "Not here\x1b[2J")
             return
@@ -284,6 +288,12 @@ def test_files_from_the_web(web: str) -> None:
     assert "\x1b" not in str(caught.value)
     with pytest.raises(StorageError, match=r"short\.csv"):
         SFrame.read_csv(f"{web}/short.csv")
+
+
+@pytest.mark.parametrize("status", [202, 204, 206])
+def test_an_answer_that_is_no_whole_file_is_told(web: str, status: int) -> None:
+    with pytest.raises(StorageError, match=rf"status/{status}: the server answers {status} .*, not with a whole file"):
+        SFrame.read_csv(f"{web}/status/{status}")
 
 
 @pytest.mark.parametrize("url", ["http://", "http://[bad/x.csv", "http://\x1b[2J/x.csv", "http:///x.csv"])
