@@ -9,6 +9,22 @@ FIRST_ROWS = 4_096
 # Batches grow by this factor at most, so that a run of short rows does not hide long ones behind it.
 GROWTH = 4
 
+# A kernel is called for each column of a batch, which takes tens of microseconds however few the rows are.
+LEAST_OF_COLUMN = 64 << 10
+# Batches of wide rows are at most so many times as long as others.
+MOST_OF_WIDE = 4
+
+
+def bytes_of_batch(columns: int, batch_bytes: int) -> int:
+    """Return what a batch of so many columns should not exceed: of very many columns more, so that each has rows enough to be worth a call.
+
+    Examples
+    --------
+    >>> bytes_of_batch(10, 32 << 20) >> 20, bytes_of_batch(1_000, 32 << 20) >> 20, bytes_of_batch(100_000, 32 << 20) >> 20
+    (32, 62, 128)
+    """
+    return max(batch_bytes, min(columns * LEAST_OF_COLUMN, MOST_OF_WIDE * batch_bytes))
+
 
 @attrs.define(eq=False)
 class BatchSize:

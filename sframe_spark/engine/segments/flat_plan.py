@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.batches import BatchSize
+from sframe_spark.engine.batches import BatchSize, bytes_of_batch
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.operators.aggregates.base import AGGREGATES
 from sframe_spark.operators.functions.base import FUNCTIONS
@@ -134,7 +134,8 @@ class FlatPlan(Shared):
         """How many rows of these places make a batch."""
         sizes = [self.sizes[place] for place in places]
         known = not any(None in found for found in sizes)
-        return BatchSize(self.batch_bytes, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
+        most = bytes_of_batch(max(map(len, sizes), default=0), self.batch_bytes)
+        return BatchSize(most, max((row_bytes(found, 0) for found in sizes), default=0.0), known)
 
     def uneven(self) -> frozenset[int]:
         """Places with a column whose values differ in length."""
