@@ -225,6 +225,34 @@ def test_those_that_are_read_when_the_frame_is_made_are_of_one_moment(bucket: Bu
     assert done
 
 
+@pytest.mark.parametrize("moment", ["when the frame is made", "later", "beside one that is none"])
+def test_a_footer_of_a_file_that_was_there_for_a_moment_is_forgotten(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """A file that is restored has its own statistics: by those of the other one rows would be left out."""
+    from sframe_spark.storage.parquet import footers
+
+    first, other = (parquet(table(start).select(["n"]), use_dictionary=False, compression="NONE") for start in (0, 100_000))
+    assert len(first) == len(other)
+    put(bucket, {"t/a": first, **({"t/b": b"x" * 100} if moment == "beside one that is none" else {})})
+    frame = SFrame.read_parquet(f"{bucket.uri}/t") if moment == "later" else None
+    _load.cache_clear()
+    original = footers.read_range
+    done: list[str] = []
+
+    def replaced(uri: str, start: int, stop: int) -> bytes:
+        if not done and uri.endswith("t/a"):
+            done.append(uri)
+            put(bucket, {"t/a": other})
+        return original(uri, start, stop)
+
+    monkeypatch.setattr(footers, "read_range", replaced)
+    with pytest.raises(StorageError):
+        list(SFrame.read_parquet(f"{bucket.uri}/t") if frame is None else frame[frame["n"] < 50])
+    assert done
+    put(bucket, {"t/a": first})
+    again = SFrame.read_parquet(f"{bucket.uri}/t/a")
+    assert list(again[again["n"] < 50]["n"]) == list(range(50))
+
+
 LAKES = {
     "delta": ({"t/_delta_log/00000000000000000000.json": b"{}"}, "a Delta"),
     "hudi": ({"t/.hoodie/hoodie.properties": b"x=1"}, "a Hudi"),
