@@ -120,13 +120,18 @@ def _listed(url: str, files: Any, path: str, sort_key: Callable[[str], Any], is_
         root = path.rstrip("/") + "/"
         inside = {place.removeprefix(root): found for place, found in files.find(path, detail=True).items()}
         _refuse_lakes(name_of(url, files, path.rstrip("/")), files, path.rstrip("/"), {name.partition("/")[0] for name in inside})
-        shown = [name for name in inside if not any(map(is_hidden, name.split("/")))]
+        shown = [name for name, found in inside.items() if not any(map(is_hidden, name.split("/"))) and not _is_marker(name, found)]
         ordered = sorted(shown, key=lambda name: tuple(sort_key(part) for part in name.split("/")))
         return [Listed(root + name, name, inside[name]) for name in ordered]
     if is_pattern:
-        matches = {place: found for place, found in files.glob(path, detail=True).items() if found["type"] == "file"}
+        matches = {place: found for place, found in files.glob(path, detail=True).items() if found["type"] == "file" and not _is_marker(place, found)}
         return [Listed(place, os.path.basename(place), matches[place]) for place in sorted(matches, key=sort_key)]
     return []
+
+
+def _is_marker(name: str, details: Mapping[str, Any]) -> bool:
+    """True for an object of no bytes that shows a directory where a store has none: consoles make them by a slash at the end, Hadoop by a word."""
+    return details.get("size") == 0 and (name == "" or name.endswith(("/", "_$folder$")))
 
 
 def _details(files: Any, path: str) -> Mapping[str, Any] | None:

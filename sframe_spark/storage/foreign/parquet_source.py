@@ -21,7 +21,7 @@ from sframe_spark.storage.files.magic import PARQUET, refuse_other_kind
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.places import DataFile, DataFiles, resolve
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.parquet.footers import Footer, footer_of, require_rows, shows_nanoseconds, statistics_in_footer
+from sframe_spark.storage.parquet.footers import Footer, footer_of, forget_footers, require_rows, shows_nanoseconds, statistics_in_footer
 from sframe_spark.storage.rows.partitions import facts_of, partition_columns
 from sframe_spark.types import FLOAT, ColumnType, common_encoding
 from sframe_spark.values.decimals import tell_of_types
@@ -93,8 +93,13 @@ def _footers(found: DataFiles) -> list[Footer]:
         with telling("read", found.paths[0]):
             wait_for_tick(found.paths)
         return list(map(_footer, found.files))
-    footers = in_threads(_footer, found.files, AT_A_TIME)
-    require_all_still(elsewhere)
+    try:
+        footers = in_threads(_footer, found.files, AT_A_TIME)
+        require_all_still(elsewhere)
+    except BaseException:
+        # Nobody made sure of them, and the files may become again what they were.
+        forget_footers()
+        raise
     return footers
 
 

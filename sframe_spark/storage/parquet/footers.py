@@ -170,8 +170,14 @@ def _seen_elsewhere(location: str, seen: Seen) -> Footer:
             require_still(location, seen.state)
             raise
         if seen.tail not in (None, footer.tail):
+            forget_footers()
             raise changed(location)
         return footer
+
+
+def forget_footers() -> None:
+    """Remember no footers: one that was read of a file elsewhere while it was replaced is not that of the file that was found before."""
+    _load.cache_clear()
 
 
 def other_length(location: str, found: int, said: int) -> StorageError:

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+import boto3
 import fsspec
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -224,6 +225,34 @@ def test_those_that_are_read_when_the_frame_is_made_are_of_one_moment(bucket: Bu
     assert done
 
 
+@pytest.mark.parametrize("moment", ["when the frame is made", "later", "beside one that is none"])
+def test_a_footer_of_a_file_that_was_there_for_a_moment_is_forgotten(bucket: Bucket, monkeypatch: pytest.MonkeyPatch, moment: str) -> None:
+    """A file that is restored has its own statistics: by those of the other one rows would be left out."""
+    from sframe_spark.storage.parquet import footers
+
+    first, other = (parquet(table(start).select(["n"]), use_dictionary=False, compression="NONE") for start in (0, 100_000))
+    assert len(first) == len(other)
+    put(bucket, {"t/a": first, **({"t/b": b"x" * 100} if moment == "beside one that is none" else {})})
+    frame = SFrame.read_parquet(f"{bucket.uri}/t") if moment == "later" else None
+    _load.cache_clear()
+    original = footers.read_range
+    done: list[str] = []
+
+    def replaced(uri: str, start: int, stop: int) -> bytes:
+        if not done and uri.endswith("t/a"):
+            done.append(uri)
+            put(bucket, {"t/a": other})
+        return original(uri, start, stop)
+
+    monkeypatch.setattr(footers, "read_range", replaced)
+    with pytest.raises(StorageError):
+        list(SFrame.read_parquet(f"{bucket.uri}/t") if frame is None else frame[frame["n"] < 50])
+    assert done
+    put(bucket, {"t/a": first})
+    again = SFrame.read_parquet(f"{bucket.uri}/t/a")
+    assert list(again[again["n"] < 50]["n"]) == list(range(50))
+
+
 LAKES = {
     "delta": ({"t/_delta_log/00000000000000000000.json": b"{}"}, "a Delta"),
     "hudi": ({"t/.hoodie/hoodie.properties": b"x=1"}, "a Hudi"),
@@ -280,6 +309,36 @@ def test_names_of_others_are_never_another_file(bucket: Bucket, name: str) -> No
     put(bucket, {f"t/{name}": parquet(table(0)), "t/ab.parquet": parquet(table(900))} if "/" not in name else {f"t/{name}": parquet(table(0))})
     rows = SFrame.read_parquet(f"{bucket.uri}/t")["n"]
     assert set(range(ROWS)) <= set(rows) and len(rows) == (ROWS if "/" in name else 2 * ROWS)
+
+
+@pytest.mark.parametrize("read", ["parquet", "csv"])
+def test_marks_of_directories_are_no_files(bucket: Bucket, read: str) -> None:
+    """Consoles and Hadoop write objects of no bytes where a directory is; with bytes they are files."""
+    rows = parquet(table(0)) if read == "parquet" else b"n\n" + b"".join(b"%d\n" % number for number in range(ROWS))
+    door: Callable[[str], SFrame] = SFrame.read_parquet if read == "parquet" else lambda place: SFrame.read_csv(place, verbose=False)
+    marks = ["t/", "t/empty/", "t/x=1/", "t/x=1_$folder$", "u/", "u_$folder$"]
+    put_exactly(bucket, {**dict.fromkeys(marks, b""), "t/x=1/a": rows, "u/a": rows})
+    for place in ("t", "t/", "u", "u/", "u/*"):
+        assert list(door(f"{bucket.uri}/{place}")["n"]) == list(range(ROWS)), place
+    with pytest.raises(StorageError, match="there is no file"):
+        door(f"{bucket.uri}/t/empty")
+    put_exactly(bucket, {"u/b/": rows})
+    with pytest.raises(StorageError, match="u/b/ is in a directory 'b'"):
+        door(f"{bucket.uri}/u")
+
+
+def put_exactly(bucket: Bucket, files: dict[str, bytes]) -> None:
+    """Write objects by names that are no paths."""
+    options = bucket.options
+    store = boto3.client(
+        "s3",
+        endpoint_url=options["endpoint_url"],
+        region_name="us-east-1",
+        aws_access_key_id=options["key"],
+        aws_secret_access_key=options["secret"],
+    )
+    for name, content in files.items():
+        store.put_object(Bucket=bucket.uri.removeprefix("s3://"), Key=name, Body=content)
 
 
 def test_several_buckets_are_one_frame(bucket: Bucket, tmp_path: Path) -> None:
