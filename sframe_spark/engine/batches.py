@@ -9,8 +9,8 @@ FIRST_ROWS = 4_096
 # Batches grow by this factor at most, so that a run of short rows does not hide long ones behind it.
 GROWTH = 4
 
-# A kernel is called for each column of a batch, which takes tens of microseconds however few the rows are.
-LEAST_OF_COLUMN = 64 << 10
+# A kernel is called for each column of a batch, which takes tens of microseconds however few the rows are: of more columns batches are longer.
+WIDE_COLUMNS = 512
 # Batches of wide rows are at most so many times as long as others.
 MOST_OF_WIDE = 4
 
@@ -23,7 +23,7 @@ def bytes_of_batch(columns: int, batch_bytes: int) -> int:
     >>> bytes_of_batch(10, 32 << 20) >> 20, bytes_of_batch(1_000, 32 << 20) >> 20, bytes_of_batch(100_000, 32 << 20) >> 20
     (32, 62, 128)
     """
-    return max(batch_bytes, min(columns * LEAST_OF_COLUMN, MOST_OF_WIDE * batch_bytes))
+    return min(max(batch_bytes, batch_bytes * columns // WIDE_COLUMNS), MOST_OF_WIDE * batch_bytes)
 
 
 @attrs.define(eq=False)
