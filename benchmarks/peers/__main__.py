@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.peers.compared import compare, measured, parser_of, print_table
+from benchmarks.peers.compared import measured, parser_of, report
 from benchmarks.peers.data import Place, make
 from benchmarks.peers.ours import Programs
 
@@ -23,11 +22,7 @@ def main() -> None:
         place = Place(Path(scratch))
         make(chosen.rows, place)
         found = measured("benchmarks.peers", chosen.peers, place.directory, chosen.runs, names)
-    compare(found, "ours")
-    print(f"{chosen.rows:,} rows; seconds, and in brackets those of the processors, best of {chosen.runs} runs after a first one\n")
-    print_table(found, names)
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"rows": chosen.rows, "found": found}, indent=1))
+    report(found, names, chosen, "ours", f"{chosen.rows:,} rows", {"rows": chosen.rows})
 
 
 if __name__ == "__main__":

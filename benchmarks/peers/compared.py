@@ -63,6 +63,15 @@ def compare(found: Found, truth: str) -> None:
             raise SystemExit(f"{peer} gives something else than {truth}: {', '.join(different)}")
 
 
+def report(found: Found, names: list[str], chosen: argparse.Namespace, truth: str, title: str, size: dict[str, float]) -> None:
+    """Compare results, print the table, and write both with what says how much there was, where that is asked for."""
+    compare(found, truth)
+    print(f"{title}; seconds, and in brackets those of the processors, best of {chosen.runs} runs after a first one\n")
+    print_table(found, names)
+    if chosen.json:
+        chosen.json.write_text(json.dumps({**size, "found": found}, indent=1))
+
+
 def print_table(found: Found, names: list[str]) -> None:
     """Seconds of each program, and our time by that of each peer."""
     print("| program | " + " | ".join(peer.removeprefix("with_") for peer in found) + " |")

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import tempfile
 from pathlib import Path
 
-from benchmarks.peers.compared import compare, measured, parser_of, print_table
+from benchmarks.peers.compared import measured, parser_of, report
 from benchmarks.tpch.tables import make
 from benchmarks.tpch.texts import TEXTS
 
@@ -23,11 +22,7 @@ def main() -> None:
         if not directory.exists():
             make(chosen.scale, directory)
         found = measured("benchmarks.tpch", chosen.peers, directory, chosen.runs, names)
-    compare(found, "with_duckdb")
-    print(f"Scale {chosen.scale:g}; seconds, and in brackets those of the processors, best of {chosen.runs} runs after a first one\n")
-    print_table(found, names)
-    if chosen.json:
-        chosen.json.write_text(json.dumps({"scale": chosen.scale, "found": found}, indent=1))
+    report(found, names, chosen, "with_duckdb", f"Scale {chosen.scale:g}", {"scale": chosen.scale})
 
 
 if __name__ == "__main__":

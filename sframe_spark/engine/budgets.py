@@ -50,14 +50,19 @@ def fits_driver(node: PlannerNode, most_rows: int) -> bool:
     return bound is not None and bound <= most_rows and rows_fit(node, bound)
 
 
+def bytes_of_rows(node: PlannerNode, rows: int) -> float:
+    """About how many bytes so many rows of a result take; values of which nothing is known count as usual ones."""
+    return rows * row_bytes(sizes_of(node)[id(node)], UNKNOWN_BYTES)
+
+
 def rows_fit(node: PlannerNode, rows: int) -> bool:
     """True when so many rows of a result do not take too many bytes for the driver's memory.
 
     Values of unknown length, such as lists of the values of groups, may hold all that is read.
     """
-    sizes: Sizes = sizes_of(node)[id(node)]
-    if rows * row_bytes(sizes, UNKNOWN_BYTES) > config.memory_budget:
+    if bytes_of_rows(node, rows) > config.memory_budget:
         return False
+    sizes: Sizes = sizes_of(node)[id(node)]
     if None not in sizes:
         return True
     weight = weight_of(node)

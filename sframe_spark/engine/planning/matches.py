@@ -5,9 +5,9 @@ from __future__ import annotations
 import attrs
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import UNKNOWN_BYTES, weight_of
+from sframe_spark.engine.budgets import bytes_of_rows, weight_of
 from sframe_spark.engine.planning.joins_here import join_here
-from sframe_spark.engine.planning.placement import Placement, is_small, placement_alone, suits_threads
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_alone, placement_of, suits_threads
 from sframe_spark.engine.planning.sections import sections_in
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.lookups.lookup import Lookup
@@ -16,9 +16,8 @@ from sframe_spark.operators.sources.source import source_of
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Facts, Length
-from sframe_spark.planner.graph import postorder, sizes_of
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.sizes import row_bytes
 
 
 def is_to_be_counted(node: PlannerNode) -> bool:
@@ -94,9 +93,15 @@ def joined_rows(node: PlannerNode, base_rows: int, start: int, stop: int) -> Chu
 
 def join_below(node: PlannerNode) -> PlannerNode | None:
     """The join, of those that count their rows, whose rows a node has with columns computed row by row."""
+    node = below_columns(node)
+    return node if node.operator.counts_rows or node.operator.counts_matches else None
+
+
+def below_columns(node: PlannerNode) -> PlannerNode:
+    """The node from which the columns of another one are computed row by row."""
     while node.operator.row_wise and len(node.inputs) == 1:
         node = node.inputs[0]
-    return node if node.operator.counts_rows or node.operator.counts_matches else None
+    return node
 
 
 def base_of_rows(node: PlannerNode) -> PlannerNode:
@@ -122,15 +127,15 @@ def can_be_counted(side: PlannerNode) -> bool:
 
 def may_have_many(plan: PlannerNode) -> bool:
     """True for the columns of a join that may have many rows, and that can be counted without them: of few rows, or made by threads."""
-    join = plan
-    while join.operator.row_wise and len(join.inputs) == 1:
-        join = join.inputs[0]
+    join = below_columns(plan)
     if join.length.rows is not None or (join.length.at_most is not None and join.length.at_most <= config.small_rows):
         return False
     if join_below(join) is not None and all(map(can_be_counted, join.inputs)):
         return join.length.at_most is not None
+    if can_be_searched(join):
+        return True
     sides = [(side, placement) for side in join.inputs if (placement := placement_alone(side)) is not None]
-    return can_be_searched(join) or (len(sides) == len(join.inputs) and join_here(join, sides) is not None)
+    return len(sides) == len(join.inputs) and join_here(join, sides) is not None
 
 
 def is_much_to_make(plan: PlannerNode) -> bool:
@@ -140,7 +145,7 @@ def is_much_to_make(plan: PlannerNode) -> bool:
     placement = placement_alone(plan)
     if placement is None or not placement.segment:
         return False
-    return plan.length.at_most * row_bytes(sizes_of(plan)[id(plan)], UNKNOWN_BYTES) > config.memory_budget
+    return bytes_of_rows(plan, plan.length.at_most) > config.memory_budget
 
 
 def can_be_searched(join: PlannerNode) -> bool:
@@ -152,8 +157,8 @@ def can_be_searched(join: PlannerNode) -> bool:
     return right.operator.is_source and suits_threads(left) and placement is not None and placement.segment
 
 
-def with_all_counted(join: PlannerNode, base_rows: int) -> PlannerNode:
-    """A join over sources whose rows are not to be made, with their number where it can be found."""
-    if join.length.rows is not None or not can_be_searched(join):
-        return join
-    return with_counted_rows(join, base_rows)
+def with_all_counted(root: PlannerNode) -> PlannerNode:
+    """A section over sources whose rows are not to be made, with their number where it is that of a join's matches."""
+    if root.length.rows is not None or not can_be_searched(root):
+        return root
+    return with_counted_rows(root, placement_of(root).rows_to_run)

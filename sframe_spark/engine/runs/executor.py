@@ -68,11 +68,7 @@ class Executor:
 
     def counted(self, root: PlannerNode) -> PlannerNode:
         """The plan as one section that is not run: where joins decide how many rows there are, their matches are counted."""
-        return self.with_full_sorts_if_needed(self._counted, root)
-
-    def _counted(self, plan: PlannerNode) -> PlannerNode:
-        root = self.ready(self.plan(plan)).root
-        return root if sections_in(root) or not root.operator.counts_matches else with_all_counted(root, placement_of(root).rows_to_run)
+        return self.with_full_sorts_if_needed(lambda plan: with_all_counted(self.ready(self.plan(plan)).root), root)
 
     def for_query(self, root: PlannerNode) -> tuple[PlannerNode, Placement]:
         """The plan as one Spark query, with what cannot be part of it already executed."""

@@ -9,14 +9,12 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.config import config
-from sframe_spark.engine.budgets import UNKNOWN_BYTES
+from sframe_spark.engine.budgets import bytes_of_rows
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
-from sframe_spark.planner.graph import sizes_of
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.session.memory import all_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
@@ -34,7 +32,7 @@ def room_to_keep() -> Room:
 def has_room(node: PlannerNode) -> bool:
     """Whether the rows of a node, of which it is known how many there are, would find room."""
     rows = node.length.rows
-    return rows is not None and rows * row_bytes(sizes_of(node)[id(node)], UNKNOWN_BYTES) <= room_to_keep().size
+    return rows is not None and bytes_of_rows(node, rows) <= room_to_keep().size
 
 
 def may_stay() -> bool:

@@ -72,13 +72,17 @@ def sides(draw: st.DrawFn) -> tuple[SFrame, SFrame]:
     return found[0], found[1]
 
 
+def parts_of(both: tuple[SFrame, SFrame]) -> tuple[SFrame, SFrame]:
+    """Sides of which nobody knows how many rows they have."""
+    left, right = both
+    return left[left["v"] != 2], right[right["w"] != 1]
+
+
 @given(sides(), st.sampled_from(KINDS), st.sampled_from([["k"], ["s"], ["k", "s"]]), st.booleans(), st.booleans())
 @settings(max_examples=150, deadline=None)
 def test_rows_are_those_of_few(both: tuple[SFrame, SFrame], how: str, on: list[str], filtered: bool, derived: bool) -> None:
     def made() -> SFrame:
-        left, right = both
-        if filtered:
-            left, right = left[left["v"] != 2], right[right["w"] != 1]
+        left, right = parts_of(both) if filtered else both
         found = left.join(right, on=on, how=how)
         if derived:
             found["sum"] = found["v"] + found["w"]
@@ -190,9 +194,7 @@ def test_rows_are_counted_and_found_by_number(both: tuple[SFrame, SFrame], how: 
     """Whether the rows that were counted have room or not."""
 
     def made() -> SFrame:
-        left, right = both
-        if filtered:
-            left, right = left[left["v"] != 2], right[right["w"] != 1]
+        left, right = parts_of(both) if filtered else both
         return left.join(right, on=on, how=how)
 
     few = list(made())
