@@ -19,7 +19,7 @@ from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.rowwise.columns import project, with_column_replaced, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.sources.source import memory_source, source_of
+from sframe_spark.operators.sources.source import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length
@@ -54,9 +54,10 @@ def node_from_values(values: Any, dtype: Any = None, ignore_cast_failure: bool =
 
 
 def combine_columns(nodes: list[PlannerNode]) -> PlannerNode:
-    """One node over several columns: one source when all are in memory."""
-    if all(node.operator_type == "memory_source" for node in nodes):
-        chunks = [source_of(node).read_all() for node in nodes]
+    """One node over several columns: one source when all are in memory, each in one array."""
+    held = [node.operator.held for node in nodes if isinstance(node.operator, MemorySource)]
+    chunks = [rows for rows in held if isinstance(rows, Chunk)]
+    if len(chunks) == len(nodes):
         return memory_source([chunk.columns[0] for chunk in chunks], [node.schema[0] for node in nodes])
     return zip_columns(*nodes)
 

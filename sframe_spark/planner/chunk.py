@@ -73,6 +73,27 @@ class Chunk:
         """Bytes of the rows, without what the arrays hold besides."""
         return sum(column.nbytes for column in self.columns)
 
+    @property
+    def types(self) -> list[pa.DataType]:
+        """The Arrow types of the columns."""
+        return [column.type for column in self.columns]
+
+    def column(self, position: int, start: int, stop: int) -> pa.Array:
+        """One column of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
+        return self.columns[position].slice(start, stop - start)
+
+    def between(self, start: int, stop: int, positions: Sequence[int] | None = None) -> Chunk:
+        """Some columns of rows ``start`` (inclusive) to ``stop`` (exclusive), without copying."""
+        return (self if positions is None else self.select(positions)).slice(start, stop)
+
+    def parts_between(self, start: int, stop: int, positions: Sequence[int]) -> Iterator[Chunk]:
+        """The same rows: there is one piece of them."""
+        yield self.between(start, stop, positions)
+
+    def end_of_piece(self, start: int, stop: int) -> int:
+        """Where to end some rows: at ``stop``, as nothing is copied anywhere."""
+        return stop
+
     def rows_at(self, places: np.ndarray) -> Chunk:
         """Rows by number, in the order given; this very chunk when these are all its rows in their order."""
         if len(places) == self.rows and bool((places == np.arange(self.rows)).all()):

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, load_sframe
-from sframe_spark.engine.datasets.new_datasets import write_chunk
+from sframe_spark.engine.datasets.new_datasets import write_held
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.errors import CancelledError, StorageError
 from sframe_spark.planner.chunk import Chunk
@@ -149,7 +149,7 @@ def test_nothing_stays_of_temporary_data(monkeypatch: pytest.MonkeyPatch) -> Non
     with monkeypatch.context() as patch:
         calls = pressing_once(patch, SegmentWriter, "_opened")
         with pytest.raises(KeyboardInterrupt):
-            write_chunk(Chunk((pa.array(range(1000)),), 1000), (INT,), MaterializeOptions(), NO_RECORDED_ORDER)
+            write_held(Chunk((pa.array(range(1000)),), 1000), (INT,), MaterializeOptions(), NO_RECORDED_ORDER)
         assert calls
         time.sleep(0.3)
     assert set(os.listdir(temporary_store().directory)) <= before

@@ -23,6 +23,7 @@ from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.datasets.adopt import adopt
@@ -114,15 +115,15 @@ def write_chunks(chunks: Iterable[Chunk], types: Schema, options: MaterializeOpt
     return segment_source(manifest, dataset.handle)
 
 
-def write_chunk(chunk: Chunk, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
+def write_held(rows: Chunk | Pieces, types: Schema, options: MaterializeOptions, order: RecordedOrder) -> PlannerNode:
     """Rows in memory as a dataset, of one segment for each core where they are many."""
-    count = max(1, min(available_cores(), chunk.rows // ROWS_PER_GROUP))
-    ranges = pairwise(chunk.rows * part // count for part in range(count + 1))
+    count = max(1, min(available_cores(), rows.rows // ROWS_PER_GROUP))
+    ranges = list(pairwise(rows.rows * part // count for part in range(count + 1)))
     with new_dataset(types, options, order) as dataset:
-        parts = [chunk.slice(start, stop) for start, stop in ranges]
 
         def write(number: int) -> SegmentEntry:
-            return write_segment(dataset.directory, number, types, [parts[number].columns])
+            parts = rows.parts_between(*ranges[number], range(len(types)))
+            return write_segment(dataset.directory, number, types, (part.columns for part in parts))
 
         manifest = dataset.publish(in_threads(write, range(count), count))
     return segment_source(manifest, dataset.handle)

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import attrs
 
 from sframe_spark.engine.budgets import SENT_BYTES
-from sframe_spark.engine.datasets.new_datasets import write_chunk
+from sframe_spark.engine.datasets.new_datasets import write_held
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource
 from sframe_spark.operators.sources.statistics import recorded_order
@@ -52,7 +52,6 @@ def as_segments(table: MemorySource, wanted: Iterable[int]) -> SegmentSource:
 def written(table: MemorySource) -> SegmentSource:
     """A table's rows as a temporary dataset."""
     node = table.make_planner_node()
-    rows = table.read(0, table.stop - table.start)
-    stored = write_chunk(rows, node.schema, MaterializeOptions(), recorded_order(node)).operator
+    stored = write_held(table.held, node.schema, MaterializeOptions(), recorded_order(node)).operator
     assert isinstance(stored, SegmentSource)
     return stored

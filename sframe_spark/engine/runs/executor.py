@@ -174,7 +174,7 @@ class Executor:
         source, placement = section.root, placement_of(section.root)
         runs, workers = self.runs(), Threads() if suits_threads(source) else SparkTasks()
         if isinstance(source.operator, MemorySource):
-            return runs.keep(source.operator.read_all(), source)
+            return runs.keep(source.operator.held, source)
         if source_of(source).decodes and not is_small(source) and not is_started():
             return runs.by_source(source)
         return runs.on_driver(source, placement) if is_small(source) or streams_sooner(source) else runs.by_ranges(source, placement, workers)
@@ -223,7 +223,7 @@ def outcome_of(section: Section, result: PlannerNode | NotAsPlanned, seconds: fl
 def bytes_of(source: Source) -> int | None:
     """What the rows of a result take, in memory or in files; None where nobody counted."""
     if isinstance(source, MemorySource):
-        return sum(column.nbytes for column in source.data.columns)
+        return source.data.size
     sizes = [entry.size for entry in source.manifest.segments] if isinstance(source, SegmentSource) else [None]
     return None if None in sizes else sum(size for size in sizes if size is not None)
 

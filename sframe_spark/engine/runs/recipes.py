@@ -90,7 +90,7 @@ def recipe_of(root: PlannerNode) -> Recipe:
     def copy(node: PlannerNode, inputs: list[PlannerNode]) -> PlannerNode:
         operator = node.operator
         if isinstance(operator, MemorySource):
-            recipe.size += sum(column.nbytes for column in operator.data.columns)
+            recipe.size += operator.data.size
         if not isinstance(operator, SegmentSource) or not isinstance(operator.handle, TemporaryHandle):
             return PlannerNode(operator, inputs, node.facts)
         leaf, below = PlannerNode(attrs.evolve(operator, handle=None), (), node.facts), recipe_behind(operator.handle)

@@ -11,7 +11,7 @@ import numpy as np
 
 from sframe_spark.config import config
 from sframe_spark.engine.budgets import fits_driver, rows_fit
-from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunk, write_chunks, write_query
+from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunks, write_held, write_query
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
@@ -23,7 +23,7 @@ from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
-from sframe_spark.engine.segments.kept_rows import begun_rows, in_one_chunk, may_stay, room_to_keep
+from sframe_spark.engine.segments.kept_rows import as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
@@ -34,6 +34,7 @@ from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
+from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session.memory import work_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
@@ -92,11 +93,11 @@ class Runs:
         self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")
         return self.on_driver(root, placement)
 
-    def keep(self, chunk: Chunk, node: PlannerNode) -> PlannerNode:
+    def keep(self, rows: Chunk | Pieces, node: PlannerNode) -> PlannerNode:
         """A source of rows in memory: of these, or of the segments that they are written to where the user wants files."""
         if self.options.directory is not None:
-            return write_chunk(chunk, node.schema, self.options, recorded_order(node))
-        return PlannerNode(MemorySource.of(chunk, node.schema, recorded_order(node)))
+            return write_held(rows, node.schema, self.options, recorded_order(node))
+        return PlannerNode(MemorySource.of(rows, node.schema, recorded_order(node)))
 
     def on_driver(self, node: PlannerNode, placement: Placement, budgets: int = 1) -> PlannerNode:
         """A source of the rows of a section: in memory, or on disk where they turn out to be too large for that."""
@@ -137,7 +138,7 @@ class Runs:
         workers, room = Threads(), room_to_keep()
         begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
         if not room.is_full:
-            return self.keep(in_one_chunk(begun, node.schema), node)
+            return self.keep(as_begun(begun, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
         return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
 
@@ -207,7 +208,7 @@ class Runs:
         fits = made.rows <= self.options.in_memory and made.size <= config.memory_budget
         if self.options.directory is None and (fits or may_stay()):
             return self.keep(made, node)
-        return write_chunk(made, node.schema, self.options, recorded_order(node))
+        return write_held(made, node.schema, self.options, recorded_order(node))
 
     def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""

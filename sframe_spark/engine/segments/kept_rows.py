@@ -15,6 +15,7 @@ from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.planner.pieces import Pieces, in_pieces
 from sframe_spark.session.memory import all_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
@@ -80,6 +81,15 @@ def begun_rows(task: RangeTask, room: Room) -> BegunRows:
     return BegunRows(found, made)
 
 
+def as_begun(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk | Pieces:
+    """Rows of parts that all found room, one after the other, as they were made; the parts are empty then."""
+    return in_pieces(_taken_from(parts), tuple(schema))
+
+
 def in_one_chunk(parts: Sequence[BegunRows], schema: Sequence[ColumnType]) -> Chunk:
-    """Rows of parts that all found room, one after the other; the parts are empty then."""
-    return concatenate((chunk for part in parts for chunk in taken(part.found)), tuple(schema))
+    """The same rows, each column in one array."""
+    return concatenate(_taken_from(parts), tuple(schema))
+
+
+def _taken_from(parts: Sequence[BegunRows]) -> Iterator[Chunk]:
+    return (chunk for part in parts for chunk in taken(part.found))

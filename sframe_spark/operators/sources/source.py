@@ -21,6 +21,7 @@ from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.parameters import at_least, column_positions
+from sframe_spark.planner.pieces import Pieces
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, row_bytes
@@ -155,7 +156,7 @@ class MemorySource(Source):
 
     name: ClassVar[str] = "memory_source"
     is_in_memory: ClassVar[bool] = True
-    data: Chunk = attrs.field(metadata={"portable": False}, eq=id)
+    data: Chunk | Pieces = attrs.field(metadata={"portable": False}, eq=id)
     # Columns of wide tables are sources of their own, of which each would hash the types of all.
     types: Schema = attrs.field(hash=False)
     positions: tuple[int, ...] = attrs.field(validator=column_positions)
@@ -164,8 +165,8 @@ class MemorySource(Source):
     order: RecordedOrder = attrs.field(default=NO_RECORDED_ORDER, eq=False, metadata={"portable": False})
 
     @classmethod
-    def of(cls, data: Chunk, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
-        """A source of all rows and columns of a chunk."""
+    def of(cls, data: Chunk | Pieces, types: Schema, order: RecordedOrder = NO_RECORDED_ORDER) -> MemorySource:
+        """A source of all rows and columns of a chunk, or of several."""
         return cls(data, tuple(types), tuple(range(len(types))), 0, data.rows, order)
 
     def infer_type(self, inputs: Sequence[Facts]) -> Schema:
@@ -177,8 +178,22 @@ class MemorySource(Source):
         return Length.exactly(self.stop - self.start)
 
     def read(self, start: int, stop: int) -> Chunk:
-        """A slice of the arrays, not copied."""
-        return self.data.select(self.positions).slice(self.start + start, self.start + stop)
+        """A slice of the arrays, not copied unless it goes over several pieces."""
+        return self.data.between(self.start + start, min(self.start + stop, self.stop), self.positions)
+
+    def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
+        """All rows as they lie in memory."""
+        return self.data.parts_between(self.start, self.stop, self.positions)
+
+    @property
+    def held(self) -> Chunk | Pieces:
+        """All rows, as they lie in memory."""
+        parts = tuple(self.in_pieces())
+        return Pieces(parts) if len(parts) > 1 else self.read_all()
+
+    def batch_end(self, start: int, stop: int) -> int:
+        """At the end of a piece, so that rows of several are not copied."""
+        return self.data.end_of_piece(self.start + start, self.start + stop) - self.start
 
     def statistics(self) -> Sequence[ColumnStatistics]:
         """A look at the rows tells, once."""
@@ -204,13 +219,15 @@ class MemorySource(Source):
 
     def sizes_between(self, start: int, stop: int) -> Sizes:
         """Exact: the rows are there."""
-        chunk = self.data.select(self.positions).slice(self.start + start, self.start + stop)
-        kinds = zip(chunk.columns, self.infer_type(()), strict=True)
-        return tuple(float(column.nbytes) if (size := fixed_size(kind)) is None else size * chunk.rows for column, kind in kinds)
+        first, last = self.start + start, min(self.start + stop, self.stop)
+        return tuple(
+            float(self.data.column(position, first, last).nbytes) if (size := fixed_size(self.types[position])) is None else size * (last - first)
+            for position in self.positions
+        )
 
     def as_read(self) -> MemorySource:
         """Refuses columns and rows that the table does not have."""
-        found = [column.type for column in self.data.columns]
+        found = self.data.types
         if found != [column_type.physical for column_type in self.types] or not all(0 <= position < len(found) for position in self.positions):
             raise InvalidArgumentError(f"the plan's text names columns that its rows do not have: {list(self.positions)!r:.200} of {len(found)}")
         check_range(self.start, self.stop, self.data.rows)

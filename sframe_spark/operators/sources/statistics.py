@@ -69,7 +69,7 @@ def known_statistics(source: MemorySource) -> dict[int, ColumnStatistics]:
         known |= {position: found for position, found in zip(positions, segment_statistics(segments), strict=True) if position not in known}
     unknown = set(source.positions) - known.keys()
     if data.rows * len(unknown) <= MOST_CELLS_LOOKED_AT:
-        known |= {position: column_statistics(data.columns[position], source.types[position]) for position in unknown}
+        known |= {position: column_statistics(data.column(position, 0, data.rows), source.types[position]) for position in unknown}
     return known
 
 
@@ -82,7 +82,7 @@ def part_statistics(source: MemorySource) -> Statistics:
     if rows * len(unknown) > MOST_CELLS_LOOKED_AT:
         whole = known_statistics(source)
         return tuple(of_some_rows(whole.get(position, UNKNOWN_STATISTICS)) for position in source.positions)
-    known |= {position: column_statistics(data.columns[position].slice(source.start, rows), source.types[position]) for position in unknown}
+    known |= {position: column_statistics(data.column(position, source.start, source.stop), source.types[position]) for position in unknown}
     for oldest in list(parts)[: max(0, len(parts) + 1 - MOST_PARTS)]:
         parts.pop(oldest, None)
     parts[source.start, source.stop] = known

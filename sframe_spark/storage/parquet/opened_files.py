@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 import attrs
 import pyarrow as pa
@@ -73,11 +73,14 @@ class WantedChunks:
         Columns.
     check
         Looks at the bytes of these columns of a row group as they come.
+    coded
+        Columns of texts that are to come as numbers in a dictionary.
     """
 
     groups: range
     names: tuple[str, ...]
     check: Callable[[int, BytesOfGroup], None] | None = None
+    coded: Sequence[str] = ()
 
 
 def ranges_of(footer: Footer, group: int, names: Iterable[str]) -> list[tuple[int, int]]:
@@ -103,10 +106,16 @@ def opened(location: str, footer: Footer, verify: bool = True, wanted: WantedChu
 
     The file is read, not mapped into memory: where another process cuts a mapped one, or its disk fails, looking at it ends this process.
     """
+    coded = [] if wanted is None else list(wanted.coded)
     with (
         _open_wanted(location, footer, wanted) as source,
         pq.ParquetFile(
-            source, metadata=footer.metadata, pre_buffer=False, page_checksum_verification=verify, coerce_int96_timestamp_unit=int96.UNIT
+            source,
+            metadata=footer.metadata,
+            pre_buffer=False,
+            page_checksum_verification=verify,
+            coerce_int96_timestamp_unit=int96.UNIT,
+            read_dictionary=coded,
         ) as file,
     ):
         yield file

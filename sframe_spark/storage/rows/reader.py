@@ -14,6 +14,7 @@ from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, conform, convert_foreign, file_column
+from sframe_spark.storage.parquet.coded_texts import coded_texts, decoded
 from sframe_spark.storage.parquet.footers import Footer, segment_footer
 from sframe_spark.storage.parquet.group_sums import checking
 from sframe_spark.storage.parquet.opened_files import WantedChunks, check_pages, opened
@@ -154,7 +155,8 @@ def segment_batches(
     check = None if short is not None else checking(manifest, entry, footer, columns)
     if check is None and not (short is not None and short.is_sound):
         check_pages(footer, location, page_checksums(manifest, entry, columns), None if short is None else short.content)
-    wanted = WantedChunks(range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high)), names, check)
+    groups = range(bisect.bisect_right(footer.starts, low) - 1, bisect.bisect_left(footer.starts, high))
+    wanted = WantedChunks(groups, names, check, coded_texts(footer, names) if short is None else ())
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
     for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing, short):
@@ -225,7 +227,7 @@ def _file_batches(
                 if position == footer.starts[last]:
                     footer.sound.update(pages)
                 for place in range(begin, end, size or step):
-                    part = batch.slice(place, min(end - place, size or step))
+                    part = decoded(batch.slice(place, min(end - place, size or step)), wanted.coded)
                     # Columns that are asked for twice are decoded once.
                     yield part.select(list(names)) if len(distinct) < len(names) else part
                 if position >= high:

@@ -52,7 +52,7 @@ def _memory(operator: Any, inputs: Sequence[Table]) -> list[Row]:
     if not operator.positions:
         return [()] * (operator.stop - operator.start)
     types = [operator.types[position] for position in operator.positions]
-    return rows_of([operator.data.columns[position] for position in operator.positions], types)[operator.start : operator.stop]
+    return rows_of([operator.data.column(position, operator.start, operator.stop) for position in operator.positions], types)
 
 
 def _segments(operator: Any, inputs: Sequence[Table]) -> list[Row]:
