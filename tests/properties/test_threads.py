@@ -9,6 +9,7 @@ import pytest
 
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import EngineRunner, check_program
 from sframe_spark.testing.plans import random_program
 
@@ -22,6 +23,12 @@ def check(seed: int, most_steps: int) -> None:
     with config.using(small_rows=choose.choice((1, 2, 5)), batch_rows=choose.choice((1, 2, 3, 100)), work_memory=room):
         options = MaterializeOptions(segments=choose.choice((1, 2, 7)), in_memory=choose.choice((0, 3, 100_000)))
         check_program(random_program(choose, most_steps=most_steps), EngineRunner(options), choose)
+
+
+@pytest.fixture(autouse=True)
+def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that stay in memory stay in pieces of a few rows."""
+    monkeypatch.setattr(pieces, "FEW_ROWS", 1)
 
 
 @pytest.mark.spark

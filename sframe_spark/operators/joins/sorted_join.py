@@ -10,9 +10,9 @@ import numpy as np
 import pyarrow as pa
 
 from sframe_spark.operators.joins.join import Join
+from sframe_spark.operators.joins.key_places import key_places
 from sframe_spark.operators.joins.properties import joined_properties
-from sframe_spark.operators.lookups.key_search import KeySearch, WantedKeys, key_run
-from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, key_numbers
+from sframe_spark.operators.lookups.keys import Positions, key_numbers
 from sframe_spark.operators.lookups.lookup import Lookup, as_lookup
 from sframe_spark.order.relation import RelationProperties
 from sframe_spark.planner.chunk import Chunk
@@ -24,9 +24,6 @@ from sframe_spark.planner.relation import LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes, fixed_size, uneven_bytes
 from sframe_spark.planner.traits import Origin
 
-# Tables of keys take 8 bytes for each number of their range: at most 64 MB, and no more than building them is worth to the rows of both sides.
-MOST_NUMBERS = 8_000_000
-NUMBERS_PER_ROW = 64
 # As long rows as these come one by one.
 MOST_BYTES_OF_A_PIECE = 64 << 20
 
@@ -148,9 +145,9 @@ class SortedJoin(Operator):
         return int(of_left[rows].sum() + lookup.uneven_bytes(partners, of_right).sum())
 
     def _matches(self, left: Chunk, lookup: Lookup, facts: Sequence[Facts]) -> Matches:
-        search = lookup.note(self, lambda: dense_keys(lookup, self.right_key, left.rows) or KeySearch(lookup, self.right_key, (), GroupCodes(())))
+        search = lookup.note(self, lambda: key_places(lookup, self.right_key, left.rows))
         keys, there = key_numbers(left.columns[self.left_key], facts[0].schema[self.left_key])
-        first, last = search.matches(keys, there) if isinstance(search, DenseKeys) else matches(search, keys, there)
+        first, last = search.matches(keys, there)
         return Matches.between(first, last, keep_all=self.how == "left")
 
     def _pairs(self, left: Chunk, lookup: Lookup, found: Matches, start: int, stop: int) -> Chunk:
@@ -167,70 +164,6 @@ class SortedJoin(Operator):
     def describe(self) -> str:
         """Kind and keys."""
         return f"{self.how}; c{self.left_key} = c{self.right_key}"
-
-
-@attrs.frozen(eq=False)
-class DenseKeys:
-    """First and last row of every whole number in a range, for keys that fill much of it: a search is one step.
-
-    Parameters
-    ----------
-    low
-        The smallest key.
-    firsts, lasts
-        For each number from there its first and last row, -1 where it is no key: one table where no key is there twice.
-    """
-
-    low: int
-    firsts: np.ndarray
-    lasts: np.ndarray
-
-    def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
-        """First and last row with each key, -1 where there is none.
-
-        Examples
-        --------
-        >>> dense = DenseKeys(5, np.array([0, -1, 1]), np.array([0, -1, 2]))
-        >>> [found.tolist() for found in dense.matches(np.array([7, 6, 99]), np.array([True, True, True]))]
-        [[1, -1, -1], [2, -1, -1]]
-        """
-        inside = there & (keys >= self.low) & (keys <= self.low + len(self.firsts) - 1)
-        places = np.where(inside, keys, self.low) - self.low
-        first = np.where(inside, self.firsts[places], -1).astype(np.int64)
-        return first, first if self.lasts is self.firsts else np.where(inside, self.lasts[places], -1).astype(np.int64)
-
-
-def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
-    """The keys of a source sorted by them as a table, if they lie close enough to each other for so many rows that are searched for at a time."""
-    if not 0 < lookup.rows <= MOST_NUMBERS:
-        return None
-    keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
-    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * (len(keys) + searched), MOST_NUMBERS):
-        return None
-    low, width = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
-    lasts = np.full(width, -1, dtype=np.int32)
-    rows = np.arange(first, first + len(keys), dtype=np.int32)
-    # Of equal keys the row assigned last stays.
-    lasts[keys - low] = rows
-    if bool((keys[1:] != keys[:-1]).all()):
-        return DenseKeys(low, lasts, lasts)
-    firsts = np.full(width, -1, dtype=np.int32)
-    firsts[keys[::-1] - low] = rows[::-1]
-    return DenseKeys(low, firsts, lasts)
-
-
-def matches(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
-    """First and last right row with each key, -1 where there is none; the last one is only searched where there is a first."""
-    first = search.nearest(WantedKeys(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
-    candidates = np.flatnonzero(first >= 0)
-    column = search.lookup.take(first[candidates], [search.on]).columns[0]
-    equal = key_numbers(column, search.lookup.schema[search.on])[0] == keys[candidates]
-    first[candidates[~equal]] = -1
-    matched = candidates[equal]
-    last = np.full(len(keys), -1, dtype=np.int64)
-    everyone = np.ones(len(matched), dtype=bool)
-    last[matched] = search.nearest(WantedKeys(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
-    return first, last
 
 
 @attrs.frozen(eq=False)

@@ -55,12 +55,25 @@ def places_in(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "
     >>> places_in(np.array([1, 3, 3]), np.array([3, 0]), "right").tolist()
     [3, 0]
     """
-    if len(wanted) < FEW or len(ascending) < FEW or bool((wanted[1:] >= wanted[:-1]).all()):
+    if len(wanted) < FEW or len(ascending) < FEW:
         return np.searchsorted(ascending, wanted, side)
+    if bool((wanted[1:] >= wanted[:-1]).all()):
+        return _places_of_ascending(ascending, wanted, side)
     order = order_of([wanted])
     found = np.empty(len(wanted), dtype=np.int64)
     found[order] = np.searchsorted(ascending, wanted[order], side)
     return found
+
+
+def _places_of_ascending(ascending: np.ndarray, wanted: np.ndarray, side: Literal["left", "right"]) -> np.ndarray:
+    """The same where the wanted numbers ascend too: those that are fewer are searched for among the others."""
+    first, last = (int(place) for place in np.searchsorted(ascending, wanted[[0, -1]], "left"))
+    if 2 * (last - first) > len(wanted):
+        return np.searchsorted(ascending, wanted, side)
+    # A wanted number has as many before it as there are whose own place among the wanted ones is not behind it.
+    between = ascending[first : np.searchsorted(ascending, wanted[-1], side)]
+    edges = np.searchsorted(wanted, between, "left" if side == "right" else "right")
+    return np.repeat(np.arange(first, first + len(between) + 1), np.diff(edges, prepend=0, append=len(wanted)))
 
 
 def ranks_of(parts: Sequence[np.ndarray]) -> tuple[np.ndarray, int]:

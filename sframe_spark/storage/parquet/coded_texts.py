@@ -42,9 +42,7 @@ def _looks_coded(footer: Footer, name: str) -> bool:
     groups = footer.metadata.num_row_groups
     # What holds of three row groups holds of most; of the others it costs time only.
     chunks = [footer.metadata.row_group(group).column(place) for group in {0, groups // 2, groups - 1}]
-    return all(
-        "RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MOST_BYTES_OF_CODE * chunk.num_values for chunk in chunks
-    )
+    return all("RLE_DICTIONARY" in chunk.encodings and chunk.total_uncompressed_size <= MOST_BYTES_OF_CODE * chunk.num_values for chunk in chunks)
 
 
 def decoded(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:

@@ -20,6 +20,8 @@ from sframe_spark.engine.segments.gathering import Room
 from sframe_spark.engine.segments.kept_rows import in_one_chunk, may_stay, room_to_keep
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.planner import pieces
+from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import temporary_store
 
@@ -28,9 +30,10 @@ NONE_IN_MEMORY = MaterializeOptions(in_memory=0)
 
 
 @pytest.fixture(autouse=True)
-def over_ranges(tmp_path: Path) -> Iterator[None]:
+def over_ranges(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Few rows count as many, temporary data has a place of its own, and no Spark is started."""
     started = is_started()
+    monkeypatch.setattr(pieces, "FEW_ROWS", 30)
     with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
         yield
     assert is_started() == started
@@ -71,7 +74,8 @@ def give_room(monkeypatch: pytest.MonkeyPatch, size: int, most_in_column: int = 
 def test_rows_stay_in_memory(frame: SFrame) -> None:
     made = derived(frame)
     materialize(made._node, NONE_IN_MEMORY)
-    assert isinstance(made._node.operator, MemorySource) and datasets() == []
+    operator = made._node.operator
+    assert isinstance(operator, MemorySource) and isinstance(operator.data, Pieces) and datasets() == []
     assert list(made) == expected_of(frame)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sframe_spark.operators.kernels import row_order
 from sframe_spark.operators.kernels.row_order import FEW, as_ordered_ints, order_by_leading, order_of, places_in
 
 ROWS = 2 * FEW
@@ -73,5 +74,10 @@ def test_places_are_those_of_numpy(name: str, side: Literal["left", "right"]) ->
     numbers = columns()[name]
     ascending = np.sort(np.random.default_rng(1).choice(numbers, FEW + 5))
     assert np.array_equal(places_in(ascending, numbers, side), np.searchsorted(ascending, numbers, side))
+    few, ordered = ascending[:: len(numbers) // 700], np.sort(numbers)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(row_order, "FEW", 1)
+        for wanted in (ordered, ordered[5:40], np.repeat(ordered[:: ROWS // 9], 300)):
+            assert np.array_equal(places_in(few, wanted, side), np.searchsorted(few, wanted, side))
     strange = np.append(numbers.astype(np.float64), [np.nan, -np.nan])
     assert np.array_equal(places_in(ascending.astype(np.float64), strange, side), np.searchsorted(ascending.astype(np.float64), strange, side))

@@ -1,0 +1,163 @@
+"""Where the rows of a source that is sorted by whole numbers are that have a key: in a table, or searched for."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+
+from sframe_spark.operators.lookups.key_search import KeySearch, WantedKeys, key_run
+from sframe_spark.operators.lookups.keys import Flags, GroupCodes, Numbers, Positions, key_numbers
+from sframe_spark.operators.lookups.lookup import Lookup
+
+# Tables of keys take 8 bytes for each number of their range: at most 64 MB, and no more than building them is worth to the rows of both sides.
+MOST_NUMBERS = 8_000_000
+NUMBERS_PER_ROW = 64
+# A sieve has so many places for each key, of which seven in eight stay empty; more keys than these have none, as it would fill the processor's cache.
+PLACES_PER_KEY, MOST_KEYS_SIEVED = 8, 1_000_000
+# Of fewer keys that are searched for at a time nothing is gained.
+FEWEST_SIEVED = 1 << 12
+# The golden ratio in 64 bits: products with it spread over their leading bits.
+SPREAD = np.uint64(0x9E3779B97F4A7C15)
+
+
+def key_places(lookup: Lookup, position: int, searched: int) -> DenseKeys | SearchedKeys:
+    """How to find the rows of a source, sorted by a column of whole numbers or times, where ``searched`` keys are looked for at a time."""
+    return dense_keys(lookup, position, searched) or SearchedKeys(KeySearch(lookup, position, (), GroupCodes(())), _sieve(lookup, position))
+
+
+def _sieve(lookup: Lookup, position: int) -> KeySieve | None:
+    if not 0 < lookup.rows <= MOST_KEYS_SIEVED:
+        return None
+    keys, _ = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
+    return KeySieve.of(keys) if len(keys) and keys.dtype == np.int64 else None
+
+
+@attrs.frozen(eq=False)
+class DenseKeys:
+    """First and last row of every whole number in a range, for keys that fill much of it: a search is one step.
+
+    Parameters
+    ----------
+    low
+        The smallest key.
+    firsts, lasts
+        For each number from there its first and last row, -1 where it is no key: one table where no key is there twice.
+    """
+
+    low: int
+    firsts: np.ndarray
+    lasts: np.ndarray
+
+    def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+        """First and last row with each key, -1 where there is none.
+
+        Examples
+        --------
+        >>> dense = DenseKeys(5, np.array([0, -1, 1]), np.array([0, -1, 2]))
+        >>> [found.tolist() for found in dense.matches(np.array([7, 6, 99]), np.array([True, True, True]))]
+        [[1, -1, -1], [2, -1, -1]]
+        """
+        inside = there & (keys >= self.low) & (keys <= self.low + len(self.firsts) - 1)
+        places = np.where(inside, keys, self.low) - self.low
+        first = np.where(inside, self.firsts[places], -1).astype(np.int64)
+        return first, first if self.lasts is self.firsts else np.where(inside, self.lasts[places], -1).astype(np.int64)
+
+
+def dense_keys(lookup: Lookup, position: int, searched: int) -> DenseKeys | None:
+    """The keys of a source sorted by them as a table, if they lie close enough to each other for so many rows that are searched for at a time."""
+    if not 0 < lookup.rows <= MOST_NUMBERS:
+        return None
+    keys, first = key_run(lookup.read(0, lookup.rows, [position]).columns[0], lookup.schema[position])
+    if not len(keys) or int(keys[-1]) - int(keys[0]) >= min(NUMBERS_PER_ROW * (len(keys) + searched), MOST_NUMBERS):
+        return None
+    low, width = int(keys[0]), int(keys[-1]) - int(keys[0]) + 1
+    lasts = np.full(width, -1, dtype=np.int32)
+    rows = np.arange(first, first + len(keys), dtype=np.int32)
+    # Of equal keys the row assigned last stays.
+    lasts[keys - low] = rows
+    if bool((keys[1:] != keys[:-1]).all()):
+        return DenseKeys(low, lasts, lasts)
+    firsts = np.full(width, -1, dtype=np.int32)
+    firsts[keys[::-1] - low] = rows[::-1]
+    return DenseKeys(low, firsts, lasts)
+
+
+@attrs.frozen(eq=False)
+class KeySieve:
+    """Tells most numbers that are no keys from those that are, in two steps each.
+
+    Parameters
+    ----------
+    taken
+        Whether some key has the place; as many as a power of two.
+
+    Source
+    ------
+    A Bloom filter of one hash function; multiplicative hashing: Knuth, The Art of Computer Programming, 6.4.
+    """
+
+    taken: np.ndarray
+
+    @classmethod
+    def of(cls, keys: Numbers) -> KeySieve:
+        """A sieve that lets these keys pass.
+
+        Examples
+        --------
+        >>> sieve = KeySieve.of(np.array([3, 10**12]))
+        >>> sieve.may_be_keys(np.array([3, 10**12])).tolist(), int(sieve.may_be_keys(np.arange(1000)).sum()) < 200
+        ([True, True], True)
+        """
+        sieve = cls(np.zeros(1 << (PLACES_PER_KEY * len(keys)).bit_length(), dtype=bool))
+        sieve.taken[sieve._places(keys)] = True
+        return sieve
+
+    def may_be_keys(self, numbers: Numbers) -> Flags:
+        """True for each key, and for about one in eight other numbers."""
+        return self.taken[self._places(numbers)]
+
+    def _places(self, numbers: Numbers) -> Positions:
+        spread = np.ascontiguousarray(numbers).view(np.uint64) * SPREAD
+        return (spread >> np.uint64(65 - len(self.taken).bit_length())).view(np.int64)
+
+
+@attrs.frozen(eq=False)
+class SearchedKeys:
+    """Keys that are searched for, but for those that a sieve keeps back.
+
+    Parameters
+    ----------
+    search
+        Searches.
+    sieve
+        Of all keys; None where they are many.
+    """
+
+    search: KeySearch
+    sieve: KeySieve | None
+
+    def matches(self, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+        """First and last row with each key, -1 where there is none."""
+        if self.sieve is None or len(keys) < FEWEST_SIEVED:
+            return _searched(self.search, keys, there)
+        chosen = np.flatnonzero(there & self.sieve.may_be_keys(keys))
+        if 2 * len(chosen) > len(keys):
+            return _searched(self.search, keys, there)
+        found = _searched(self.search, keys[chosen], np.ones(len(chosen), dtype=bool))
+        first, last = np.full((2, len(keys)), -1, dtype=np.int64)
+        first[chosen], last[chosen] = found
+        return first, last
+
+
+def _searched(search: KeySearch, keys: Numbers, there: Flags) -> tuple[Positions, Positions]:
+    """First and last row with each key, -1 where there is none; the last one is only searched where there is a first."""
+    first = search.nearest(WantedKeys(keys, np.zeros(len(keys), dtype=np.int64), there), True, True, 0)
+    candidates = np.flatnonzero(first >= 0)
+    column = search.lookup.take(first[candidates], [search.on]).columns[0]
+    equal = key_numbers(column, search.lookup.schema[search.on])[0] == keys[candidates]
+    first[candidates[~equal]] = -1
+    matched = candidates[equal]
+    last = np.full(len(keys), -1, dtype=np.int64)
+    everyone = np.ones(len(matched), dtype=bool)
+    last[matched] = search.nearest(WantedKeys(keys[matched], np.zeros(len(matched), dtype=np.int64), everyone), False, True, 0)
+    return first, last
