@@ -74,7 +74,10 @@ def column_steps(column: pa.Array, column_type: ColumnType) -> np.ndarray:
 
 def value_ranks(values: pa.Array, numbers: np.ndarray | None = None) -> np.ndarray:
     """What decides an order before the values do: missing, a value, or NaN among ``numbers``."""
-    ranks = np.where(values.is_valid().to_numpy(zero_copy_only=False), VALUE, MISSING).astype(np.int8)
+    if values.null_count:
+        ranks = np.where(values.is_valid().to_numpy(zero_copy_only=False), VALUE, MISSING).astype(np.int8)
+    else:
+        ranks = np.full(len(values), VALUE, dtype=np.int8)
     if numbers is not None and numbers.dtype.kind == "f":
         ranks[np.isnan(numbers)] = NAN
     return ranks

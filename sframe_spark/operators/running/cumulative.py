@@ -99,23 +99,25 @@ class Cumulative(SequentialOperator):
         column = numbers_of(inputs[0].columns[0], column_type)
         if column_type == ARRAY:
             return self._advance_vectors(column, state)
-        valid = column.is_valid().to_numpy(zero_copy_only=False)
-        values = column.fill_null(0).to_numpy(zero_copy_only=False)
+        valid = column.is_valid().to_numpy(zero_copy_only=False) if column.null_count else None
+        values = (column if valid is None else column.fill_null(0)).to_numpy(zero_copy_only=False)
         if isinstance(state, Moments):
-            return self._advance_moments(values.astype(np.float64), valid, state)
+            return self._advance_moments(values.astype(np.float64), np.ones(len(values), dtype=bool) if valid is None else valid, state)
         return self._advance_plain(values, valid, column_type, state)
 
-    def _advance_plain(self, values: np.ndarray, valid: np.ndarray, column_type: ColumnType, state: Any) -> tuple[Chunk, Any]:
+    def _advance_plain(self, values: np.ndarray, valid: np.ndarray | None, column_type: ColumnType, state: Any) -> tuple[Chunk, Any]:
+        """Running values; ``valid``: which are there, None for all."""
         if self.kind == "sum":
             with np.errstate(over="ignore", invalid="ignore"):
                 running = np.cumsum(values) if state is None else np.cumsum(values) + state
         else:
             combine = np.fmin if self.kind == "min" else np.fmax
-            running = combine.accumulate(np.where(valid, values, neutral(values.dtype, self.kind)))
+            running = combine.accumulate(values if valid is None else np.where(valid, values, neutral(values.dtype, self.kind)))
             running = running if state is None else combine(running, state)
-        known = np.logical_or.accumulate(valid) | (state is not None)
-        result = pa.array(running, mask=~known).cast(column_type.physical)
-        return Chunk.of([result]), (running[-1] if len(running) and known[-1] else state)
+        missing = None if valid is None or state is not None else ~np.logical_or.accumulate(valid)
+        result = pa.array(running, mask=missing).cast(column_type.physical)
+        is_known = len(running) > 0 and (missing is None or not missing[-1])
+        return Chunk.of([result]), (running[-1] if is_known else state)
 
     def _advance_moments(self, values: np.ndarray, valid: np.ndarray, state: Moments) -> tuple[Chunk, Any]:
         found, counts, state = running_moments(values, valid, state, self.kind)

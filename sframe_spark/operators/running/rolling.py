@@ -197,7 +197,7 @@ class Rolling(Operator):
 
 
 States = tuple[np.ndarray, ...]
-ROWS_IN_CACHE = 8_192
+ROWS_IN_CACHE = 131_072
 
 
 def over_windows(states: States, width: int, merge: Callable[[States, States], States]) -> States:
