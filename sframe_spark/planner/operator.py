@@ -217,6 +217,10 @@ class DecomposableOperator(Operator):
         """The part of some consecutive runs of rows, one at least; two by two by default."""
         return reduce(lambda first, second: self.combined(first, second, facts), parts)
 
+    def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
+        """Columns of texts that :meth:`part_of` takes as numbers in a dictionary too; none by default."""
+        return ()
+
     def bytes_of_part(self, part: Any) -> float:
         """How many bytes a part takes, of an operator whose parts may turn out to be many rows; it is not made in parts where these are too many."""
         return 0.0

@@ -44,14 +44,19 @@ class PlanRunner:
         Rows are read once only if a batch is not cut, whatever users' functions make.
     threads
         How many decode stored rows before they are asked for; tasks of Spark have one core each.
+    coded
+        Of a plan that is one source: columns of texts that may come as numbers in a dictionary.
     """
 
-    def __init__(self, plan: FlatPlan, states: dict[int, Any] | None = None, in_one_batch: bool = False, threads: int = 0) -> None:
+    def __init__(
+        self, plan: FlatPlan, states: dict[int, Any] | None = None, in_one_batch: bool = False, threads: int = 0, coded: Iterable[int] = ()
+    ) -> None:
         widths = [sum(facts.width for facts in plan.input_facts(place)) for place in range(len(plan.operators))]
         self.measured = MeasuredCalls.of(plan.operators, widths, plan.batch_bytes)
         self.plan = plan = attrs.evolve(plan, operators=self.measured.operators)
         self.in_one_batch = in_one_batch
         self.threads = threads
+        self.coded = coded if len(plan.operators) == 1 else ()
         self.readers: dict[int, Reader] = {}
         self.states = dict(states or {})
         self.looked_up = plan.looked_up()
@@ -204,7 +209,7 @@ class PlanRunner:
 
     def _reader(self, place: int, source: Source) -> Reader:
         if place not in self.readers:
-            self.readers[place] = source.reader(self.threads)
+            self.readers[place] = source.reader(self.threads, self.coded)
         return self.readers[place]
 
     def _children(self, place: int, interval: Interval) -> list[tuple[int, Interval]]:

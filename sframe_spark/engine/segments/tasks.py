@@ -70,9 +70,9 @@ def bytes_of(tasks: Sequence[RangeTask]) -> int | None:
     return int(sum(task.stop - task.start for task in tasks) * widest)
 
 
-def chunks_of(task: RangeTask) -> Iterator[Chunk]:
-    """Rows of a task, batch by batch; Ctrl-C ends threads between two."""
-    for chunk in PlanRunner(task.whole, task.states).stream(task.start, task.stop, task.batch_rows, task.final):
+def chunks_of(task: RangeTask, coded: Iterable[int] = ()) -> Iterator[Chunk]:
+    """Rows of a task, batch by batch; Ctrl-C ends threads between two. Texts of the columns ``coded`` may come as numbers in a dictionary."""
+    for chunk in PlanRunner(task.whole, task.states, coded=coded).stream(task.start, task.stop, task.batch_rows, task.final):
         raise_if_cancelled()
         yield chunk
 
@@ -107,7 +107,7 @@ def read_stream(payload: bytes) -> Chunk:
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:
     """Run a task and return what its rows contribute to an operator above the plan; ``TOO_LARGE`` where that takes more bytes."""
-    chunks = chunks_of(task)
+    chunks = chunks_of(task, operator.coded_columns(facts))
     if operator.group_keys is not None:
         chunks = in_longer_runs(chunks, task.plan.facts[-1].schema, BATCHES_IN_A_PART * task.batch_rows, task.plan.batch_bytes)
     return combined_parts(operator, (operator.part_of(chunk, facts) for chunk in chunks), facts, most_bytes)
@@ -126,7 +126,7 @@ def in_longer_runs(chunks: Iterable[Chunk], schema: Schema, rows: int, size: int
     waiting: list[Chunk] = []
     for chunk in chunks:
         held = [*waiting, chunk]
-        if waiting and (sum(each.rows for each in held) > rows or sum(each.size for each in held) > size):
+        if waiting and (chunk.types != waiting[0].types or sum(each.rows for each in held) > rows or sum(each.size for each in held) > size):
             yield concatenate(waiting, schema)
             waiting = []
         waiting.append(chunk)

@@ -25,7 +25,7 @@ from sframe_spark.planner.parameters import column_positions
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation, key_struct
 from sframe_spark.planner.traits import NO_WORK, Origin, QueryWork
-from sframe_spark.types import ColumnType
+from sframe_spark.types import STR, ColumnType
 from sframe_spark.values.encode import encode
 
 if TYPE_CHECKING:
@@ -144,6 +144,11 @@ class GroupBy(DecomposableOperator):
     def decomposes(self, facts: Sequence[Facts]) -> bool:
         """True when no aggregate needs all values of a group at once."""
         return all(partial.is_small for partial in self._grouping(facts).partials)
+
+    def coded_columns(self, facts: Sequence[Facts]) -> Sequence[int]:
+        """Texts among the keys that no aggregate reads."""
+        read = {position for aggregation in self.aggregations for position in aggregation.positions}
+        return [key for key in self.keys if facts[0].schema[key] == STR and key not in read]
 
     def part_of(self, rows: Chunk, facts: Sequence[Facts]) -> PartialGroups:
         """The groups of the rows."""

@@ -80,7 +80,7 @@ class GroupingByKeys:
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
         groups = in_groups(keys, self.key_types, chunk.rows)
         firsts = pa.array(groups.firsts)
-        columns = [key.take(firsts) for key in keys]
+        columns = [decoded(key.take(firsts)) for key in keys]
         for partial in self.partials:
             columns += partial.of_groups([chunk.columns[position] for position in partial.aggregation.positions], groups)
         return PartialGroups(Chunk(tuple(columns), groups.count))
@@ -161,6 +161,8 @@ def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
     """
     if pa.types.is_nested(column.type) and not column_type.is_zoned:
         return tokens_ranked(column)
+    if pa.types.is_dictionary(column.type):
+        return coded_ranked(column)
     # Lists and dicts that are stored as texts are compared as these.
     kind = STR if pa.types.is_string(column.type) else column_type
     values, kind = comparable(column, kind), DATETIME if column_type.is_zoned else kind
@@ -169,6 +171,29 @@ def ranked(column: pa.Array, column_type: ColumnType) -> tuple[np.ndarray, int]:
     encoded = values.dictionary_encode("encode")
     ranks, count = ranks_of(sort_parts(encoded.dictionary, kind, True))
     return ranks[encoded.indices.to_numpy(zero_copy_only=False)], count
+
+
+def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
+    """The same for texts as numbers in a dictionary, which may have a text twice, or one that no row has.
+
+    Examples
+    --------
+    >>> column = pa.DictionaryArray.from_arrays(pa.array([3, None, 0, 2]), pa.array(["b", "x", "b", "a"]))
+    >>> [found if isinstance(found, int) else found.tolist() for found in coded_ranked(column)]
+    [[1, 0, 2, 2], 3]
+    """
+    encoded = column.dictionary.dictionary_encode()
+    ranks, count = ranks_of(sort_parts(encoded.dictionary, STR, True))
+    # The last place is that of missing texts.
+    of_codes = np.append(ranks[encoded.indices.to_numpy(zero_copy_only=False)] + 1, 0)
+    codes = column.indices.fill_null(len(of_codes) - 1) if column.null_count else column.indices
+    found = of_codes[codes.to_numpy(zero_copy_only=False)]
+    return without_gaps(found, count + 1)
+
+
+def decoded(column: pa.Array) -> pa.Array:
+    """Texts in place of their numbers in a dictionary."""
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def mostly_differ(values: pa.Array) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import attrs
@@ -76,7 +76,7 @@ class ArchiveSource(Source):
         last = max(first, min(self.start + stop, self.stop))
         return Chunk(tuple(map(combine, reader.read(self.positions, first, last))), last - first)
 
-    def reader(self, threads: int = 0) -> Reader:
+    def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
         """One that decodes each block once for who reads rows in order."""
         return _BlockReader(self)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -59,12 +59,15 @@ class SegmentReader(Reader):
         How many decode rows that were not asked for yet.
     most_bytes
         Row groups that take more are decoded in steps.
+    coded
+        Places of columns of texts that may come as numbers in a dictionary.
     """
 
-    def __init__(self, source: SegmentSource, threads: int, most_bytes: int) -> None:
+    def __init__(self, source: SegmentSource, threads: int, most_bytes: int, coded: Iterable[int] = ()) -> None:
         super().__init__(source)
         self._stored = source
         self._threads, self._most_bytes = threads, most_bytes
+        self._coded = frozenset(source.positions[place] for place in coded)
         # The range that was read last by each who goes through the rows, and what it reads with; who was last asked for comes last.
         self._goers: list[tuple[int, int, Cursor]] = []
 
@@ -88,7 +91,9 @@ class SegmentReader(Reader):
     def _cursor(self, number: int) -> Cursor:
         """All of them together decode about twice as much at a time as one may."""
         stored, threads = self._stored, 0 if number else self._threads
-        return Cursor(stored.manifest, stored.positions, stored.stop, partial(size_between, stored), self._most_bytes / (number + 1), threads)
+        return Cursor(
+            stored.manifest, stored.positions, stored.stop, partial(size_between, stored), self._most_bytes / (number + 1), threads, self._coded
+        )
 
     def in_pieces(self) -> Iterator[Chunk]:
         """All rows, in pieces as they are decoded."""
@@ -113,7 +118,25 @@ class SegmentReader(Reader):
             cursor.close()
 
     def _columns(self, parts: list[DecodedPart]) -> list[pa.ChunkedArray]:
-        return [pa.chunked_array([part[place] for part in parts], kind.physical) for place, kind in enumerate(self._stored.infer_type(()))]
+        kinds = [kind.physical for kind in self._stored.infer_type(())]
+        if self._coded:
+            parts = [list(part) for part in zip(*map(alike, zip(*parts, strict=True)), strict=True)]
+            kinds = [values.type for values in parts[0]] if parts else kinds
+        return [pa.chunked_array([part[place] for part in parts], kind) for place, kind in enumerate(kinds)]
+
+
+def alike(parts: Sequence[pa.Array]) -> Sequence[pa.Array]:
+    """Texts of a column, as numbers in dictionaries only if all parts are.
+
+    Examples
+    --------
+    >>> coded = pa.array(["a"]).dictionary_encode()
+    >>> [part.type == pa.string() for part in alike([coded, pa.array(["b"])])], alike([coded, coded])[0] is coded
+    ([True, True], True)
+    """
+    if len({part.type for part in parts}) == 1:
+        return parts
+    return [part.dictionary_decode() if pa.types.is_dictionary(part.type) else part for part in parts]
 
 
 def follows(before: tuple[int, int], first: int, last: int) -> bool:

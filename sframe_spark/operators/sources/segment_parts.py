@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import accumulate
 from typing import Any, ClassVar
 
@@ -83,7 +83,7 @@ class SegmentParts(Source):
         """Rows from the segments that hold them; no others are opened."""
         return self.read_by(Reader(self.whole), start, stop)
 
-    def reader(self, threads: int = 0) -> Reader:
+    def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
         """One that decodes each row group once for who reads rows in order; nothing between the ranges is decoded ahead."""
         return PartsReader(self)
 

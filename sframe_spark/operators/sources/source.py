@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from typing import Any, ClassVar, Protocol
 
 import attrs
@@ -71,8 +71,11 @@ class Source(Operator):
         """Rows ``start`` (inclusive) to ``stop`` (exclusive) of the source."""
         raise TypeError(f"source {self.name!r} cannot be read by row range")
 
-    def reader(self, threads: int = 0) -> Reader:
-        """One that reads rows for one plan; ``threads``: how many decode rows that were not asked for yet."""
+    def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
+        """One that reads rows for one plan; ``threads``: how many decode rows that were not asked for yet.
+
+        Texts of the columns at the places ``coded`` may come as numbers in a dictionary.
+        """
         return Reader(self)
 
     def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
@@ -302,9 +305,9 @@ class SegmentSource(Source):
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
         return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
 
-    def reader(self, threads: int = 0) -> Reader:
+    def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
         """One that decodes each row group once for who reads rows in order."""
-        return SegmentReader(self, threads, config.batch_bytes)
+        return SegmentReader(self, threads, config.batch_bytes, coded)
 
     def in_pieces(self, threads: int = 0) -> Iterator[Chunk]:
         """All rows as they are decoded: pieces are as long as row groups, of very long ones shorter."""

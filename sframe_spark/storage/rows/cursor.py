@@ -27,6 +27,8 @@ class Cursor:
         Row groups that take more are decoded step by step, and no more than that is decoded before it is asked for.
     threads
         How many decode what comes next; 0: nothing is decoded before it is asked for.
+    coded
+        Columns of texts that may come as numbers in a dictionary.
 
     Examples
     --------
@@ -42,8 +44,17 @@ class Cursor:
     [[[10, 11]], [[11, 12]]]
     """
 
-    def __init__(self, manifest: Manifest, columns: tuple[int, ...], stop: int, size_of: SizeOf, most_bytes: float, threads: int = 0) -> None:
-        self._of = manifest, columns, stop, size_of, most_bytes, threads
+    def __init__(
+        self,
+        manifest: Manifest,
+        columns: tuple[int, ...],
+        stop: int,
+        size_of: SizeOf,
+        most_bytes: float,
+        threads: int = 0,
+        coded: frozenset[int] = frozenset(),
+    ) -> None:
+        self._of = manifest, columns, stop, size_of, most_bytes, threads, coded
         self._process = os.getpid()
         # What was decoded and may be asked for again: the rows from `_first` to `_end`.
         self._kept: deque[DecodedPart] = deque()

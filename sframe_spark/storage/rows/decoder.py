@@ -57,15 +57,25 @@ class Decoder:
 
     Parameters
     ----------
-    manifest, columns, stop, size_of, most_bytes, threads
+    manifest, columns, stop, size_of, most_bytes, threads, coded
         As of :class:`~sframe_spark.storage.rows.cursor.Cursor`.
     step
         How many rows of row groups that are not short are decoded at a time; it may be set meanwhile.
     """
 
-    def __init__(self, manifest: Manifest, columns: tuple[int, ...], stop: int, size_of: SizeOf, most_bytes: float, threads: int, step: int) -> None:
+    def __init__(
+        self,
+        manifest: Manifest,
+        columns: tuple[int, ...],
+        stop: int,
+        size_of: SizeOf,
+        most_bytes: float,
+        threads: int,
+        coded: frozenset[int],
+        step: int,
+    ) -> None:
         self._manifest, self._columns, self._stop = manifest, columns, stop
-        self._size_of, self._most_bytes, self._threads = size_of, most_bytes, threads
+        self._size_of, self._most_bytes, self._threads, self._coded = size_of, most_bytes, threads, coded
         self.step = step
         self._process = os.getpid()
         self._pool: ThreadPoolExecutor | None = None
@@ -148,7 +158,9 @@ class Decoder:
         threads = unit.size is not None and unit.size > LONG if self._threads else None
         size = rows if self._threads else None
         return list(
-            segment_batches(self._manifest, unit.entry, self._columns, unit.low, unit.high, size, threads=threads, passing=self._passing(unit))
+            segment_batches(
+                self._manifest, unit.entry, self._columns, unit.low, unit.high, size, threads=threads, passing=self._passing(unit), coded=self._coded
+            )
         )
 
     def _passing(self, unit: Unit) -> int:
@@ -163,7 +175,9 @@ class Decoder:
             step = self.step
             threads = self._threads > 1 and step > FEW_ROWS
             passing = self._passing(unit)
-            for part in segment_batches(self._manifest, unit.entry, self._columns, position, unit.high, step, threads=threads, passing=passing):
+            for part in segment_batches(
+                self._manifest, unit.entry, self._columns, position, unit.high, step, threads=threads, passing=passing, coded=self._coded
+            ):
                 yield part
                 position += len(part[0])
                 # Rows that are left are decoded in one more step, however few of them are asked for.

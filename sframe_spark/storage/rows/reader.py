@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Container, Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -141,10 +141,12 @@ def segment_batches(
     with_key: bool = False,
     threads: bool | None = None,
     passing: int = 0,
+    coded: Container[int] = (),
 ) -> Iterator[list[pa.Array]]:
     """Yield rows ``low`` to ``high`` of one segment, at most ``size`` at a time; None leaves that to us, and whether threads decode columns.
 
-    So many rows of the row group as ``passing`` says may be decoded at a time to come to the first one.
+    So many rows of the row group as ``passing`` says may be decoded at a time to come to the first one. Texts of columns that are ``coded`` come as
+    numbers in a dictionary where the file of ours keeps them so.
     """
     location = join(manifest.directory, entry.file)
     constants = dict(entry.constants)
@@ -159,7 +161,9 @@ def segment_batches(
     wanted = WantedChunks(groups, names, check, coded_texts(footer, names) if short is None else ())
     first_key = (entry.number << KEY_SHIFT) + entry.first_position
     position = low
-    for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing, short):
+    left = {manifest.file_name(column) for column in stored if column in coded} if manifest.column_names_in_files is None else set[str]()
+    to_decode = [name for name in wanted.coded if name not in left]
+    for batch in _file_batches(location, footer, wanted, low, high, size, threads, passing, short, to_decode):
         with telling("read", location):
             arrays = _converted(manifest, footer, batch, stored)
         if constants:
@@ -175,7 +179,8 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
     """Return stored columns of a file with the types that the dataset has; files of ours have them already."""
     # Moments are looked for where there may be some: that takes longer than to read a short file.
     if manifest.column_names_in_files is None and not any(manifest.types[column].kind == DATETIME_KIND for column in columns):
-        return [conform(batch.column(index), manifest.types[column]) for index, column in enumerate(columns)]
+        columns_found = zip(batch.columns, columns, strict=True)
+        return [values if _is_coded(values) else conform(values, manifest.types[column]) for values, column in columns_found]
     convert = conform if manifest.column_names_in_files is None else convert_foreign
     found = []
     for index, column in enumerate(columns):
@@ -184,6 +189,10 @@ def _converted(manifest: Manifest, footer: Footer, batch: pa.RecordBatch, column
             values = batch.column(index)
             found.append(convert(values.cast(footer.moments[name]) if name in footer.moments else values, manifest.types[column]))
     return found
+
+
+def _is_coded(values: pa.Array) -> bool:
+    return pa.types.is_dictionary(values.type) and pa.types.is_string(values.type.value_type)
 
 
 def page_checksums(manifest: Manifest, entry: SegmentEntry, columns: Iterable[int]) -> SumsOfFile:
@@ -201,6 +210,7 @@ def _file_batches(
     threads: bool | None,
     passing: int,
     short: ShortFile | None,
+    to_decode: Sequence[str],
 ) -> Iterator[pa.RecordBatch]:
     """Yield rows ``low`` to ``high`` of one file; only the row groups that hold some of them are read."""
     first, last, names = wanted.groups.start, wanted.groups.stop, wanted.names
@@ -227,7 +237,7 @@ def _file_batches(
                 if position == footer.starts[last]:
                     footer.sound.update(pages)
                 for place in range(begin, end, size or step):
-                    part = decoded(batch.slice(place, min(end - place, size or step)), wanted.coded)
+                    part = decoded(batch.slice(place, min(end - place, size or step)), to_decode)
                     # Columns that are asked for twice are decoded once.
                     yield part.select(list(names)) if len(distinct) < len(names) else part
                 if position >= high:
