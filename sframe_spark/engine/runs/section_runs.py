@@ -20,6 +20,7 @@ from sframe_spark.engine.planning.physical import takes_few_of_join
 from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, COPIES_OF_GATHERED, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
+from sframe_spark.engine.runs.late_rows import numbered_top, rows_of
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
@@ -214,6 +215,10 @@ class Runs:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""
         below, operator = node.inputs[0], node.operator
         assert isinstance(operator, DecomposableOperator)
+        # Who works elsewhere may see files that this process does not.
+        numbered = None if workers.are_elsewhere else numbered_top(node)
+        if numbered is not None:
+            return self._read_late(node, numbered, workers)
         placement = placement_of(below)
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"parts: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
@@ -224,6 +229,16 @@ class Runs:
             self.log.append(f"too many: {node.operator_type} has more groups than are put together here")
             return NotAsPlanned(node)
         return self.keep(require_inferred(operator, (), operator.rows_from(part, [below.facts]), node.schema), node)
+
+    def _read_late(self, node: PlannerNode, numbered: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
+        """Rows that were chosen by their numbers."""
+        inner = attrs.evolve(self, options=attrs.evolve(self.options, directory=None, names=None))
+        found = inner._from_parts(numbered, workers)
+        self.tasks = inner.tasks
+        if isinstance(found, NotAsPlanned):
+            return NotAsPlanned(node)
+        self.log.append(f"driver: {found.length.known_rows} rows of {node.inputs[0].operator_type} by number")
+        return self.keep(require_inferred(node.operator, (), rows_of(found, node.inputs[0]), node.schema), node)
 
     def _first_rows(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
         """The first rows, or few rows of a join, without computing the others; nothing where a bounded look does not give them."""

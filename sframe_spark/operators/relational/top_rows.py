@@ -21,6 +21,8 @@ from sframe_spark.planner.traits import NO_WORK, QueryWork
 
 # Every task sends so many rows at most to the driver.
 MOST_ROWS_SENT = 10_000
+# For each row wanted so many are looked at to see which ones come near.
+SAMPLED = 64
 
 
 @register
@@ -105,7 +107,18 @@ def first_places(ranks: np.ndarray, numbers: np.ndarray, count: int) -> np.ndarr
     """
     if len(ranks) <= count or not count:
         return np.arange(len(ranks) if count else 0)
+    if bool((ranks == ranks[0]).all()):
+        return _places_of_smallest(numbers, count)
     last = np.partition(ranks, count - 1)[count - 1]
     below, tied = ranks < last, ranks == last
     left = count - int(below.sum())
     return np.flatnonzero(below | (tied & (numbers <= np.partition(numbers[tied], left - 1)[left - 1])))
+
+
+def _places_of_smallest(numbers: np.ndarray, count: int) -> np.ndarray:
+    """Places, ascending, of the numbers that are not above the ``count``-th smallest."""
+    sample = numbers[:: max(1, len(numbers) // (SAMPLED * count))]
+    # So many of the sample are not above this one, and so not fewer of all.
+    near = np.flatnonzero(numbers <= np.partition(sample, count - 1)[count - 1])
+    chosen = numbers[near]
+    return near[chosen <= np.partition(chosen, count - 1)[count - 1]]
