@@ -16,6 +16,7 @@ from sframe_spark.operators.grouped.partial_forms import partial_aggregate
 from sframe_spark.operators.grouped.runs_aggregates import PartialAggregate
 from sframe_spark.operators.kernels.equal_keys import comparable
 from sframe_spark.operators.kernels.row_order import ranks_of
+from sframe_spark.operators.kernels.runs import plain_numbers
 from sframe_spark.operators.kernels.sort_parts import sort_parts
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Schema
@@ -78,6 +79,8 @@ class GroupingByKeys:
     def groups(self, chunk: Chunk) -> PartialGroups:
         """Groups of some rows."""
         keys = [one_zero(chunk.columns[key], self.schema[key]) for key in self.keys]
+        if self._only_numbers(keys):
+            return PartialGroups(Chunk.of([distinct_numbers(keys[0])]))
         groups = in_groups(keys, self.key_types, chunk.rows)
         firsts = pa.array(groups.firsts)
         columns = [decoded(key.take(firsts)) for key in keys]
@@ -92,6 +95,8 @@ class GroupingByKeys:
             return PartialGroups(chunks[0]) if chunks else parts[0]
         types = [column.type for column in chunks[0].columns]
         columns = [pa.concat_arrays([chunk.columns[place].cast(kind) for chunk in chunks]) for place, kind in enumerate(types)]
+        if self._only_numbers(columns):
+            return PartialGroups(Chunk.of([distinct_numbers(columns[0])]))
         width = len(self.keys)
         groups = in_groups(columns[:width], self.key_types, sum(chunk.rows for chunk in chunks))
         taken, firsts = pa.array(groups.order), pa.array(groups.firsts)
@@ -100,6 +105,10 @@ class GroupingByKeys:
             merged += partial.merge([column.take(taken) for column in columns[width : width + partial.width]], groups.starts)
             width += partial.width
         return PartialGroups(Chunk(tuple(merged), groups.count))
+
+    def _only_numbers(self, keys: Sequence[pa.Array]) -> bool:
+        """Whether groups are the different numbers of one column, of which nothing else is asked."""
+        return len(keys) == 1 and not self.partials and pa.types.is_primitive(keys[0].type)
 
     def finished(self, groups: PartialGroups) -> Chunk:
         """Keys and aggregates."""
@@ -194,6 +203,25 @@ def coded_ranked(column: pa.DictionaryArray) -> tuple[np.ndarray, int]:
 def decoded(column: pa.Array) -> pa.Array:
     """Texts in place of their numbers in a dictionary."""
     return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+
+
+def distinct_numbers(column: pa.Array) -> pa.Array:
+    """The different numbers or times of a column, ascending: missing comes first and NaN last.
+
+    Examples
+    --------
+    >>> distinct_numbers(pa.array([2.5, None, float("nan"), -1.0, 2.5, float("nan")])).to_pylist()
+    [None, -1.0, 2.5, nan]
+    """
+    there = column.drop_null() if column.null_count else column
+    # Of many that are the same a table of the different ones is the shorter way.
+    numbers = np.sort(plain_numbers(there if mostly_differ(there) else there.unique()))
+    differ = np.append(True, numbers[1:] != numbers[:-1])[: len(numbers)]
+    if numbers.dtype.kind == "f":
+        # NaN is not equal to itself.
+        differ[1:] &= ~(np.isnan(numbers[1:]) & np.isnan(numbers[:-1]))
+    found = pa.array(numbers if differ.all() else numbers[differ]).cast(column.type)
+    return pa.concat_arrays([pa.nulls(1, column.type), found]) if column.null_count else found
 
 
 def mostly_differ(values: pa.Array) -> bool:

@@ -10,6 +10,7 @@ import math
 import random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -17,9 +18,12 @@ from hypothesis import strategies as st
 from sframe_spark import SArray, SFrame, aggregate, config
 from sframe_spark.api.nodes import row_tuples
 from sframe_spark.engine.runs.materialize import read_all
+from sframe_spark.operators.grouped import grouped_rows
 from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.grouped_rows import GroupingByKeys, group_rows
+from sframe_spark.planner.chunk import Chunk
 from sframe_spark.testing.oracle.values import rows_equal
+from sframe_spark.types import DATETIME, FLOAT, INT, ColumnType
 from sframe_spark.values.decode import decode
 from tests.examples import examples, part
 
@@ -147,3 +151,24 @@ def test_groups_of_parts_are_those_of_all_rows(seed: int, kind: str, rows: int, 
         values = [[decode(column, kind) for column, kind in zip(table.columns, types, strict=True)] for table in (whole, by_twos, at_once)]
         rows_of_each = [list(zip(*columns, strict=True)) for columns in values]
         assert rows_equal(rows_of_each[1], rows_of_each[0]) and rows_equal(rows_of_each[2], rows_of_each[0])
+
+
+@settings(max_examples=examples(80), deadline=None)
+@given(
+    st.sampled_from([INT, FLOAT, DATETIME]),
+    st.lists(st.lists(st.sampled_from([None, -3, 0, 1, 2, 7]) | st.sampled_from([NAN, -0.0, 0.5, math.inf]), max_size=9), min_size=1, max_size=4),
+    st.booleans(),
+)
+def test_different_numbers_are_the_groups_that_counts_have(kind: ColumnType, runs: list[list[Any]], differ: bool) -> None:
+    cells = [[value if kind == FLOAT or value is None or isinstance(value, int) else 5 for value in run] for run in runs]
+    columns = [pa.array(run, pa.float64() if kind == FLOAT else pa.int64(), from_pandas=False).cast(kind.physical) for run in cells]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(grouped_rows, "mostly_differ", lambda values: differ)
+        found = []
+        for aggregations in ([], [Aggregation("count")]):
+            grouping = GroupingByKeys.of((kind,), [0], aggregations)
+            parts = [grouping.groups(Chunk.of([column])) for column in columns]
+            found.append([grouping.finished(grouping.together(parts)), grouping.finished(grouping.groups(Chunk.of([pa.concat_arrays(columns)])))])
+    (together, whole), (counted, _) = found
+    assert together.rows == whole.rows == counted.rows and together.types == counted.types[:1]
+    assert repr(together.columns[0].to_pylist()) == repr(whole.columns[0].to_pylist()) == repr(counted.columns[0].to_pylist())
