@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 PEERS = ("ours", "with_polars", "with_duckdb", "with_pyspark")
+# Its interpreter is not ours, and is named on the command line.
+REFERENCE = "with_reference"
 TOLERANCE = 1e-6
 # Results of each peer by the names of programs.
 Found = dict[str, dict[str, Any]]
@@ -28,13 +30,16 @@ def parser_of(text: str) -> argparse.ArgumentParser:
     return parser
 
 
-def measured(package: str, peers: list[str], directory: Path, runs: int, names: list[str]) -> Found:
-    """Results of the modules of a package, each in a process of its own."""
-    return {peer: _measured(f"{package}.{peer}", directory, runs, names) for peer in peers}
+def measured(package: str, peers: list[str], directory: Path, runs: int, names: list[str], reference: Path | None = None) -> Found:
+    """Results of the modules of a package, each in a process of its own; ``reference``: the interpreter of one that has another."""
+    work = [str(directory), str(runs), *names]
+    commands = {peer: [sys.executable, "-m", "benchmarks.peers.worker", f"{package}.{peer}", *work] for peer in peers}
+    if reference:
+        commands[REFERENCE] = [str(reference), "-m", f"{package}.{REFERENCE}", *work]
+    return {peer: _measured(command) for peer, command in commands.items()}
 
 
-def _measured(module: str, directory: Path, runs: int, names: list[str]) -> dict[str, Any]:
-    command = [sys.executable, "-m", "benchmarks.peers.worker", module, str(directory), str(runs), *names]
+def _measured(command: list[str]) -> dict[str, Any]:
     output = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env={**os.environ, "SFRAME_SPARK_PROGRESS": "off"}).stdout
     lines = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
     return {line["name"]: line for line in lines}
@@ -79,9 +84,10 @@ def print_table(found: Found, names: list[str]) -> None:
     print("\n".join(line_of(name, found) for name in names))
     for peer in found:
         if peer != "ours" and "ours" in found:
-            print(
-                f"\nours by {peer.removeprefix('with_')}: {mean_ratio(found, peer, 'wall'):.2f} wall, {mean_ratio(found, peer, 'cpu'):.2f} processors"
-            )
+            ratios = {name: ratio(found, peer, name, "cpu") for name in found["ours"] if name in found[peer]}
+            worst = max(ratios, key=lambda name: ratios[name])
+            means = f"{mean_ratio(found, peer, 'wall'):.2f} wall, {mean_ratio(found, peer, 'cpu'):.2f} processors"
+            print(f"\nours by {peer.removeprefix('with_')}: {means}, at most {ratios[worst]:.1f} ({worst.replace('_', ' ')})")
 
 
 def line_of(name: str, found: Found) -> str:
@@ -92,5 +98,9 @@ def line_of(name: str, found: Found) -> str:
 
 def mean_ratio(found: Found, peer: str, what: str) -> float:
     """Our time by that of a peer, in the geometric mean over the programs that both have."""
-    both = [name for name in found["ours"] if name in found[peer]]
-    return statistics.geometric_mean(max(found["ours"][name][what], 0.01) / max(found[peer][name][what], 0.01) for name in both)
+    return statistics.geometric_mean(ratio(found, peer, name, what) for name in found["ours"] if name in found[peer])
+
+
+def ratio(found: Found, peer: str, name: str, what: str) -> float:
+    """Our time for a program by that of a peer; no time is below what the system tells."""
+    return float(max(found["ours"][name][what], 0.01) / max(found[peer][name][what], 0.01))

@@ -7,6 +7,7 @@ from pathlib import Path
 import attrs
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 SEED = 18
@@ -37,7 +38,7 @@ class Place:
         return str(self.directory / name)
 
 
-def make(rows: int, place: Place) -> None:
+def make(rows: int, place: Place, with_csv: bool = False) -> None:
     """Write a permutation ``i``, ``k`` of 100 ints, floats ``f``, ``s`` of 1,000 texts, ascending ``t``; a side to join with; quotes."""
     from sframe_spark import SFrame
 
@@ -63,3 +64,6 @@ def make(rows: int, place: Place) -> None:
         if name != "frame":
             pq.write_table(each, place.file(f"{name}.parquet"))
         SFrame(each).save(place.file(name))
+    if with_csv:
+        pa_csv.write_csv(table, place.file("rows.csv"))
+        pa_csv.write_csv(right, place.file("right.csv"))
