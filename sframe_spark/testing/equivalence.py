@@ -123,6 +123,46 @@ class EngineRunner:
         return explain_laws(node, builtin_optimizer(), {})
 
 
+@attrs.frozen(eq=False)
+class AnyPathRunner(EngineRunner):
+    """Runs each plan in one of the ways that the engine has, chosen at random: what one has made is what another reads.
+
+    Parameters
+    ----------
+    choose
+        Randomness.
+
+    Examples
+    --------
+    >>> from sframe_spark.testing.plans import random_program
+    >>> check_program(random_program(random.Random(5)), AnyPathRunner(random.Random(6), ways=("few rows",)), random.Random(7))
+    """
+
+    options: MaterializeOptions = attrs.field(factory=MaterializeOptions, init=False)
+    choose: random.Random
+    ways: Sequence[str] = ("few rows", "threads", "little memory", "spark")
+
+    def rows(self, node: PlannerNode) -> Rows:
+        """Rows of the executed plan."""
+        with self._on_some_way() as options:
+            return EngineRunner(options).rows(node)
+
+    def materialize(self, node: PlannerNode) -> None:
+        """Execute and splice."""
+        with self._on_some_way() as options:
+            materialize(node, options)
+
+    @contextmanager
+    def _on_some_way(self) -> Iterator[MaterializeOptions]:
+        way, batch_rows = self.choose.choice(self.ways), self.choose.choice((1, 2, 3, 100))
+        options = MaterializeOptions(segments=self.choose.choice((1, 2, 7)), in_memory=self.choose.choice((0, 3, 100_000)))
+        few = {"few rows": config.small_rows, "spark": 0}.get(way, self.choose.choice((1, 2, 5)))
+        room = self.choose.choice((0, 2_000)) if way == "little memory" else None
+        single = 0 if way == "spark" else config.single_task_rows
+        with config.using(small_rows=few, batch_rows=batch_rows, work_memory=room, single_task_rows=single):
+            yield options
+
+
 @contextmanager
 def spark_layout(partitions: int, adaptive: bool) -> Iterator[MaterializeOptions]:
     """Run everything on Spark in the block, on this many partitions, segments and shuffle partitions.

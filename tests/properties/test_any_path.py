@@ -1,0 +1,40 @@
+"""Each look of a program takes one of the ways that the engine has, chosen at random: few rows here, threads, little memory, Spark."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from sframe_spark.planner import pieces
+from sframe_spark.testing.equivalence import AnyPathRunner, check_program
+from sframe_spark.testing.plans import random_program
+
+BLOCKS, PROGRAMS, FIRST = 4, 15, 820_000
+
+
+@pytest.fixture(autouse=True)
+def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that stay in memory stay in pieces of a few rows."""
+    monkeypatch.setattr(pieces, "FEW_ROWS", 2)
+
+
+def check(seed: int, most_steps: int) -> None:
+    choose = random.Random(seed)
+    check_program(random_program(choose, most_steps=most_steps), AnyPathRunner(choose), choose)
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("block", range(BLOCKS))
+def test_programs(spark: Any, block: int) -> None:
+    for seed in range(FIRST + PROGRAMS * block, FIRST + PROGRAMS * (block + 1)):
+        check(seed, most_steps=6)
+
+
+@pytest.mark.campaign
+@pytest.mark.spark
+@pytest.mark.parametrize("block", range(8))
+def test_many_programs(spark: Any, block: int) -> None:
+    for seed in range(FIRST + 1_000 + 100 * block, FIRST + 1_000 + 100 * (block + 1)):
+        check(seed, most_steps=9)
