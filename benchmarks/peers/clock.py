@@ -50,5 +50,7 @@ def run(programs: Any, runs: int, names: list) -> None:  # type: ignore[type-arg
             continue
         found, *cold = timed(action)
         warm = [timed(action)[1:] for _ in range(runs)]
-        wall, cpu = min((wall for wall, _ in warm), default=cold[0]), min((cpu for _, cpu in warm), default=cold[1])
+        # Where a process has ended meanwhile, its seconds are gone.
+        used = [cpu for _, cpu in warm if cpu > 0]
+        wall, cpu = min((wall for wall, _ in warm), default=cold[0]), min(used, default=cold[1])
         print(json.dumps({"name": name, "found": found, "cold": cold, "wall": wall, "cpu": cpu, "peak": peak_bytes()}), flush=True)

@@ -16,8 +16,8 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from sframe_spark.errors import SessionClosedError
-from sframe_spark.session.import_locks import ImportLocks
-from sframe_spark.session.interrupted_forks import InterruptsAtFork
+from sframe_spark.session.forking.import_locks import ImportLocks
+from sframe_spark.session.forking.interrupted_forks import InterruptsAtFork
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

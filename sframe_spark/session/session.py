@@ -18,6 +18,7 @@ from sframe_spark.session.interrupts import interrupts_deferred
 from sframe_spark.session.settings import QuerySize, UserSettings, apply, partitions_set
 from sframe_spark.session.source_cache import SourceCache
 from sframe_spark.session.starting import SparkStart
+from sframe_spark.session.worker_processes import WorkerProcesses
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -72,12 +73,16 @@ class SessionHolder:
         # Directories that Spark's processes were seen to share, and what with: "read" or "written".
         self.reached: set[tuple[str, str]] = set()
         self.packages = Packages()
+        # Of Python, which do what needs no Spark but a process for each core.
+        self.processes: WorkerProcesses | None = None
         # What stands for each of users' DataFrames that are alive; it holds neither them nor their rows.
         self.frames: weakref.WeakKeyDictionary[DataFrame, Any] = weakref.WeakKeyDictionary()
 
     def start_over(self) -> None:
         """In a forked process: leave the session to the parent; a local one is started afresh if the parent's was ours, too."""
         atexit.unregister(self.stop)
+        if self.processes is not None:
+            self.processes.leave()
         started_here = self._owned and self._base is not None and not is_remote(self._base) and GATEWAY_OF_OTHERS not in os.environ
         self._refused = self._refused or (is_forked_from_spark() and not started_here)
         self._forget()
@@ -342,6 +347,14 @@ def get_packages() -> Packages:
 def ship(archive: str) -> None:
     """Let Spark's executors import modules from an archive."""
     _HOLDER.ship(archive)
+
+
+def get_processes() -> WorkerProcesses:
+    """Return the Python processes of this one."""
+    with _HOLDER._lock:
+        if _HOLDER.processes is None:
+            _HOLDER.processes = WorkerProcesses()
+        return _HOLDER.processes
 
 
 def get_frames() -> weakref.WeakKeyDictionary[DataFrame, Any]:

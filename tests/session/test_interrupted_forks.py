@@ -28,7 +28,8 @@ def register(name):
 
 register("earlier")
 import sframe_spark
-from sframe_spark.session import forks, interrupted_forks, interrupts
+from sframe_spark.session import forks, interrupts
+from sframe_spark.session.forking import interrupted_forks
 from sframe_spark.session.interrupts import interrupts_deferred
 register("later")
 assert len(forks._LOCKS) >= 4 and len(forks._IN_CHILD) >= 4

@@ -19,10 +19,13 @@ from sframe_spark.session.workers import reads_our_files
 from sframe_spark.storage.rows.writer import ROWS_PER_GROUP
 
 
-def with_stored_tables(root: PlannerNode) -> PlannerNode:
-    """The plan, with segments in place of large tables in memory; they stay as long as the table does."""
+def with_stored_tables(root: PlannerNode, are_here: bool = False) -> PlannerNode:
+    """The plan, with segments in place of large tables in memory; they stay as long as the table does.
+
+    Where those who read are not known to be on this machine (``are_here``), Spark is asked whether it sees our files.
+    """
     tables = [node.operator for node in postorder([root]) if isinstance(node.operator, MemorySource) and is_worth_storing(node.operator)]
-    if not tables or not reads_our_files(get_session()):
+    if not tables or not (are_here or reads_our_files(get_session())):
         return root
     wanted: dict[int, set[int]] = {}
     for table in tables:

@@ -24,6 +24,7 @@ from sframe_spark.engine.planning.placement import (
     spark_can_inline,
     streams_sooner,
     suits_gathering,
+    suits_processes,
     suits_threads,
     why_blocked,
 )
@@ -207,7 +208,9 @@ class SectionPlanner:
         if operator.has_whole_kernel and (is_small(below) or (operator.makes_one_row and is_at_hand(below))):
             return Mode.WHOLE
         if isinstance(operator, DecomposableOperator) and operator.decomposes([below.facts]) and parts_are_small(operator, below):
-            return Mode.PARTS_HERE if suits_threads(below) and is_for_threads(node) else Mode.PARTS
+            if suits_threads(below) and is_for_threads(node):
+                return Mode.PARTS_HERE
+            return Mode.PARTS_OF_PROCESSES if suits_processes() else Mode.PARTS
         if operator.row_range is not None and takes_first_rows(operator.row_range, below, placement):
             return Mode.FIRST_ROWS
         return None
@@ -264,7 +267,9 @@ def needs_spark(section: Section) -> bool:
 
 def over_ranges(root: PlannerNode) -> Mode:
     """Who works on ranges of the rows of a section."""
-    return Mode.THREADS if suits_threads(root) else Mode.TASKS
+    if suits_threads(root):
+        return Mode.THREADS
+    return Mode.PROCESSES if suits_processes() else Mode.TASKS
 
 
 def takes_first_rows(taken: RowsTaken, below: PlannerNode, placement: Placement) -> bool:

@@ -19,7 +19,8 @@ from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.planner.ours import is_ours
 from sframe_spark.session import is_started
 from sframe_spark.session.memory import work_memory
-from sframe_spark.session.workers import is_work_done_here
+from sframe_spark.session.worker_processes import can_start
+from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
 
 # Deeper expressions make Catalyst slow or overflow its stack; they run as kernels instead.
@@ -223,6 +224,11 @@ def suits_threads(root: PlannerNode) -> bool:
     nodes = list(postorder([root]))
     are_arrows = all(map(is_arrows, (kind for node in nodes for kind in node.schema)))
     return are_arrows and all(map(is_for_threads, nodes)) and is_work_done_here()
+
+
+def suits_processes() -> bool:
+    """True where Python processes of ours do what Spark's tasks would do in such ones: as long as no Spark runs, which would have to start first."""
+    return bool(config.small_rows) and can_start() and not is_spark_wanted()
 
 
 def is_for_threads(node: PlannerNode) -> bool:

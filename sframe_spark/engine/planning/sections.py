@@ -24,8 +24,8 @@ class Mode(enum.Enum):
     ``DONE``: its rows are there. ``DRIVER``: kernels, batch by batch, in the user's process. ``WHOLE``: one kernel that takes all rows of its
     input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
     row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
-    result. ``TASKS`` and ``PARTS``: the same in Spark's tasks. ``GATHERED``: one kernel that takes all rows of its input at once, which threads
-    have made. ``QUERY``: a Spark query.
+    result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
+    ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``QUERY``: a Spark query.
     """
 
     DONE = "nothing to run"
@@ -35,6 +35,8 @@ class Mode(enum.Enum):
     GATHERED = "threads, then all rows at once"
     THREADS = "threads over ranges of rows"
     PARTS_HERE = "threads that each make a part"
+    PROCESSES = "Python processes over ranges of rows"
+    PARTS_OF_PROCESSES = "Python processes that each send a part"
     TASKS = "Spark tasks over ranges of rows"
     PARTS = "Spark tasks that each send a part"
     QUERY = "Spark query"
@@ -47,7 +49,7 @@ class Mode(enum.Enum):
     @property
     def is_over_ranges(self) -> bool:
         """True where each range of the base rows makes rows of its own."""
-        return self in (Mode.THREADS, Mode.TASKS)
+        return self in (Mode.THREADS, Mode.PROCESSES, Mode.TASKS)
 
 
 class Alternative(enum.Enum):

@@ -14,13 +14,12 @@ from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.options import MaterializeOptions, Work
 from sframe_spark.engine.planning.matches import with_all_counted
-from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor
-from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
+from sframe_spark.engine.planning.physical import SectionPlanner, StandsFor, over_ranges
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.planning.sections import THE_RESULT, Mode, Section, SectionResult, in_order_of_running, sections_in
 from sframe_spark.engine.runs.journal import Journal, Outcome
 from sframe_spark.engine.runs.looks import require_owned
-from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs
-from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
+from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs, workers_of
 from sframe_spark.engine.spark.probe import asking_again
 from sframe_spark.errors import RunTooLongError
 from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
@@ -172,7 +171,7 @@ class Executor:
         if section.mode is not Mode.DONE:
             return self._run_alone(section)
         source, placement = section.root, placement_of(section.root)
-        runs, workers = self.runs(), Threads() if suits_threads(source) else SparkTasks()
+        runs, workers = self.runs(), workers_of(over_ranges(source))
         if isinstance(source.operator, MemorySource):
             return runs.keep(source.operator.held, source)
         if source_of(source).decodes and not is_small(source) and not is_started():

@@ -10,12 +10,13 @@ from typing import Protocol, TypeVar
 
 from sframe_spark.config import config
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner, suits_threads
+from sframe_spark.engine.planning.physical import over_ranges
+from sframe_spark.engine.planning.placement import Placement, is_small, placement_of, streams_sooner
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.looks import Look, look
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
+from sframe_spark.engine.runs.section_runs import workers_of
 from sframe_spark.engine.segments.runner import FlatPlan
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.operators.sources.source import MemorySource
@@ -64,9 +65,9 @@ def _run(executor: Executor, plan: PlannerNode, work: RangeWork[Result], staging
     placement = placement_of(section)
     if isinstance(section.operator, MemorySource) or is_small(section) or streams_sooner(section):
         return _run_here(section, placement, work, staging.here)
-    workers: RangeWorkers = Threads() if suits_threads(section) else SparkTasks()
+    workers = workers_of(over_ranges(section))
     tasks = executor.runs().tasks_of(section, placement, workers)
-    directory = staging.for_tasks(is_one_process(get_session())) if workers.are_elsewhere else staging.here
+    directory = staging.here if workers.are_here else staging.for_tasks(is_one_process(get_session()))
     workers.require_writable(directory)
     return workers.run([partial(work, task, number, directory) for number, task in enumerate(tasks)], description, tasks)
 

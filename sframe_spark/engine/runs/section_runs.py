@@ -26,7 +26,7 @@ from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
-from sframe_spark.engine.segments.range_workers import RangeWorkers, SparkTasks, Threads
+from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
 from sframe_spark.engine.spark import query
@@ -80,17 +80,15 @@ class Runs:
                 return self.as_query(section.root)
             case Mode.WHOLE:
                 return self._whole(section.root)
-            case Mode.PARTS:
-                return self._from_parts(section.root, SparkTasks())
+            case Mode.PARTS | Mode.PARTS_HERE | Mode.PARTS_OF_PROCESSES:
+                return self._from_parts(section.root, workers_of(section.mode))
             case Mode.GATHERED:
                 return self._gathered(section.root)
-            case Mode.PARTS_HERE:
-                return self._from_parts(section.root, Threads())
             case Mode.FIRST_ROWS:
                 return self._first_rows(section.root)
         root, placement = section.root, section.placement or placement_of(section.root)
         if section.mode.is_over_ranges:
-            return self.by_ranges(root, placement, Threads() if section.mode is Mode.THREADS else SparkTasks())
+            return self.by_ranges(root, placement, workers_of(section.mode))
         self.log.append(f"driver: {root.operator_type} over {placement.rows_to_run} rows")
         return self.on_driver(root, placement)
 
@@ -154,7 +152,7 @@ class Runs:
         """Tasks that together make the rows of a section; what they read of memory elsewhere is stored first."""
         if workers.are_elsewhere:
             require_owned(node, self.owned)
-            node = with_stored_tables(node)
+            node = with_stored_tables(node, workers.are_here)
         tasks = range_tasks(node, placement.rows_to_run, self.options.segments, workers)
         self.tasks = len(tasks)
         return tasks
@@ -265,7 +263,14 @@ class Runs:
 
 def name_of(workers: RangeWorkers) -> str:
     """What those who work on ranges are called in the log."""
-    return "task(s)" if workers.are_elsewhere else "range(s) by threads"
+    return "range(s) by threads" if not workers.are_elsewhere else "range(s) by processes" if workers.are_here else "task(s)"
+
+
+def workers_of(mode: Mode) -> RangeWorkers:
+    """Those who work on the ranges of a section."""
+    if mode in (Mode.THREADS, Mode.PARTS_HERE):
+        return Threads()
+    return Processes() if mode in (Mode.PROCESSES, Mode.PARTS_OF_PROCESSES) else SparkTasks()
 
 
 def every(rows: Chunk, step: int) -> Chunk:

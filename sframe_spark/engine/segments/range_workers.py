@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import pickle
+import sys
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Protocol
 
 import attrs
 
+from sframe_spark.config import config
+from sframe_spark.engine.segments.process_worker import Common
 from sframe_spark.engine.segments.runner import threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, bytes_of
 from sframe_spark.engine.spark.dispatch import run_tasks
+from sframe_spark.engine.spark.parcels import Parcel, dumped, packed, pickling_told
 from sframe_spark.engine.spark.probe import require_readable, require_writable
 from sframe_spark.engine.spark.spark_actions import translated_errors
+from sframe_spark.errors import ExecutionError
+from sframe_spark.operators.user_functions.error_transport import error_of_text
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import default_parallelism, get_session
+from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.progress import open_counted
+from sframe_spark.session.session import get_processes
 from sframe_spark.session.threads import in_threads
 
 Piece = Callable[[], Any]
+# What processes of ours run.
+MODULE = "sframe_spark.engine.segments.process_worker"
 
 
 class RangeWorkers(Protocol):
@@ -25,6 +36,9 @@ class RangeWorkers(Protocol):
 
     are_elsewhere: ClassVar[bool]
     """Results are sent, and rows in the memory of this process are not seen."""
+
+    are_here: ClassVar[bool]
+    """They are on this machine, and its files are theirs."""
 
     def at_a_time(self) -> int:
         """How many pieces are worked on at a time."""
@@ -44,6 +58,7 @@ class SparkTasks:
     """Tasks of one Spark job: processes, on whatever machines Spark has."""
 
     are_elsewhere: ClassVar[bool] = True
+    are_here: ClassVar[bool] = False
 
     def at_a_time(self) -> int:
         """The cores of the session."""
@@ -68,6 +83,7 @@ class Threads:
     """Threads of this process: nothing is started, sent or pickled, and Arrow's kernels run side by side."""
 
     are_elsewhere: ClassVar[bool] = False
+    are_here: ClassVar[bool] = True
 
     def at_a_time(self) -> int:
         """The cores that this process may use, up to a number beyond which Python itself is what is waited for."""
@@ -83,3 +99,46 @@ class Threads:
         """Results of threads; after Ctrl-C all of them have ended."""
         with open_counted(len(works), description) as done:
             return in_threads(lambda work: done(work()), works, self.at_a_time())
+
+
+@attrs.frozen
+class Processes:
+    """Python processes of ours on this machine: for users' functions, and what Python decodes, before a Spark has started."""
+
+    are_elsewhere: ClassVar[bool] = True
+    are_here: ClassVar[bool] = True
+
+    def at_a_time(self) -> int:
+        """One for each core that this process may use, up to a number."""
+        return threads_here()
+
+    def require_readable(self, node: PlannerNode) -> None:
+        """Nothing: they see the files of this process."""
+
+    def require_writable(self, directory: str) -> None:
+        """Nothing: they write where this process does."""
+
+    def run(self, works: Sequence[Piece], description: str, tasks: Sequence[RangeTask] = ()) -> list[Any]:
+        """Results of processes; after Ctrl-C those that were at work have ended.
+
+        Raises
+        ------
+        SFrameError
+            The first error of ours that one met, as it was raised there.
+        ExecutionError
+            If what they are sent cannot be pickled, or one of them ends.
+        """
+        with pickling_told(description):
+            parcels, shared = packed(works)
+            common = list(sys.path), dumped(Common(shared, config.storage_options))
+        with open_counted(len(works), description) as done:
+            return in_threads(lambda parcel: done(self._answer(common, parcel)), parcels, self.at_a_time())
+
+    def _answer(self, common: tuple[list[str], bytes], parcel: Parcel) -> Any:
+        with get_processes().one(MODULE) as worker:
+            request = pickle.dumps((None if worker.knows is common else common, parcel))
+            failed, payload = pickle.loads(worker.ask(request, raise_if_cancelled))
+            worker.knows = common
+        if failed:
+            raise error_of_text(payload) or ExecutionError("a function failed with an error that cannot be read")
+        return pickle.loads(payload)

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from sframe_spark.config import config
 from sframe_spark.engine.spark.packages import require_python
-from sframe_spark.engine.spark.parcels import Parcel, packed
+from sframe_spark.engine.spark.parcels import Parcel, packed, pickling_told
 from sframe_spark.errors import CarriedError, ExecutionError, SFrameError, StorageError
 from sframe_spark.operators.user_functions.error_transport import ErrorTransport, error_of_text, error_text, error_transport
 from sframe_spark.session import default_parallelism, follow_user, get_session, is_remote
@@ -51,16 +51,9 @@ def run_tasks(works: Sequence[TaskWork], description: str, size: int | None = No
     spark = get_session()
     tasks = tasks_for(spark, len(works), size)
     run = from_job if start_as_queries_do(spark) else from_query
-    try:
+    with pickling_told(description):
         parcels, shared = packed(works)
         outcomes = sorted(run_cancellable(lambda: run(spark, parcels, shared, tasks), description))
-    except pickle.PicklingError as error:
-        # Of a user's function it is told already whose it is.
-        if isinstance(error, SFrameError):
-            raise
-        raise ExecutionError(
-            f"{description}: what its tasks are sent cannot be pickled ({error}): states and parameters of operators must be"
-        ) from error
     for _, failed, payload in outcomes:
         if failed:
             raise error_of_text(payload) or ExecutionError(f"{description}: a task failed with an error that cannot be read")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import io
 import pickle
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, ClassVar
 
 import attrs
+
+from sframe_spark.errors import ExecutionError, SFrameError
 
 
 class Shared:
@@ -75,7 +78,38 @@ def packed(works: Sequence[Callable[[], Any]]) -> tuple[list[Parcel], list[Any]]
     return [Parcel(_dumped(work, number_of)) for work in works], shared
 
 
-def _dumped(work: Callable[[], Any], number_of: Callable[[Any], int | None]) -> bytes:
+@contextmanager
+def pickling_told(description: str) -> Iterator[None]:
+    """Tell what those who work are sent and cannot be pickled.
+
+    Raises
+    ------
+    ExecutionError
+        If something cannot be.
+    """
+    try:
+        yield
+    except pickle.PicklingError as error:
+        # Of a user's function it is told already whose it is.
+        if isinstance(error, SFrameError):
+            raise
+        raise ExecutionError(
+            f"{description}: what its tasks are sent cannot be pickled ({error}): states and parameters of operators must be"
+        ) from error
+
+
+def dumped(value: Any) -> bytes:
+    """A value as bytes, functions by value where others could not import them.
+
+    Raises
+    ------
+    pickle.PicklingError
+        If it cannot be pickled.
+    """
+    return _dumped(value, lambda _: None)
+
+
+def _dumped(work: Any, number_of: Callable[[Any], int | None]) -> bytes:
     # By value where workers cannot import: Spark's own pickler of functions.
     from pyspark.cloudpickle import Pickler
 

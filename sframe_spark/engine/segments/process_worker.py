@@ -1,0 +1,84 @@
+"""What a Python process of ours does: works on what the process that started it sends, one after the other."""
+
+from __future__ import annotations
+
+import os
+import pickle
+import signal
+import sys
+import threading
+import traceback
+from collections.abc import Mapping, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.spark.parcels import Parcel
+from sframe_spark.errors import ExecutionError, SFrameError
+from sframe_spark.operators.user_functions.error_transport import error_text
+
+MOST_OF_TRACEBACK = 20
+
+
+@attrs.frozen(eq=False)
+class Common:
+    """What the works of one call have in common.
+
+    Parameters
+    ----------
+    shared
+        Values that several works hold.
+    storage_options
+        Those of file systems elsewhere.
+    """
+
+    shared: Sequence[Any]
+    storage_options: Mapping[str, Mapping[str, Any]]
+
+
+def serve(requests: int, life: int) -> None:
+    """Answer requests until there are no more; both are numbers of pipes, of which the second one ends with the process that asks."""
+    # Ctrl-C is for the process that asks, which ends this one.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_end_with, args=(life,), daemon=True).start()
+    common = Common((), {})
+    with Connection(requests) as pipe:
+        while True:
+            try:
+                described, parcel = pickle.loads(pipe.recv_bytes())
+                if described is not None:
+                    common = _entered(described)
+                answer = _answer(common, parcel)
+                sys.stdout.flush()
+                pipe.send_bytes(pickle.dumps(answer))
+            except (EOFError, ConnectionError):
+                return
+
+
+def _end_with(life: int) -> None:
+    """End this process when the one that asks has ended, whatever the main thread is at."""
+    while os.read(life, 1):
+        pass
+    os._exit(1)
+
+
+def _entered(described: tuple[Sequence[str], bytes]) -> Common:
+    """What works have in common, read where their modules are found."""
+    path, content = described
+    sys.path[:] = path
+    common: Common = pickle.loads(content)
+    return common
+
+
+def _answer(common: Common, parcel: Parcel) -> tuple[bool, bytes]:
+    """Whether a work failed, and its pickled result or the error's text."""
+    try:
+        with config.using(storage_options=common.storage_options):
+            return False, pickle.dumps(parcel.opened(common.shared)())
+    except SFrameError as error:
+        return True, error_text(error).encode("ascii")
+    except Exception as error:
+        lines = "".join(traceback.format_exception(error)[-MOST_OF_TRACEBACK:])
+        return True, error_text(ExecutionError(f"{type(error).__name__}: {error}\n{lines}")).encode("ascii")
