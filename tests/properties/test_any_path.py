@@ -1,4 +1,4 @@
-"""Each look of a program takes one of the ways that the engine has, chosen at random: few rows here, threads, little memory, Spark."""
+"""Each look of a program takes one of the ways that the engine has, chosen at random: few rows, threads, processes, little memory, Spark."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sframe_spark.engine.planning import placement
 from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import AnyPathRunner, check_program
 from sframe_spark.testing.plans import random_program
@@ -16,8 +17,10 @@ BLOCKS, PROGRAMS, FIRST = 4, 15, 820_000
 
 @pytest.fixture(autouse=True)
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that stay in memory stay in pieces of a few rows."""
+    """Rows that stay in memory stay in pieces of a few rows, and processes of ours do what they would do if no Spark had started, or not."""
     monkeypatch.setattr(pieces, "FEW_ROWS", 2)
+    choose = random.Random(FIRST)
+    monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
 
 
 def check(seed: int, most_steps: int) -> None:

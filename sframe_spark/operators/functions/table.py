@@ -119,7 +119,7 @@ class FunctionTable(dict[str, Entry]):
     def _opened(self, name: str) -> Entry:
         parcel = self._parcels[name]
         if isinstance(parcel, str):
-            raise ExecutionError(f"the {self.kind} {name!r} did not reach Spark's Python workers: {parcel}")
+            raise ExecutionError(f"the {self.kind} {name!r} did not reach other Python processes: {parcel}")
         entry: Any = load_function(*parcel)
         self[name] = entry
         return self[name]

@@ -63,7 +63,7 @@ class PythonFunction:
         try:
             packed = pack_function(now(self.function), self.describe())
         except Exception as error:
-            reason = f"{self.describe()} cannot be sent to Spark's Python workers: {error}"
+            reason = f"{self.describe()} cannot be sent to other Python processes: {error}"
             advice = "Let the function make what it needs itself, or give it plain values"
             # Only errors of this class pass through PySpark as they are.
             raise error_like(pickle.PicklingError, f"{reason}. {advice}.") from None

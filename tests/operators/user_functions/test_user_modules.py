@@ -74,7 +74,7 @@ def test_a_function_that_cannot_be_sent() -> None:
         with lock:
             return value
 
-    with pytest.raises(UserFunctionError, match=r"locked at .*cannot be sent to Spark's Python workers: cannot pickle '_thread.lock' object"):
+    with pytest.raises(UserFunctionError, match=r"locked at .*cannot be sent to other Python processes: cannot pickle '_thread.lock' object"):
         pickle.dumps(PythonFunction(locked, INT))
 
 
