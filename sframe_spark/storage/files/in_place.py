@@ -16,7 +16,7 @@ from sframe_spark.session.threads import in_threads
 from sframe_spark.storage.files.failures import missing
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.file_systems import PACKAGES, file_system, is_given, is_shared, telling
-from sframe_spark.storage.files.objects import written_at
+from sframe_spark.storage.files.objects import changed_at
 from sframe_spark.storage.files.urls import listed_at, name_of, telling_of, whole
 
 # So many files of a directory are asked for one by one; more are listed together, up to a thousand by a request.
@@ -79,7 +79,7 @@ def _is_plain(uri: str, path: str) -> bool:
 
 
 def state_of_item(item: Mapping[str, Any]) -> FileState | None:
-    """Return what a file system tells of a file; None where it does not tell its length, or nothing that a later content changes.
+    """Return what a file system tells of a file; None where it does not tell its length, or nothing that any later content changes.
 
     Examples
     --------
@@ -92,23 +92,24 @@ def state_of_item(item: Mapping[str, Any]) -> FileState | None:
     size, tag = int(item["size"]), next((str(item[name]).strip('"') for name in _TAGS if item.get(name) is not None), None)
     if tag is not None:
         return FileState(size, 0, int.from_bytes(hashlib.blake2b(tag.encode(), digest_size=7).digest(), "big"), 0)
-    written = written_at(item)
-    return None if written is None else FileState(size, round(written.timestamp() * 1e9), 0, 0)
+    written = changed_at(item)
+    # A time of whole seconds is that of two writes within one.
+    return FileState(size, round(written.timestamp() * 1e9), 0, 0) if written is not None and written.microsecond else None
 
 
 def states_now(uris: Sequence[str]) -> list[FileState | None]:
-    """Return what is told now of files in one bucket; None of those that are gone. Many in a directory take a request for each thousand in it."""
+    """Return what is told now of files; None of those that are gone. Many in a directory take a request for each thousand in it."""
     by_directory: dict[str, list[str]] = defaultdict(list)
     for uri in uris:
         by_directory[os.path.dirname(uri)].append(uri)
     few = [uri for named in by_directory.values() if len(named) <= FEW_FILES for uri in named]
     many = [directory for directory, named in by_directory.items() if len(named) > FEW_FILES]
-    # Those that run in threads see no options but those of the process.
-    files = file_system(uris[0])[0] if uris else None
-    if files is not None:
-        files.invalidate_cache()
-    states = dict(zip(few, in_threads(lambda uri: _state_now(files, uri), few, AT_A_TIME), strict=True))
-    for listed in in_threads(lambda directory: _states_in(files, directory), many, AT_A_TIME):
+    # Found here: who runs in threads of others may see other options. Files of one directory may have several, by their prefixes.
+    files = {place: file_system(place)[0] for place in (*few, *many)}
+    for each in {id(found): found for found in files.values()}.values():
+        each.invalidate_cache()
+    states = dict(zip(few, in_threads(lambda uri: _state_now(files[uri], uri), few, AT_A_TIME), strict=True))
+    for listed in in_threads(lambda directory: _states_in(files[directory], directory), many, AT_A_TIME):
         states.update(listed)
     return [states.get(uri) for uri in uris]
 

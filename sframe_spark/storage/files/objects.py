@@ -25,7 +25,8 @@ keep_whole_at_fork(_CREATING)
 _MERGED = {"s3fs.core": (5 << 20, 5 << 30, 10_000), "gcsfs.core": (0, 1 << 60, 32)}
 # These create files exclusively, and have that among other options.
 _CREATING_BY_OPTION = ("adlfs.spec",)
-_TIMES = ("LastModified", "last_modified", "mtime", "modified", "updated", "created")
+_TIMES_OF_CHANGE = ("LastModified", "last_modified", "mtime", "modified", "updated")
+_TIMES = (*_TIMES_OF_CHANGE, "created")
 
 
 @attrs.frozen
@@ -85,7 +86,16 @@ def listed(uri: str, below: bool = False) -> list[FoundFile]:
 
 def written_at(item: Mapping[str, Any]) -> datetime.datetime | None:
     """Return when a file was written, as its file system tells in one of several forms; None where it does not."""
-    written = next((item[name] for name in _TIMES if item.get(name) is not None), None)
+    return _time_of(item, _TIMES)
+
+
+def changed_at(item: Mapping[str, Any]) -> datetime.datetime | None:
+    """Return the time that a later content of a file changes; None where none is told: that of its creation may stay."""
+    return _time_of(item, _TIMES_OF_CHANGE)
+
+
+def _time_of(item: Mapping[str, Any], names: Sequence[str]) -> datetime.datetime | None:
+    written = next((item[name] for name in names if item.get(name) is not None), None)
     if isinstance(written, (int, float)):
         written = datetime.datetime.fromtimestamp(written, datetime.UTC)
     if not isinstance(written, datetime.datetime):

@@ -18,6 +18,8 @@ from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.visible import visible
 
 WEB = ("http", "https")
+# What follows the scheme is a machine, which paths in its file system do not name; or a container and whose it is.
+WITH_HOSTS, WITH_ACCOUNTS = ("hdfs", "webhdfs", "viewfs", "sftp", "ssh", "smb", "ftp"), ("abfss", "abfs", "az")
 # What ends the names of files by which Iceberg knows which files a table has.
 METADATA_OF_ICEBERG = (".metadata.json", ".metadata.json.gz")
 
@@ -62,8 +64,28 @@ def file_system_of(url: str) -> tuple[Any, str]:
 
 
 def name_of(url: str, files: Any, place: str) -> str:
-    """What a file is called that was found at a place: by the scheme of its URL, where the user gave the file system."""
-    named: str = f"{scheme_of(url)}://{place.lstrip('/')}" if is_given(with_usual_scheme(url)) else files.unstrip_protocol(place)
+    """What a file is called that was found at a place: by the scheme of its URL, where the user gave the file system, and by its host or account.
+
+    Examples
+    --------
+    >>> import fsspec
+    >>> files = fsspec.filesystem("memory")
+    >>> name_of("hdfs://host:8020/a/*.parquet", files, "/a/b.parquet")
+    'hdfs://host:8020/a/b.parquet'
+    >>> name_of("abfss://box@account.dfs.core.windows.net/a", files, "box/a/b.parquet")
+    'abfss://box@account.dfs.core.windows.net/a/b.parquet'
+    """
+    if is_given(with_usual_scheme(url)):
+        return f"{scheme_of(url)}://{place.lstrip('/')}"
+    scheme, authority, path = scheme_of(url), url.partition("://")[2].partition("/")[0], place.lstrip("/")
+    before, at, _ = authority.rpartition("@")
+    # Who names a password in a URL does not want it in others.
+    if authority and "::" not in url and ":" not in before:
+        if scheme in WITH_HOSTS:
+            return f"{scheme}://{authority}/{path}"
+        if scheme in WITH_ACCOUNTS and at and path.startswith(f"{before}/"):
+            return f"{scheme}://{authority}/{path.removeprefix(f'{before}/')}"
+    named: str = files.unstrip_protocol(place)
     return named
 
 
