@@ -41,6 +41,9 @@ ALLOWED = {
     ("operators/rowwise/python_function.py", "pickle"): "only the class PicklingError",
     ("engine/spark/parcels.py", "pickle"): "works that the driver of the same program sends to its tasks",
     ("engine/spark/dispatch.py", "pickle"): "results of our own tasks, from the return value of the job that ran them",
+    ("engine/segments/range_workers.py", "pickle"): "results of our own processes, over pipes that nobody else has",
+    ("engine/segments/process_worker.py", "pickle"): "works that the process which started this one sends, over such pipes",
+    ("session/worker_processes.py", "Popen"): "this very Python, with a fixed program; data is no part of its arguments",
     ("testing/contract.py", "pickle"): "the check that operators pickle reads what it has written a line before",
     ("testing/contract_kernels.py", "pickle"): "the check that parts pickle reads what it has written a line before",
     ("storage/datasets/save.py", "ctypes"): "renameat2, which Python has not; no data decides what is called",
@@ -92,6 +95,9 @@ def test_functions_that_unpickle_are_the_known_ones() -> None:
     assert found == {
         ("operators/user_functions/worker.py", "load_function"),
         ("engine/spark/dispatch.py", "run_tasks"),
+        ("engine/segments/range_workers.py", "_answer"),
+        ("engine/segments/process_worker.py", "serve"),
+        ("engine/segments/process_worker.py", "_entered"),
         ("testing/contract.py", "check_pickle"),
         ("testing/contract_kernels.py", "check_parts"),
     }

@@ -10,6 +10,7 @@ import pytest
 
 from sframe_spark import SFrame, aggregate
 from sframe_spark.config import config
+from sframe_spark.engine.planning import placement
 from sframe_spark.engine.planning.sections import Alternative, Mode
 from sframe_spark.engine.runs.journal import Outcome
 from sframe_spark.explain.foreseen import foresee
@@ -61,10 +62,12 @@ def test_what_is_printed_of_a_shape_runs(shape: str, small_rows: int, spark: Any
         assert compared(SHAPES[shape]()._node) == []
 
 
-def test_an_exchange_that_few_rows_may_make_needless_says_so() -> None:
+@pytest.mark.parametrize("runs", [False, True])
+def test_an_exchange_that_few_rows_may_make_needless_says_so(monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
+    monkeypatch.setattr(placement, "is_spark_wanted", lambda: runs)
     with config.using(small_rows=100):
         *_, applied, sort = printed(filtered_applied_sorted(3.0)._node)
-    assert (applied.mode, sort.mode, sort.reads) == (Mode.TASKS, Mode.GATHERED, (applied.number,))
+    assert (applied.mode, sort.mode, sort.reads) == (Mode.TASKS if runs else Mode.PROCESSES, Mode.GATHERED, (applied.number,))
     assert {Alternative.FEW_ROWS, Alternative.NO_ROOM} <= set(sort.alternatives)
     with config.using(small_rows=100, work_memory=0):
         assert printed(filtered_applied_sorted(3.0)._node)[-1].mode is Mode.QUERY

@@ -228,7 +228,7 @@ def suits_threads(root: PlannerNode) -> bool:
 
 def suits_processes() -> bool:
     """True where Python processes of ours do what Spark's tasks would do in such ones: as long as no Spark runs, which would have to start first."""
-    return bool(config.small_rows) and can_start() and not is_spark_wanted()
+    return bool(config.small_rows) and can_start() and not is_spark_wanted() and is_work_done_here()
 
 
 def is_for_threads(node: PlannerNode) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.planning import placement
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.segments.gathering import Room
 from sframe_spark.engine.segments.range_workers import Threads
@@ -136,10 +137,14 @@ def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
         assert foresee(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].mode is Mode.QUERY
 
 
-def test_functions_of_users_and_dicts_are_worth_processes(place: str) -> None:
-    sf = load_sframe(place)
+@pytest.mark.parametrize("runs", [False, True])
+def test_functions_of_users_and_dicts_are_worth_processes(place: str, monkeypatch: pytest.MonkeyPatch, runs: bool) -> None:
+    monkeypatch.setattr(placement, "is_spark_wanted", lambda: runs)
+    sf, mode = load_sframe(place), Mode.TASKS if runs else Mode.PROCESSES
+    assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is mode
+    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is mode
+    monkeypatch.setattr(placement, "is_work_done_here", lambda: False)
     assert foresee(sf["i"].apply(lambda value: value + 1, dtype=int)._node).sections[-1].mode is Mode.TASKS
-    assert foresee(sf[["i", "k"]].pack_columns(dtype=dict)._node).sections[-1].mode is Mode.TASKS
     with config.using(small_rows=0):
         assert foresee(derived(sf)._node).sections[-1].mode is Mode.TASKS
 
