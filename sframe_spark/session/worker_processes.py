@@ -17,6 +17,8 @@ from sframe_spark.errors import ExecutionError
 # A request is looked after so often: Ctrl-C ends the process that works on it.
 POLL_SECONDS = 0.05
 SECONDS_TO_END = 2.0
+# It shows no progress of its own.
+QUIET = {"SFRAME_SPARK_PROGRESS": "off"}
 # What a process runs: the directories that this package is in, then the module that answers, and two pipes.
 START = "import sys, importlib; sys.path[:0] = sys.argv[3:]; importlib.import_module(sys.argv[1]).serve(*map(int, sys.argv[2].split('-')))"
 
@@ -36,9 +38,8 @@ class WorkerProcess:
         numbers = theirs.fileno(), life.fileno()
         package = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
         command = [sys.executable, "-c", START, module, "-".join(map(str, numbers)), package]
-        quiet = {**os.environ, "SFRAME_SPARK_PROGRESS": "off"}
         try:
-            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=numbers, env=quiet)
+            self._process = subprocess.Popen(command, stdin=subprocess.DEVNULL, pass_fds=numbers, env={**os.environ, **QUIET})
         except BaseException:
             self._requests.close()
             self._life.close()

@@ -18,6 +18,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.spark.parcels import Parcel
 from sframe_spark.errors import ExecutionError, SFrameError
 from sframe_spark.operators.user_functions.error_transport import error_text
+from sframe_spark.session.worker_processes import QUIET
 
 MOST_OF_TRACEBACK = 20
 
@@ -32,10 +33,19 @@ class Common:
         Values that several works hold.
     storage_options
         Those of file systems elsewhere.
+    directory, environment
+        Where the process that asks is, and its environment: functions find what they would find there.
     """
 
     shared: Sequence[Any]
     storage_options: Mapping[str, Mapping[str, Any]]
+    directory: str
+    environment: Mapping[str, str]
+
+    @classmethod
+    def of_this_process(cls, shared: Sequence[Any]) -> Common:
+        """What works that this process sends have in common."""
+        return cls(shared, config.storage_options, os.getcwd(), {**os.environ, **QUIET})
 
 
 def serve(requests: int, life: int) -> None:
@@ -43,7 +53,7 @@ def serve(requests: int, life: int) -> None:
     # Ctrl-C is for the process that asks, which ends this one.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     threading.Thread(target=_end_with, args=(life,), daemon=True).start()
-    common = Common((), {})
+    common = Common((), {}, "", {})
     with Connection(requests) as pipe:
         while True:
             try:
@@ -69,6 +79,9 @@ def _entered(described: tuple[Sequence[str], bytes]) -> Common:
     path, content = described
     sys.path[:] = path
     common: Common = pickle.loads(content)
+    os.environ.clear()
+    os.environ.update(common.environment)
+    os.chdir(common.directory)
     return common
 
 
@@ -79,6 +92,9 @@ def _answer(common: Common, parcel: Parcel) -> tuple[bool, bytes]:
             return False, pickle.dumps(parcel.opened(common.shared)())
     except SFrameError as error:
         return True, error_text(error).encode("ascii")
+    except (SystemExit, KeyboardInterrupt) as error:
+        told = f"a function of yours raised {type(error).__name__}({', '.join(map(repr, error.args))}): functions must not end their process"
+        return True, error_text(ExecutionError(told)).encode("ascii")
     except Exception as error:
         lines = "".join(traceback.format_exception(error)[-MOST_OF_TRACEBACK:])
         return True, error_text(ExecutionError(f"{type(error).__name__}: {error}\n{lines}")).encode("ascii")

@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Protocol
 
 import attrs
 
-from sframe_spark.config import config
 from sframe_spark.engine.segments.process_worker import Common
 from sframe_spark.engine.segments.runner import threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, bytes_of
@@ -130,7 +129,7 @@ class Processes:
         """
         with pickling_told(description):
             parcels, shared = packed(works)
-            common = list(sys.path), dumped(Common(shared, config.storage_options))
+            common = list(sys.path), dumped(Common.of_this_process(shared))
         with open_counted(len(works), description) as done:
             return in_threads(lambda parcel: done(self._answer(common, parcel)), parcels, self.at_a_time())
 

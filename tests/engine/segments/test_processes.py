@@ -145,7 +145,7 @@ def test_an_error_is_the_one_that_few_rows_give() -> None:
     ("how", "words"),
     [
         (lambda: os._exit(3), "ended with exit code 3"),
-        (lambda: sys.exit(4), "ended with exit code 4"),
+        (lambda: sys.exit(4), r"raised SystemExit\(4\): functions must not end their process"),
         (lambda: os.kill(os.getpid(), signal.SIGKILL), "was killed: it may have taken more memory than there is"),
         (lambda: os.kill(os.getpid(), signal.SIGABRT), "ended by SIGABRT"),
     ],
@@ -155,6 +155,15 @@ def test_a_process_that_ends_is_told_and_replaced(how: Callable[[], Any], words:
     with pytest.raises(ExecutionError, match=words):
         SArray(range(ROWS)).apply(ending(how)).sum()
     assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
+
+
+def test_functions_are_where_this_process_is_now(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("one", "other"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        monkeypatch.setenv("FOR_FUNCTIONS", name)
+        found = SArray(range(ROWS)).apply(lambda value: f"{os.getcwd()} {os.environ['FOR_FUNCTIONS']}", str)
+        assert set(found) == {f"{tmp_path / name} {name}"}
 
 
 def test_what_cannot_be_sent_is_told() -> None:
