@@ -17,6 +17,8 @@ from sframe_spark.errors import ExecutionError
 # A request is looked after so often: Ctrl-C ends the process that works on it.
 POLL_SECONDS = 0.05
 SECONDS_TO_END = 2.0
+# Several threads of the user may ask at once; so many processes stay for the next.
+MOST_IDLE = 8
 # It shows no progress of its own.
 QUIET = {"SFRAME_SPARK_PROGRESS": "off"}
 # What a process runs: the directories that this package is in, then the module that answers, and two pipes.
@@ -125,7 +127,11 @@ class WorkerProcesses:
             raise
         self._forget(worker)
         with self._lock:
-            self._idle.append(worker)
+            stays = len(self._idle) < MOST_IDLE
+            if stays:
+                self._idle.append(worker)
+        if not stays:
+            worker.end()
 
     def _forget(self, worker: WorkerProcess) -> None:
         with self._lock:
@@ -148,4 +154,5 @@ class WorkerProcesses:
 
 def can_start() -> bool:
     """Whether this process knows a Python to start, on a system where a process can be given pipes."""
-    return os.name == "posix" and bool(sys.executable)
+    # Where Python is part of another program, that is what is named.
+    return os.name == "posix" and os.path.basename(sys.executable or "").lower().startswith(("python", "pypy"))

@@ -20,7 +20,7 @@ from sframe_spark import SArray, SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import ExecutionError, UserFunctionError
-from sframe_spark.session import is_started
+from sframe_spark.session import is_started, worker_processes
 from sframe_spark.session.session import get_processes
 
 ROWS = 3_000
@@ -166,6 +166,19 @@ def test_functions_are_where_this_process_is_now(tmp_path: Path, monkeypatch: py
         assert set(found) == {f"{tmp_path / name} {name}"}
 
 
+def test_no_more_processes_stay_than_are_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(worker_processes, "MOST_IDLE", 1)
+    get_processes().end()
+    assert SArray(range(ROWS)).apply(Adder(1)).sum() == sum(range(ROWS)) + ROWS
+    assert len(get_processes()._idle) == 1
+
+
+@pytest.mark.parametrize(("program", "is_python"), [("/usr/bin/python3.11", True), ("/usr/bin/uwsgi", False), ("", False), (None, False)])
+def test_only_pythons_are_started(monkeypatch: pytest.MonkeyPatch, program: str | None, is_python: bool) -> None:
+    monkeypatch.setattr(sys, "executable", program)
+    assert worker_processes.can_start() == is_python
+
+
 def test_what_cannot_be_sent_is_told() -> None:
     lock = threading.Lock()
 
@@ -195,7 +208,7 @@ def test_a_function_that_reads_what_it_is_not_to_read() -> None:
 SCRIPT = """
 import os, signal, sys, threading, time
 from sframe_spark import SArray, config
-from sframe_spark.session import is_started
+from sframe_spark.session import is_started, worker_processes
 from sframe_spark.session.session import get_processes
 
 config.small_rows, config.segment_rows, config.progress = 100, 700, "off"
