@@ -185,14 +185,21 @@ class Configuration:
     memory_budget = Option(
         128 << 20,
         whole_number(0, MOST_BYTES),
-        "Bytes of rows that the driver works on, gathers and keeps for one result (threads: 8 times, in all); more go to Spark, or to disk.",
+        "Bytes of rows that the driver works on, gathers and keeps for one result of few rows; more go to threads, to Spark, or to disk.",
         "SFRAME_SPARK_MEMORY_BUDGET",
     )
     work_memory: Option[int | None] = Option(
         None,
         optional(whole_number(0, MOST_BYTES)),
-        "Bytes that rows sorted or grouped all at once in this process may take, copies too; more are Spark's. None: a quarter of the memory.",
+        "Bytes that rows sorted, grouped or joined in this process may take, copies too; more are exchanged on disk, or Spark's. None: a quarter of "
+        "the memory.",
         "SFRAME_SPARK_WORK_MEMORY",
+    )
+    kept_memory: Option[int | None] = Option(
+        None,
+        optional(whole_number(0, MOST_BYTES)),
+        "Bytes that results of many rows may take in this process, beside all else that Arrow holds; more are files. None: an eighth of the memory.",
+        "SFRAME_SPARK_KEPT_MEMORY",
     )
     single_task_rows = Option(
         20_000,

@@ -113,6 +113,12 @@ class Traits:
         return self.has_whole_kernel
 
     @property
+    def split_by(self) -> tuple[int, bool] | None:
+        """A column of the input, and whether it ascends: what the kernel makes of all rows is what it makes of those of each range of its values,
+        one range after the other. None: the rows are only made together."""
+        return None
+
+    @property
     def is_counted(self) -> bool:
         """True when an operator that ``counts_rows`` has done so."""
         return False

@@ -18,7 +18,7 @@ GROUP_FILES = (
 )
 # What the kernel gives back when somebody needs the memory.
 RECLAIMABLE = ("inactive_file", "total_inactive_file")
-SHARE_FOR_WORK = 4
+SHARE_FOR_WORK, SHARE_KEPT = 4, 8
 
 
 @attrs.frozen
@@ -39,6 +39,12 @@ def work_memory() -> int:
     """Bytes that rows gathered in this process may take while they are sorted, grouped or joined, their copies among them."""
     chosen = config.work_memory
     return all_memory() // SHARE_FOR_WORK if chosen is None else chosen
+
+
+def kept_memory() -> int:
+    """Bytes that results may take in this process, beside all else that Arrow holds; more are written to disk."""
+    chosen = config.kept_memory
+    return all_memory() // SHARE_KEPT if chosen is None else chosen
 
 
 def all_memory() -> int:

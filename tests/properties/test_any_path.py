@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from sframe_spark.engine.planning import placement
+from sframe_spark.engine.planning import gathered, placement
 from sframe_spark.planner import pieces
 from sframe_spark.testing.equivalence import AnyPathRunner, check_program
 from sframe_spark.testing.plans import random_program
@@ -17,8 +17,9 @@ BLOCKS, PROGRAMS, FIRST = 4, 15, 820_000
 
 @pytest.fixture(autouse=True)
 def in_short_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that stay in memory stay in pieces of a few rows, and processes of ours do what they would do if no Spark had started, or not."""
+    """Rows in memory stay in short pieces, more than three are exchanged, and processes of ours work, as if no Spark had started, or do not."""
     monkeypatch.setattr(pieces, "FEW_ROWS", 2)
+    monkeypatch.setattr(gathered, "LEAST_ROWS_SPLIT", 4)
     choose = random.Random(FIRST)
     monkeypatch.setattr(placement, "is_spark_wanted", lambda: choose.random() < 0.5)
 

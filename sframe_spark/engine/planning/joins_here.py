@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sframe_spark.engine.budgets import weight_of
-from sframe_spark.engine.planning.placement import COPIES_OF_GATHERED, Placement, is_for_threads, suits_gathering, suits_threads
+from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, gathered_mode
+from sframe_spark.engine.planning.placement import Placement, is_for_threads, suits_threads
 from sframe_spark.engine.planning.sections import SectionResult
 from sframe_spark.engine.segments.kept_rows import room_to_keep
 from sframe_spark.operators.rowwise.columns import Project
@@ -30,7 +31,7 @@ def join_here(node: PlannerNode, children: Sequence[tuple[PlannerNode, Placement
     if len(sides) < len(children):
         return None
     search = node.operator.searching(node.inputs, sides)
-    if search is not None and suits_gathering(search.inputs[1]) and can_stay(sides[1:]):
+    if search is not None and gathered_mode(search.inputs[1]) is not None and can_stay(sides[1:]):
         return search
     return numbered.make_planner_node(*map(in_memory, sides)) if can_stay(sides) else None
 

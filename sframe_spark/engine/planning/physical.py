@@ -10,6 +10,7 @@ from sframe_spark.config import config
 from sframe_spark.engine.budgets import SENT_BYTES, UNKNOWN_BYTES, rows_fit
 from sframe_spark.engine.planning.calls import called_again
 from sframe_spark.engine.planning.frames import require_fixed
+from sframe_spark.engine.planning.gathered import gathered_mode
 from sframe_spark.engine.planning.joins_here import join_here, query_again
 from sframe_spark.engine.planning.matches import counted_join, is_to_be_counted, join_below
 from sframe_spark.engine.planning.placement import (
@@ -23,7 +24,6 @@ from sframe_spark.engine.planning.placement import (
     placement_of,
     spark_can_inline,
     streams_sooner,
-    suits_gathering,
     suits_processes,
     suits_threads,
     why_blocked,
@@ -158,7 +158,7 @@ class SectionPlanner:
         assert placement is not None
         if not placement.segment:
             current = node.with_inputs([child for child, _ in children])
-            if self.gathers and node is not self._root and mode_of(current, placement) is Mode.GATHERED:
+            if self.gathers and node is not self._root and mode_of(current, placement).takes_all_rows:
                 self._origins[id(current)], self._has_gathered = StandsFor(node), True
                 return self._first(current, placement, "all its rows are put in order at once")
             if self.gathers and (join := join_here(node, children)) is not None:
@@ -256,7 +256,7 @@ def mode_of(root: PlannerNode, placement: Placement, refused: frozenset[Mode] = 
     if root.operator.is_source:
         return Mode.DONE
     if not placement.segment:
-        return Mode.GATHERED if Mode.GATHERED not in refused and suits_gathering(root) else Mode.QUERY
+        return gathered_mode(root, refused) or Mode.QUERY
     return Mode.DRIVER if is_small(root) or streams_sooner(root) else over_ranges(root)
 
 

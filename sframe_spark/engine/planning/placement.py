@@ -18,7 +18,6 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, SequentialOperator
 from sframe_spark.planner.ours import is_ours
 from sframe_spark.session import is_started
-from sframe_spark.session.memory import work_memory
 from sframe_spark.session.worker_processes import can_start
 from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
 from sframe_spark.types import DICT_KIND, LIST_KIND, ColumnType
@@ -31,8 +30,6 @@ MOST_BRANCHES_IN_SPARK = 64
 MOST_ROWS_AT_HAND = 16_777_216
 # What is in memory already needs little more, unless columns are computed.
 BUDGETS_AT_HAND = 4
-# Gathered rows, what is found of them, and the result.
-COPIES_OF_GATHERED = 4
 # Rows that pass through the driver on their way to disk, in the time in which Spark starts.
 BUDGETS_STREAMED = 8
 
@@ -234,20 +231,6 @@ def suits_processes() -> bool:
 def is_for_threads(node: PlannerNode) -> bool:
     """True for an operator of ours that calls nobody else's functions: those were not written to run in several threads."""
     return is_ours(type(node.operator)) and not functions_of(node) and not calls_plugins(node.operator)
-
-
-def suits_gathering(root: PlannerNode) -> bool:
-    """True for a kernel of all rows of its input where these have room in memory, and threads of this process make them."""
-    operator = root.operator
-    if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
-        return False
-    below = root.inputs[0]
-    if not suits_threads(below) or not all(is_arrows(kind) or (kind.kind == LIST_KIND and not kind.is_encoded) for kind in root.schema):
-        return False
-    if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
-        return False
-    weight = weight_of(below)
-    return weight is not None and weight.size * COPIES_OF_GATHERED <= work_memory()
 
 
 def is_arrows(kind: ColumnType) -> bool:

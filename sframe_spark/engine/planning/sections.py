@@ -25,7 +25,8 @@ class Mode(enum.Enum):
     input at once, in the user's process. ``FIRST_ROWS``: batches in the user's process until there are enough rows. ``THREADS``: kernels over
     row ranges, several at a time, in threads of the user's process. ``PARTS_HERE``: such threads, each of which makes one small part of the
     result. ``PROCESSES`` and ``PARTS_OF_PROCESSES``: the same in Python processes of ours; ``TASKS`` and ``PARTS``: in Spark's tasks.
-    ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``QUERY``: a Spark query.
+    ``GATHERED``: one kernel that takes all rows of its input at once, which threads have made. ``EXCHANGED``: the same kernel for each range of a
+    column's values, by threads between which these rows were exchanged. ``QUERY``: a Spark query.
     """
 
     DONE = "nothing to run"
@@ -33,6 +34,7 @@ class Mode(enum.Enum):
     WHOLE = "driver, all rows at once"
     FIRST_ROWS = "driver, until there are enough rows"
     GATHERED = "threads, then all rows at once"
+    EXCHANGED = "threads, then each range of a column at once"
     THREADS = "threads over ranges of rows"
     PARTS_HERE = "threads that each make a part"
     PROCESSES = "Python processes over ranges of rows"
@@ -45,6 +47,11 @@ class Mode(enum.Enum):
     def is_on_spark(self) -> bool:
         """True where Spark runs it."""
         return self in (Mode.TASKS, Mode.PARTS, Mode.QUERY)
+
+    @property
+    def takes_all_rows(self) -> bool:
+        """True where threads make all rows of the input of a kernel first."""
+        return self in (Mode.GATHERED, Mode.EXCHANGED)
 
     @property
     def is_over_ranges(self) -> bool:
@@ -62,6 +69,7 @@ class Alternative(enum.Enum):
     TOO_LARGE = "rows go to disk if they turn out to be larger than the driver's budget of memory"
     KEPT = "rows stay in memory as long as there is room, and go to disk if they find none"
     NO_ROOM = "a Spark query, if the rows that it reads turn out to take more than config.work_memory"
+    EXCHANGE = "rows that find no room are exchanged on disk; a Spark query, if those of a single range take more than config.work_memory"
     FEW_GROUPS = "collected by the driver if a sample has few groups"
     TOO_MANY_TIES = "Spark sorts all rows if more than {most_ties} rows tie"
 

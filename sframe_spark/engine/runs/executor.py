@@ -158,7 +158,7 @@ class Executor:
         with (self.options.measure or nothing_measured)() as work:
             result = runs.run(section)
         outcome = outcome_of(section, result, time.perf_counter() - began)
-        outcome.tasks, outcome.spilled = work.tasks if runs.tasks is None else runs.tasks, work.spilled
+        outcome.tasks, outcome.spilled = work.tasks if runs.tasks is None else runs.tasks, work.spilled if runs.spilled is None else runs.spilled
         self.journal.outcomes.append(outcome)
         return result
 

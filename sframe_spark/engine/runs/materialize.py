@@ -39,6 +39,8 @@ Arguments = ParamSpec("Arguments")
 
 # Of more datasets one after the other, each of Spark's queries would open them all.
 MOST_UNITED = 8
+# Rows of a join that are so many times those that it reads take much longer to make than to count.
+MOST_TIMES_READ = 4
 
 
 def is_materialized(node: PlannerNode) -> bool:
@@ -225,7 +227,9 @@ def _remembered(rows: int, *nodes: PlannerNode) -> int:
 
 def _is_soon_made(counted: PlannerNode) -> bool:
     """True for rows that take not much longer to make than to count, as their inputs have many, and that stay in memory for what is asked next."""
-    return not all(map(is_small, counted.inputs)) and has_room(counted)
+    leaves = [node for node in postorder([counted]) if not node.inputs]
+    read = sum(leaf.length.at_most or 0 for leaf in leaves)
+    return not all(map(is_small, leaves)) and counted.length.known_rows <= MOST_TIMES_READ * read and has_room(counted)
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:

@@ -15,21 +15,24 @@ from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunks,
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
+from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED
 from sframe_spark.engine.planning.matches import joined_rows
 from sframe_spark.engine.planning.physical import takes_few_of_join
-from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, COPIES_OF_GATHERED, Placement, placement_of
+from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
 from sframe_spark.engine.planning.sections import Mode, Section
 from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
+from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to
 from sframe_spark.engine.runs.late_rows import numbered_top, rows_of
 from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
-from sframe_spark.engine.segments.kept_rows import as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
+from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
 from sframe_spark.engine.spark import query
+from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
@@ -44,6 +47,9 @@ from sframe_spark.storage.manifests.manifest import SegmentEntry
 PARTS_BYTES = 64 << 20
 LEAST_PART_BYTES = 256 << 10
 SENT_PARTS_BYTES = 512 << 20
+
+# Where rows were exchanged: ranges are more or less even.
+WORKS_FOR_EACH_THREAD = 8
 
 # Writes some rows into a directory as the segment of a number.
 Writing = Callable[[str, int], SegmentEntry]
@@ -66,12 +72,15 @@ class Runs:
         See :class:`sframe_spark.engine.runs.executor.Executor`.
     tasks
         Number of the tasks that made the rows; None where there were none, or where Spark made them.
+    spilled
+        Bytes that threads put on disk to exchange them; None where they did not exchange any.
     """
 
     options: MaterializeOptions
     log: list[str]
     owned: frozenset[int]
     tasks: int | None = None
+    spilled: int | None = None
 
     def run(self, section: Section) -> PlannerNode | NotAsPlanned:
         """A source of the rows of a section."""
@@ -84,6 +93,8 @@ class Runs:
                 return self._from_parts(section.root, workers_of(section.mode))
             case Mode.GATHERED:
                 return self._gathered(section.root)
+            case Mode.EXCHANGED:
+                return self._exchanged(section.root)
             case Mode.FIRST_ROWS:
                 return self._first_rows(section.root)
         root, placement = section.root, section.placement or placement_of(section.root)
@@ -134,12 +145,15 @@ class Runs:
 
     def _kept_or_written(self, node: PlannerNode, tasks: list[RangeTask]) -> PlannerNode:
         """A source of the rows of tasks that threads run: in memory, where all find room; written, those that did first, where they do not."""
-        workers, room = Threads(), room_to_keep()
-        begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
+        room = room_to_keep()
+        begun = Threads().run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
+        return self._kept(node, begun, room)
+
+    def _kept(self, node: PlannerNode, begun: Sequence[BegunRows], room: Room) -> PlannerNode:
         if not room.is_full:
             return self.keep(as_begun(begun, node.schema), node)
         self.log.append(f"disk: the rows of {node.operator_type} find no room beside others in memory")
-        return self._written(node, workers, [partial(part.write, node.schema) for part in begun])
+        return self._written(node, Threads(), [partial(part.write, node.schema) for part in begun])
 
     def by_source(self, node: PlannerNode) -> PlannerNode:
         """A source of the rows of one that decodes them, written by threads of this process before a Spark has even started."""
@@ -208,6 +222,32 @@ class Runs:
         if self.options.directory is None and (fits or may_stay()):
             return self.keep(made, node)
         return write_held(made, node.schema, self.options, recorded_order(node))
+
+    def _exchanged(self, node: PlannerNode) -> PlannerNode | NotAsPlanned:
+        """Rows that a kernel makes of each range of a column's values, between whose rows threads exchange those that they make; nothing where
+        the rows of one range turn out to take too much memory."""
+        below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
+        tasks = self.tasks_of(below, placement, workers)
+        with exchange_below(node) as exchange:
+            workers.run(
+                [partial(give_to, exchange, number, task) for number, task in enumerate(tasks)], f"exchanging for {node.operator_type}", tasks
+            )
+            self.spilled = exchange.written
+            rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
+            self.log.append(f"exchanged: {node.operator_type} over {rows}, in {exchange.ranges.count} ranges of their keys")
+            try:
+                return self._of_exchanged(node, ExchangedRows(node, exchange))
+            except NoRoomError:
+                self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
+                return NotAsPlanned(node)
+
+    def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
+        works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * threads_here())
+        if self.options.directory is not None:
+            return self._written(node, Threads(), [partial(BegunRows([], rows.made(numbers)).write, node.schema) for numbers in works])
+        room = room_to_keep()
+        begun = Threads().run([partial(rows.begun, numbers, room) for numbers in works], f"computing {node.operator_type}")
+        return self._kept(node, begun, room)
 
     def _from_parts(self, node: PlannerNode, workers: RangeWorkers) -> PlannerNode | NotAsPlanned:
         """Rows that follow from a part that each task makes of its range of the input; nothing where the parts turn out to be large."""

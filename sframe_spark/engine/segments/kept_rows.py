@@ -8,7 +8,6 @@ from itertools import chain
 import attrs
 import pyarrow as pa
 
-from sframe_spark.config import config
 from sframe_spark.engine.budgets import bytes_of_rows
 from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
@@ -16,18 +15,15 @@ from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import Pieces, in_pieces
-from sframe_spark.session.memory import all_memory
+from sframe_spark.session.memory import kept_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ColumnType
 
-# Of rows in this process there are so many budgets of one result, and no more than this share of the memory.
-KEPT_BUDGETS, SHARE_OF_KEPT = 8, 8
-
 
 def room_to_keep() -> Room:
     """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
-    return Room(max(0, most_kept() - pa.total_allocated_bytes()), MOST_BYTES_OF_TEXTS)
+    return Room(max(0, kept_memory() - pa.total_allocated_bytes()), MOST_BYTES_OF_TEXTS)
 
 
 def has_room(node: PlannerNode) -> bool:
@@ -38,12 +34,7 @@ def has_room(node: PlannerNode) -> bool:
 
 def may_stay() -> bool:
     """Whether there is room for all that Arrow holds in this process now."""
-    return pa.total_allocated_bytes() <= most_kept()
-
-
-def most_kept() -> int:
-    """Bytes of all rows in this process beyond which results are written to disk."""
-    return min(KEPT_BUDGETS * config.memory_budget, all_memory() // SHARE_OF_KEPT)
+    return pa.total_allocated_bytes() <= kept_memory()
 
 
 @attrs.define(eq=False)
@@ -68,7 +59,12 @@ class BegunRows:
 
 def begun_rows(task: RangeTask, room: Room) -> BegunRows:
     """Rows of a task, up to where no room is left for them or for those of others."""
-    made, found = chunks_of(task), list[Chunk]()
+    return begun(chunks_of(task), room)
+
+
+def begun(made: Iterator[Chunk], room: Room) -> BegunRows:
+    """Rows as they are made, up to where no room is left for them or for those of others."""
+    found = list[Chunk]()
     while not room.is_full:
         chunk = next(made, None)
         if chunk is None:

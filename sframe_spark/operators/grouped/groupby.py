@@ -63,6 +63,11 @@ class GroupBy(DecomposableOperator):
         return self.keys
 
     @property
+    def split_by(self) -> tuple[int, bool] | None:
+        """The first key: groups ascend by it, and all rows of one are in one range."""
+        return (self.keys[0], True) if self.keys else None
+
+    @property
     def filtered_slots(self) -> Sequence[int]:
         """The rows of a group are all there, or none."""
         return (0,)

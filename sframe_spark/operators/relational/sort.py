@@ -94,6 +94,11 @@ class Sort(Reordering):
         """True: rows are put in order wherever all of them are."""
         return True
 
+    @property
+    def split_by(self) -> tuple[int, bool] | None:
+        """The first column of the order: rows that tie in it are in one range."""
+        return self.by[0]
+
     def kernel(self, inputs: Sequence[Chunk], facts: Sequence[Facts]) -> Chunk:
         """All rows in order, in memory."""
         rows, schema = inputs[0], facts[0].schema

@@ -17,7 +17,7 @@ ROWS = 20_000
 @pytest.fixture
 def place(tmp_path: Path, own_options: None) -> Path:
     """A temporary directory of this test, into which all materialised rows go."""
-    config.temporary_directory, config.memory_budget = str(tmp_path / "tmp"), 0
+    config.temporary_directory, config.memory_budget, config.kept_memory = str(tmp_path / "tmp"), 0, 0
     (tmp_path / "tmp").mkdir()
     return tmp_path
 

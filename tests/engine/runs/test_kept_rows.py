@@ -115,8 +115,8 @@ def test_a_disk_that_is_full_loses_nothing(frame: SFrame, monkeypatch: pytest.Mo
     assert list(made) == expected
 
 
-def test_a_small_budget_keeps_nothing(frame: SFrame) -> None:
-    with config.using(memory_budget=0):
+def test_nothing_is_kept_where_nothing_may_be(frame: SFrame) -> None:
+    with config.using(kept_memory=0):
         assert room_to_keep().size == 0 and not may_stay()
         made = derived(frame)
         materialize(made._node, NONE_IN_MEMORY)
@@ -124,7 +124,7 @@ def test_a_small_budget_keeps_nothing(frame: SFrame) -> None:
 
 
 def test_what_is_in_memory_already_counts() -> None:
-    with config.using(memory_budget=(pa.total_allocated_bytes() + (4 << 20)) // kept_rows.KEPT_BUDGETS):
+    with config.using(kept_memory=pa.total_allocated_bytes() + (4 << 20)):
         before = room_to_keep().size
         assert 3 << 20 < before <= 4 << 20 and may_stay()
         held = pa.allocate_buffer(1 << 20)

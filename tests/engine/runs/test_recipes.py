@@ -31,7 +31,7 @@ KEPT = [(number, number * 7 % 11) for number in range(0, ROWS, 2)]
 def place(tmp_path: Path, own_options: None) -> Path:
     """A saved frame, and a temporary directory of this test, into which all materialised rows go."""
     SFrame({"n": range(ROWS)}).save(str(tmp_path / "saved"))
-    config.temporary_directory, config.memory_budget = str(tmp_path / "tmp"), 0
+    config.temporary_directory, config.memory_budget, config.kept_memory = str(tmp_path / "tmp"), 0, 0
     return tmp_path
 
 
@@ -169,7 +169,7 @@ def test_large_tables_in_memory_are_not_kept_for_a_recipe(own_options: None, mon
 def test_what_functions_gave_is_not_made_again(place: Path, whole: bool) -> None:
     calls: list[int] = []
     result = made(place)["n"].apply(lambda n: calls.append(n) or n, dtype=int)
-    with config.using(memory_budget=128 << 20):
+    with config.using(memory_budget=128 << 20, kept_memory=None):
         result.materialize()
     stored = result + 1
     stored.materialize()

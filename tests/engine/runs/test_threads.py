@@ -133,7 +133,7 @@ def test_a_save_of_what_threads_make(place: str, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["sort", "all values of groups"])
 def test_what_has_no_room_is_a_query(place: str, name: str) -> None:
-    with config.using(work_memory=ROWS):
+    with config.using(work_memory=0):
         assert foresee(PROGRAMS[name][1](load_sframe(place))._node).sections[-1].mode is Mode.QUERY
 
 

@@ -115,7 +115,7 @@ def test_the_store_is_that_of_this_process(root: str) -> None:
 
 @pytest.mark.spark
 def test_rows_go_there_and_come_back(root: str) -> None:
-    with config.using(temporary_directory=root, memory_budget=10_000):
+    with config.using(temporary_directory=root, memory_budget=10_000, kept_memory=0):
         frame = SFrame({"a": range(50_000), "b": [f"{n % 7}" for n in range(50_000)]})
         frame = frame[frame["a"] % 2 == 0]
         frame.materialize()
@@ -153,7 +153,7 @@ def test_whatever_is_read_has_its_rows_there(root: str, reader: str, tmp_path: P
     frame.write_orc(str(tmp_path / "orc"))
     frame.write_parquet(str(tmp_path / "parquet"))
     frame.save(str(tmp_path / "saved"))
-    with config.using(temporary_directory=root, memory_budget=20_000, segment_rows=2000):
+    with config.using(temporary_directory=root, memory_budget=20_000, kept_memory=0, segment_rows=2000):
         read = READERS[reader](tmp_path)
         assert [int(n) for n in read["X1"]] == list(range(5000)) and [str(n) for n in read["X2"]] == list(frame["X2"])
         assert any(name.endswith(".parquet") for name in names(root)) == (reader in ("csv", "json", "builder"))

@@ -80,7 +80,7 @@ def test_results_are_saved_by_tasks(places: tuple[str, str], bucket: Bucket, pro
 
 def test_queries_are_uploaded_by_their_tasks(places: tuple[str, str], bucket: Bucket, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("sframe_spark.engine.spark.query.write_parquet", lambda *_: pytest.fail("files were written here"))
-    with config.using(small_rows=0, single_task_rows=0, memory_budget=0):
+    with config.using(small_rows=0, single_task_rows=0, memory_budget=0, kept_memory=0):
         load_sframe(places[0]).sort("name", ascending=False).save(bucket.uri + "/sorted")
         for condition in (lambda rows: rows["number"] < 0, lambda rows: rows["number"] % 2 == 0):
             rows = load_sframe(places[1])

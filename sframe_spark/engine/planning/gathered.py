@@ -1,0 +1,69 @@
+"""Kernels of all rows of their input in this process: where these come in one piece, or split by ranges of a column."""
+
+from __future__ import annotations
+
+import math
+
+from sframe_spark.engine.budgets import Weight, weight_of
+from sframe_spark.engine.planning.placement import is_arrows, is_for_threads, placement_of, suits_threads
+from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.segments.runner import threads_here
+from sframe_spark.operators.kernels.key_ranges import KINDS
+from sframe_spark.planner.graph import postorder
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.memory import work_memory
+from sframe_spark.types import LIST_KIND
+
+# Gathered rows, what is found of them, and the result.
+COPIES_OF_GATHERED = 4
+# Fewer rows are put in order at once as soon as they are split.
+LEAST_ROWS_SPLIT = 2_097_152
+# Each batch of rows is cut into so many pieces at most.
+MOST_RANGES = 1024
+# Ranges are found by a sample: some have more rows than others.
+UNEVEN = 2
+# Of so many rows a range is put in order near the processor.
+ROWS_OF_RANGE = 524_288
+
+
+def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> Mode | None:
+    """How a kernel gets all rows of its input where threads of this process make them; None where they are Spark's, or not one kernel's."""
+    weight = weight_gathered(root)
+    if weight is None:
+        return None
+    fits = weight.size * COPIES_OF_GATHERED <= work_memory()
+    is_worth_it = not fits or (weight.rows >= LEAST_ROWS_SPLIT and threads_here() > 1)
+    if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MOST_RANGES:
+        return Mode.EXCHANGED
+    return Mode.GATHERED if fits and Mode.GATHERED not in refused else None
+
+
+def can_split(root: PlannerNode) -> bool:
+    """True for a kernel of which each range of the values of a column can be made alone."""
+    split = root.operator.split_by
+    return split is not None and root.inputs[0].schema[split[0]].kind in KINDS
+
+
+def bytes_of_range() -> int:
+    """Those that the rows of a range may take where every thread works on one."""
+    return work_memory() // (COPIES_OF_GATHERED * threads_here())
+
+
+def ranges_for(weight: Weight) -> float:
+    """Into how many ranges rows are split: those that have room in memory, and a few for each thread."""
+    room = bytes_of_range()
+    needed = UNEVEN * weight.size / room if room else math.inf
+    return max(needed, min(MOST_RANGES, weight.rows / ROWS_OF_RANGE), UNEVEN * threads_here())
+
+
+def weight_gathered(root: PlannerNode) -> Weight | None:
+    """The weight of all rows below a kernel that takes them, where threads of this process make them."""
+    operator = root.operator
+    if len(root.inputs) != 1 or not operator.takes_all_rows or not is_for_threads(root):
+        return None
+    below = root.inputs[0]
+    if not suits_threads(below) or not all(is_arrows(kind) or (kind.kind == LIST_KIND and not kind.is_encoded) for kind in root.schema):
+        return None
+    if any(node.inputs and not node.operator.has_kernel for node in postorder([below])) or not placement_of(below).segment:
+        return None
+    return weight_of(below)

@@ -1,0 +1,119 @@
+"""Kernels of all rows, made range by range of a column: the ranges are found by a sample, and threads exchange the rows."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
+from functools import partial
+from itertools import pairwise
+
+import attrs
+import pyarrow as pa
+
+from sframe_spark.engine.budgets import weight_of
+from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, MOST_RANGES, bytes_of_range, ranges_for
+from sframe_spark.engine.planning.placement import placement_of
+from sframe_spark.engine.runs.looks import optimize
+from sframe_spark.engine.segments.exchange import Exchange
+from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
+from sframe_spark.engine.segments.inferred_rows import require_inferred
+from sframe_spark.engine.segments.kept_rows import BegunRows, begun
+from sframe_spark.engine.segments.range_tasks import range_tasks
+from sframe_spark.engine.segments.range_workers import Threads
+from sframe_spark.engine.segments.runner import PlanRunner
+from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
+from sframe_spark.operators.kernels.key_ranges import KeyRanges
+from sframe_spark.operators.rowwise.columns import project
+from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.memory import work_memory
+
+# The values that tell the ranges: of so many places, from each so many rows.
+SAMPLED_PLACES, SAMPLED_ROWS = 128, 1_024
+
+
+def key_ranges_of(node: PlannerNode) -> KeyRanges:
+    """Ranges of the column by which the rows below a kernel are split; about as many rows are in each as in the others."""
+    below, split, weight = node.inputs[0], node.operator.split_by, weight_of(node.inputs[0])
+    assert split is not None and weight is not None
+    position, ascending = split
+    keys = project(below, [position])
+    narrow = optimize(keys)
+    if not placement_of(narrow).segment:
+        narrow = keys
+    count = min(MOST_RANGES, int(ranges_for(weight)) + 1)
+    return KeyRanges.of(sample_of(narrow), below.schema[position], ascending, count)
+
+
+def sample_of(node: PlannerNode) -> pa.Array:
+    """Values of the one column of a section, from places that are everywhere in it."""
+    workers = Threads()
+    tasks = range_tasks(node, placement_of(node).rows_to_run, SAMPLED_PLACES, workers)
+    found = workers.run([partial(first_rows_of, task) for task in tasks], "looking at values to sort by", tasks)
+    return pa.concat_arrays([chunk.columns[0] for chunk in found])
+
+
+def first_rows_of(task: RangeTask) -> Chunk:
+    """What a task makes of the first of its rows."""
+    return PlanRunner(task.whole, task.states).run(task.start, min(task.stop, task.start + SAMPLED_ROWS))
+
+
+@attrs.frozen(eq=False)
+class ExchangedRows:
+    """What a kernel makes of rows that were exchanged.
+
+    Parameters
+    ----------
+    node
+        The kernel's node, over the plan of all rows.
+    exchange
+        The rows.
+    """
+
+    node: PlannerNode
+    exchange: Exchange
+    _alone: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+
+    def works(self, count: int) -> list[Sequence[int]]:
+        """The numbers of all ranges, one after the other, in so many parts of about as many rows, or fewer."""
+        ends = self.exchange.rows.cumsum()
+        edges = [0, *(int(ends.searchsorted(ends[-1] * part // count)) + 1 for part in range(1, count)), len(ends)]
+        return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
+
+    def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
+        """Rows of some ranges.
+
+        Raises
+        ------
+        NoRoomError
+            If those of a range take more memory than they may.
+        """
+        return map(self._of_range, numbers)
+
+    def begun(self, numbers: Sequence[int], room: Room) -> BegunRows:
+        """The same as long as there is room for them."""
+        return begun(self.made(numbers), room)
+
+    def _of_range(self, number: int) -> Chunk:
+        raise_if_cancelled()
+        operator, below, exchange = self.node.operator, self.node.inputs[0], self.exchange
+        share = exchange.size * exchange.rows[number] / max(1, exchange.rows.sum())
+        # What was meant for one thread of several is done by one at a time where it is more.
+        with self._alone if share > bytes_of_range() else nullcontext():
+            rows = exchange.take(number, min(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS))
+            return require_inferred(operator, (), operator.kernel([rows], [below.facts]), self.node.schema)
+
+
+def exchange_below(node: PlannerNode) -> Exchange:
+    """An exchange, without rows yet, for those below a kernel."""
+    assert node.operator.split_by is not None
+    below = node.inputs[0]
+    return Exchange(node.operator.split_by[0], key_ranges_of(node), below.schema, work_memory() // COPIES_OF_GATHERED)
+
+
+def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:
+    """Let a task give its rows."""
+    for chunk in chunks_of(task):
+        exchange.add(number, chunk)

@@ -1,0 +1,92 @@
+"""Ranges of the values of a column, each of which comes as a whole before the next in the column's order."""
+
+from __future__ import annotations
+
+import attrs
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sframe_spark.operators.kernels.equal_keys import comparable
+from sframe_spark.operators.kernels.order_check import MISSING, value_ranks
+from sframe_spark.operators.kernels.runs import plain_numbers
+from sframe_spark.types import DATETIME_KIND, FLOAT_KIND, INT_KIND, STR_KIND, ColumnType
+
+KINDS = (INT_KIND, FLOAT_KIND, STR_KIND, DATETIME_KIND)
+
+
+@attrs.frozen(eq=False)
+class KeyRanges:
+    """Ranges of values; equal values are in the same one.
+
+    Parameters
+    ----------
+    column_type
+        Type of the values, one of :data:`KINDS`.
+    ascending
+        Whether the first range has the smallest values, missing ones among them.
+    edges
+        The smallest value of each range of ascending values but the first; numbers, or texts, none of them twice.
+
+    Examples
+    --------
+    >>> from sframe_spark.types import INT
+    >>> ranges = KeyRanges.of(pa.array([5, 1, 9, 3]), INT, True, 2)
+    >>> ranges.places(pa.array([9, None, 1, 5, 4])).tolist()
+    [1, 0, 0, 1, 0]
+    """
+
+    column_type: ColumnType
+    ascending: bool
+    edges: pa.Array
+
+    @classmethod
+    def of(cls, sample: pa.Array, column_type: ColumnType, ascending: bool, count: int) -> KeyRanges:
+        """At most so many ranges, each with about as many of the values of a sample as the others."""
+        values = comparable(sample, column_type).drop_null()
+        if pa.types.is_string(values.type):
+            ordered = values.take(pc.array_sort_indices(values))
+        else:
+            numbers = np.sort(plain_numbers(values))
+            # NaN is no edge: numbers, and NaN behind them, are searched for among numbers.
+            ordered = pa.array(numbers[numbers == numbers])
+        places = np.arange(1, count) * len(ordered) // count if len(ordered) else np.zeros(0, dtype=np.int64)
+        return cls(column_type, ascending, ordered.take(pa.array(places)).unique())
+
+    @property
+    def count(self) -> int:
+        """How many ranges there are."""
+        return len(self.edges) + 1
+
+    def places(self, column: pa.Array) -> np.ndarray:
+        """The number of the range of each value of a column."""
+        values = comparable(column, self.column_type)
+        if not pa.types.is_string(values.type):
+            found = np.searchsorted(self.edges.to_numpy(), plain_numbers(values), side="right")
+        else:
+            encoded = values.dictionary_encode()
+            # The last place is that of missing texts.
+            of_codes = np.append(places_of_texts(self.edges, encoded.dictionary), 0)
+            found = of_codes[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)]
+        if values.null_count:
+            found = np.where(value_ranks(values) == MISSING, 0, found)
+        return found if self.ascending else self.count - 1 - found
+
+
+def places_of_texts(edges: pa.StringArray, texts: pa.StringArray) -> np.ndarray:
+    """How many of ascending texts are at most each of some others, all of which are there.
+
+    Examples
+    --------
+    >>> places_of_texts(pa.array(["b", "d"]), pa.array(["a", "b", "c", "e"])).tolist()
+    [0, 1, 1, 2]
+    """
+    low, high = np.zeros(len(texts), dtype=np.int64), np.full(len(texts), len(edges), dtype=np.int64)
+    for _ in range(len(edges).bit_length()):
+        middle = (low + high) // 2
+        # Where the search has ended, at the last edge too, nothing changes any more.
+        is_open = low < high
+        edge = edges.take(pa.array(np.minimum(middle, len(edges) - 1)))
+        beyond = pc.less_equal(edge, texts).to_numpy(zero_copy_only=False)
+        low, high = np.where(is_open & beyond, middle + 1, low), np.where(is_open & ~beyond, middle, high)
+    return low

@@ -1,0 +1,190 @@
+"""Rows that are exchanged between threads, in memory and on disk, are those that one kernel makes of all rows."""
+
+from __future__ import annotations
+
+import os
+import random
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sframe_spark import SFrame, aggregate, config, load_sframe
+from sframe_spark.engine.options import MaterializeOptions
+from sframe_spark.engine.planning import gathered
+from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.runs.materialize import materialize
+from sframe_spark.engine.segments import exchange
+from sframe_spark.engine.segments.exchange import Exchange
+from sframe_spark.errors import StorageError
+from sframe_spark.explain.foreseen import foresee
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.planner import pieces
+from sframe_spark.session import is_started
+from sframe_spark.storage.files.temporary import scratch_store
+from sframe_spark.testing.oracle.values import rows_equal
+
+ROWS = 3_000
+Program = Callable[[SFrame], SFrame]
+# Bytes of work: all rows have room; some of them; hardly any.
+WORK = [None, 400_000, 120_000]
+NOTHING_SMALL = MaterializeOptions(in_memory=0)
+
+
+@pytest.fixture(autouse=True)
+def many_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Few rows count as many, and no Spark is started."""
+    started = is_started()
+    monkeypatch.setattr(pieces, "FEW_ROWS", 30)
+    monkeypatch.setattr(gathered, "LEAST_ROWS_SPLIT", 100)
+    monkeypatch.setattr(gathered, "ROWS_OF_RANGE", 200)
+    with config.using(small_rows=100, segment_rows=700, batch_rows=90, progress="off", temporary_directory=str(tmp_path / "temporary")):
+        yield
+    assert is_started() == started
+
+
+@pytest.fixture
+def frame(tmp_path: Path) -> SFrame:
+    choose = random.Random(4)
+    rows = range(ROWS)
+    SFrame(
+        {
+            "i": choose.sample(rows, ROWS),
+            "k": [None if row % 61 == 0 else choose.randrange(90) for row in rows],
+            "f": [[None, float("nan"), -0.0, 0.0][row % 4] if row % 50 < 4 else round(choose.uniform(-9, 9), 1) for row in rows],
+            "s": [None if row % 57 == 0 else "é" * choose.randrange(9) + str(choose.randrange(40)) for row in rows],
+            "t": rows,
+        }
+    ).save(str(tmp_path / "saved"))
+    return load_sframe(str(tmp_path / "saved"))
+
+
+def derived(sf: SFrame) -> SFrame:
+    chosen = sf[sf["i"] % 3 != 0]
+    chosen["sum"] = chosen["t"].cumulative_sum() % 1009
+    return chosen
+
+
+def nearly_in_order(sf: SFrame) -> SFrame:
+    sf["near"] = sf["t"] + sf["i"] % 5
+    return sf
+
+
+PROGRAMS: dict[str, Program] = {
+    "sort by different ints": lambda sf: sf.sort("i"),
+    "by ints that tie, descending": lambda sf: sf.sort("k", ascending=False),
+    "by floats, then texts": lambda sf: sf.sort([("f", False), ("s", True)]),
+    "by texts": lambda sf: sf.sort([("s", False), ("f", True)]),
+    "of a filter with running values": lambda sf: derived(sf).sort("sum", ascending=False),
+    "of rows nearly in order": lambda sf: nearly_in_order(sf).sort("near"),
+    "all values of groups": lambda sf: sf.groupby(["k", "s"], {"all": aggregate.CONCAT("t"), "n": aggregate.COUNT()}),
+    "groups by floats": lambda sf: derived(sf).groupby("f", {"all": aggregate.CONCAT("i"), "first": aggregate.SELECT_ONE("t")}),
+    "of no rows": lambda sf: sf[sf["i"] < 0].sort("i"),
+}
+
+
+def rows_of(frame: SFrame) -> list[tuple[Any, ...]]:
+    return [tuple(row.values()) for row in frame]
+
+
+def expected_of(name: str, frame: SFrame) -> list[tuple[Any, ...]]:
+    with config.using(small_rows=10 * ROWS):
+        return rows_of(PROGRAMS[name](frame))
+
+
+def files_left() -> list[str]:
+    store = scratch_store().directory
+    return [name for place in os.listdir(store) if place.startswith("dataset-") for name in os.listdir(os.path.join(store, place))]
+
+
+@pytest.mark.parametrize("segments", [None, 1, 7])
+@pytest.mark.parametrize("work", WORK)
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_rows_are_those_of_one_kernel(frame: SFrame, name: str, work: int | None, segments: int | None) -> None:
+    expected, made = expected_of(name, frame), PROGRAMS[name](frame)
+    with config.using(work_memory=work):
+        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        materialize(made._node, MaterializeOptions(in_memory=0, segments=segments))
+    assert isinstance(made._node.operator, MemorySource) and files_left() == []
+    assert rows_equal(rows_of(made), expected)
+
+
+@pytest.mark.parametrize("work", WORK)
+def test_rows_that_are_not_kept_are_written(frame: SFrame, work: int | None, tmp_path: Path) -> None:
+    expected, made = expected_of("by texts", frame), PROGRAMS["by texts"](frame)
+    with config.using(work_memory=work, kept_memory=0):
+        PROGRAMS["by texts"](frame).save(str(tmp_path / "again"))
+        materialize(made._node, NOTHING_SMALL)
+    assert isinstance(made._node.operator, SegmentSource)
+    assert rows_equal(rows_of(made), expected) and rows_equal(rows_of(load_sframe(str(tmp_path / "again"))), expected)
+    assert not any(name.startswith("exchange") for name in files_left())
+
+
+def test_what_was_put_on_disk_is_told(frame: SFrame) -> None:
+    told = {work: PROGRAMS["by texts"](frame) for work in (None, 120_000)}
+    for work, made in told.items():
+        with config.using(work_memory=work):
+            text = made.explain(analyze=True)
+        assert "each range of a column at once" in text and ("0 bytes spilled" in text) == (work is None)
+
+
+@pytest.mark.parametrize("name", ["by texts", "all values of groups"])
+def test_too_many_ranges_are_a_query(frame: SFrame, name: str) -> None:
+    with config.using(work_memory=1_000):
+        assert foresee(PROGRAMS[name](frame)._node).sections[-1].mode is Mode.QUERY
+
+
+def damaged(change: Callable[[bytes], bytes]) -> Callable[..., None]:
+    write = Exchange._write
+
+    def written(self: Exchange, full: Any, handle: Any, number: int) -> None:
+        write(self, full, handle, number)
+        path = Path(handle.directory, f"exchange-{number:06d}")
+        path.write_bytes(change(path.read_bytes()))
+
+    return written
+
+
+CHANGES: dict[str, Callable[[bytes], bytes]] = {
+    "cut": lambda payload: payload[: len(payload) // 2],
+    "one bit": lambda payload: payload[:900] + bytes([payload[900] ^ 1]) + payload[901:],
+    "emptied": lambda payload: b"",
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_damage_on_disk_is_told(frame: SFrame, change: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, made = expected_of("by texts", frame), PROGRAMS["by texts"](frame)
+    with monkeypatch.context() as patch, config.using(work_memory=120_000):
+        patch.setattr(Exchange, "_write", damaged(CHANGES[change]))
+        with pytest.raises(StorageError, match=r"temporary rows in .* are not those that were written"):
+            materialize(made._node, NOTHING_SMALL)
+    assert files_left() == [] and rows_equal(rows_of(made), expected)
+
+
+def test_rows_that_are_lost_are_told(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces_of = Exchange._pieces
+    monkeypatch.setattr(Exchange, "_pieces", lambda self, number: list(pieces_of(self, number))[1:])
+    with pytest.raises(StorageError, match="temporary rows of a range were read, of"):
+        materialize(PROGRAMS["by texts"](frame)._node, NOTHING_SMALL)
+
+
+def test_a_full_disk_loses_nothing(frame: SFrame, monkeypatch: pytest.MonkeyPatch) -> None:
+    expected, made = expected_of("by texts", frame), PROGRAMS["by texts"](frame)
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patch, config.using(work_memory=120_000):
+        patch.setattr(exchange.pa.ipc, "new_stream", full)
+        with pytest.raises(StorageError, match="cannot write temporary rows to"):
+            materialize(made._node, NOTHING_SMALL)
+    assert files_left() == [] and rows_equal(rows_of(made), expected)
+
+
+def test_the_quota_of_temporary_data_counts_them(frame: SFrame) -> None:
+    made = PROGRAMS["by texts"](frame)
+    with config.using(work_memory=120_000, temporary_quota=10_000), pytest.raises(StorageError, match="quota"):
+        materialize(made._node, NOTHING_SMALL)
+    assert files_left() == []
