@@ -29,6 +29,7 @@ from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length
+from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.infer import current_facts, known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.values.agreement import agree
