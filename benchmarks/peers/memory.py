@@ -1,4 +1,4 @@
-"""Memory of our programs, each in a process of its own: ``python -m benchmarks.peers.memory [--rows N] [--work-memory BYTES]``."""
+"""Memory of our programs, each in a process of its own: ``python -m benchmarks.peers.memory [--rows N] [--budget BYTES]``."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def resident_bytes(root: int) -> dict[str, int]:
     return found
 
 
-def peaks_of(name: str, place: Place, work_memory: int | None) -> tuple[dict[str, int], float]:
+def peaks_of(name: str, place: Place, budget: int | None) -> tuple[dict[str, int], float]:
     """The most that the processes of a program took at a time, and seconds, of one run in a process of its own."""
-    settings = {} if work_memory is None else {"SFRAME_SPARK_WORK_MEMORY": str(work_memory)}
+    settings = {} if budget is None else {"SFRAME_SPARK_WORK_MEMORY": str(budget), "SFRAME_SPARK_KEPT_MEMORY": str(budget)}
     command = [sys.executable, "-m", "benchmarks.peers.worker", "benchmarks.peers.ours", str(place.directory), "0", name]
     process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env={**os.environ, "SFRAME_SPARK_PROGRESS": "off", **settings})
     found: dict[str, int] = {}
@@ -63,7 +63,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Memory of our programs.")
     parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
-    parser.add_argument("--work-memory", type=lambda text: int(float(text)), help="config.work_memory; without, what it is by default")
+    parser.add_argument("--budget", type=lambda text: int(float(text)), help="config.work_memory and config.kept_memory; without, what they are by default")
     parser.add_argument("--only", default="", help="only programs whose names contain this")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
@@ -73,7 +73,7 @@ def main() -> None:
         print("| program | all | itself | Java | workers | seconds |\n| --- | ---: | ---: | ---: | ---: | ---: |")
         for name in NAMES:
             if chosen.only in name:
-                found, seconds = peaks_of(name, place, chosen.work_memory)
+                found, seconds = peaks_of(name, place, chosen.budget)
                 cells = [sum(found.values()), *(found.get(kind, 0) for kind in ("itself", "java", "workers"))]
                 print(f"| {name.replace('_', ' ')} | " + " | ".join(f"{cell / MIB:,.0f}" for cell in cells) + f" | {seconds:.1f} |", flush=True)
 
