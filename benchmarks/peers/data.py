@@ -13,6 +13,8 @@ import pyarrow.parquet as pq
 SEED = 18
 RIGHT_ROWS = 100_000
 WORDS, GROUPS = 1000, 100
+# Of so many rows one becomes a dict, and of so many one is read as text.
+DICTS, LINES = 10, 5
 ROWS_IN_FILE = 1 << 20
 
 
@@ -23,7 +25,7 @@ class Place:
     Parameters
     ----------
     directory
-        Parquet files ``rows/*.parquet``, ``right.parquet`` and ``quotes.parquet``, and the frames ``frame``, ``right`` and ``quotes``.
+        Parquet files ``rows/*.parquet``, ``right.parquet`` and ``quotes.parquet``, the frames ``frame``, ``right`` and ``quotes``, and ``part.csv``.
     """
 
     directory: Path
@@ -64,6 +66,7 @@ def make(rows: int, place: Place, with_csv: bool = False) -> None:
         if name != "frame":
             pq.write_table(each, place.file(f"{name}.parquet"))
         SFrame(each).save(place.file(name))
+    pa_csv.write_csv(table.slice(0, rows // LINES), place.file("part.csv"))
     if with_csv:
         pa_csv.write_csv(table, place.file("rows.csv"))
         pa_csv.write_csv(right, place.file("right.csv"))

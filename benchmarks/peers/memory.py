@@ -63,7 +63,9 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description="Memory of our programs.")
     parser.add_argument("--rows", type=lambda text: int(float(text)), default=10**7)
-    parser.add_argument("--budget", type=lambda text: int(float(text)), help="config.work_memory and config.kept_memory; without, what they are by default")
+    parser.add_argument(
+        "--budget", type=lambda text: int(float(text)), help="config.work_memory and config.kept_memory; else what they are by default"
+    )
     parser.add_argument("--only", default="", help="only programs whose names contain this")
     chosen = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:

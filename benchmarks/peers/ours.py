@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.peers.data import Place
+from benchmarks.peers.data import DICTS, Place
 from sframe_spark import SArray, SFrame, aggregate, load_sframe
 
 
@@ -21,6 +21,7 @@ class Programs:
         self.rows = load_sframe(place.file("frame"))
         self.right = load_sframe(place.file("right"))
         self.quotes = load_sframe(place.file("quotes"))
+        self.lines = place.file("part.csv")
 
     def sum_of_a_column(self) -> Any:
         """One number."""
@@ -74,6 +75,21 @@ class Programs:
     def apply(self) -> Any:
         """A function of Python for each row."""
         return round(self._kept_column(self.rows["i"].apply(lambda value: value * 2 + 1, dtype=int)).sum(), 3)
+
+    def apply_to_dicts(self) -> Any:
+        """A dict of each text, of a tenth of the rows."""
+        texts = self.rows["s"].head(len(self.rows) // DICTS)
+        found = self._kept_column(texts.apply(lambda text: {word: len(word) for word in text.split(" ")}, dtype=dict))
+        return [len(found), found[-1]]
+
+    def apply_to_rows(self) -> Any:
+        """A function of Python for two columns of each row."""
+        return round(self._kept_column(self.rows[["k", "f"]].apply(lambda row: row["k"] + row["f"], dtype=float)).sum(), 2)
+
+    def read_csv(self) -> Any:
+        """A fifth of the rows, as text."""
+        frame = kept(SFrame.read_csv(self.lines, verbose=False))[1]
+        return [len(frame), round(frame["f"].sum(), 3)]
 
     def as_of_join(self) -> Any:
         """The last quote before each row."""

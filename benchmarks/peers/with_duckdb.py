@@ -14,6 +14,7 @@ class Programs:
 
     def __init__(self, place: Place) -> None:
         self.base = duckdb.connect()
+        self.lines = place.file("part.csv")
         for name, source in {"rows": place.rows, "side": place.file("right.parquet"), "quotes": place.file("quotes.parquet")}.items():
             self.base.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet('{source}')")
 
@@ -56,6 +57,10 @@ class Programs:
 
     def unique_ints(self) -> Any:
         return self._kept("SELECT DISTINCT i FROM rows ORDER BY i")
+
+    def read_csv(self) -> Any:
+        rows = self._kept(f"SELECT * FROM read_csv('{self.lines}')")
+        return [rows, round(self._found("SELECT sum(f) FROM kept")[0][0], 3)]
 
     def as_of_join(self) -> Any:
         return self._kept("SELECT rows.t, f, q FROM rows ASOF LEFT JOIN quotes ON rows.t >= quotes.t")

@@ -17,6 +17,7 @@ class Programs:
         self.rows = pl.scan_parquet(place.rows)
         self.right = pl.scan_parquet(place.file("right.parquet"))
         self.quotes = pl.scan_parquet(place.file("quotes.parquet"))
+        self.lines = place.file("part.csv")
 
     def sum_of_a_column(self) -> Any:
         return round(self.rows.select(pl.sum("f")).collect().item(), 3)
@@ -58,6 +59,14 @@ class Programs:
         warnings.simplefilter("ignore", pl.exceptions.PolarsInefficientMapWarning)
         column = self.rows.select(pl.col("i").map_elements(lambda value: value * 2 + 1, return_dtype=pl.Int64)).collect()
         return round(column["i"].sum(), 3)
+
+    def apply_to_rows(self) -> Any:
+        pair = pl.struct("k", "f").map_elements(lambda row: row["k"] + row["f"], return_dtype=pl.Float64).alias("x")
+        return round(self.rows.select(pair).collect()["x"].sum(), 2)
+
+    def read_csv(self) -> Any:
+        frame = pl.read_csv(self.lines)
+        return [frame.height, round(frame["f"].sum(), 3)]
 
     def as_of_join(self) -> Any:
         return self.rows.select("t", "f").set_sorted("t").join_asof(self.quotes.set_sorted("t"), on="t").collect().height

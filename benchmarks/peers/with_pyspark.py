@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from benchmarks.peers.data import Place
+from benchmarks.peers.data import DICTS, Place
 
 
 class Programs:
@@ -16,7 +16,7 @@ class Programs:
         self.spark = get_session().newSession()
         self.rows = self.spark.read.parquet(str(place.directory / "rows"))
         self.right = self.spark.read.parquet(place.file("right.parquet"))
-        self.target = place.file("written")
+        self.target, self.lines = place.file("written"), place.file("part.csv")
 
     def _kept(self, query: Any) -> int:
         query.write.parquet(self.target, mode="overwrite")
@@ -64,6 +64,25 @@ class Programs:
         function = F.udf(lambda value: value * 2 + 1, "bigint")
         self._kept(self.rows.select(function("i").alias("i"), "t").orderBy("t"))
         return self.spark.read.parquet(self.target).selectExpr("sum(i)").first()[0]
+
+    def apply_to_dicts(self) -> Any:
+        from pyspark.sql import functions as F
+
+        function = F.udf(lambda text: {word: len(word) for word in text.split(" ")}, "map<string,bigint>")
+        count = self.rows.count() // DICTS
+        rows = self._kept(self.rows.where(f"t < {2 * count}").select(function("s").alias("d"), "t").orderBy("t"))
+        return [rows, self.spark.read.parquet(self.target).orderBy("t", ascending=False).first()["d"]]
+
+    def apply_to_rows(self) -> Any:
+        from pyspark.sql import functions as F
+
+        function = F.udf(lambda k, f: k + f, "double")
+        self._kept(self.rows.select(function("k", "f").alias("x"), "t").orderBy("t"))
+        return round(self.spark.read.parquet(self.target).selectExpr("sum(x)").first()[0], 2)
+
+    def read_csv(self) -> Any:
+        rows = self._kept(self.spark.read.csv(self.lines, header=True, inferSchema=True).orderBy("t"))
+        return [rows, round(self.spark.read.parquet(self.target).selectExpr("sum(f)").first()[0], 3)]
 
     def cumulative_sum(self) -> Any:
         self._kept(self.rows.selectExpr("t", "sum(f) OVER (ORDER BY t ROWS UNBOUNDED PRECEDING) AS c"))

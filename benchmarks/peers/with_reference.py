@@ -21,6 +21,7 @@ class Programs:
         for frame in frames:
             frame.materialize()
         self.rows, self.right = frames
+        self.lines = str(Path(directory, "part.csv"))
 
     def sum_of_a_column(self):  # type: ignore[no-untyped-def]
         return round(self.rows["f"].sum(), 3)
@@ -63,6 +64,20 @@ class Programs:
 
     def apply(self):  # type: ignore[no-untyped-def]
         return round(kept_column(self.rows["i"].apply(lambda value: value * 2 + 1, dtype=int)).sum(), 3)
+
+    def apply_to_dicts(self):  # type: ignore[no-untyped-def]
+        texts = self.rows["s"].head(len(self.rows) // 10)
+        found = kept_column(texts.apply(lambda text: {word: len(word) for word in text.split(" ")}, dtype=dict))
+        return [len(found), found[-1]]
+
+    def apply_to_rows(self):  # type: ignore[no-untyped-def]
+        return round(kept_column(self.rows[["k", "f"]].apply(lambda row: row["k"] + row["f"], dtype=float)).sum(), 2)
+
+    def read_csv(self):  # type: ignore[no-untyped-def]
+        import turicreate as tc
+
+        frame = tc.SFrame.read_csv(self.lines, verbose=False)
+        return [kept(frame), round(frame["f"].sum(), 3)]
 
     def cumulative_sum(self):  # type: ignore[no-untyped-def]
         return round(kept_column(self.rows["f"].cumulative_sum())[-1], 3)
