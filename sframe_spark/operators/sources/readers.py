@@ -76,6 +76,9 @@ class SegmentReader(Reader):
         first, last = self._stored.start + start, min(self._stored.start + stop, self._stored.stop)
         if not self._stored.positions or first >= last:
             return self._stored.read(start, stop)
+        packed = self._stored.packed(first, last)
+        if packed is not None:
+            return packed
         found = [goer for goer in self._goers if follows(goer[:2], first, last) or goer[2].can_go_on(first)]
         if not found:
             # One range alone is not where somebody goes through the rows.

@@ -303,7 +303,14 @@ class SegmentSource(Source):
         from sframe_spark.storage.rows.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
-        return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
+        return self.packed(first, last) or self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
+
+    def packed(self, first: int, last: int) -> Chunk | None:
+        """Rows ``first`` to ``last`` of the dataset, of many short segments, whose columns stay in memory; None of other datasets."""
+        from sframe_spark.storage.rows.packs import packed_rows
+
+        found = packed_rows(self.manifest, self.positions, first, last) if self.positions and first < last else None
+        return None if found is None else self.chunk_of(found, first, last)
 
     def reader(self, threads: int = 0, coded: Iterable[int] = ()) -> Reader:
         """One that decodes each row group once for who reads rows in order."""
