@@ -73,9 +73,9 @@ def test_rows_are_those_of_the_files(tmp_path: Path, seed: int) -> None:
     assert edges[0] == 0 and edges[-1] == manifest.rows and list(edges) == sorted(set(edges))
     assert manifest.decoded.apart == {row for row, rows in zip(manifest.offsets, lengths, strict=True) if rows > SHORT}
     packed = 0
-    for _ in range(60):
+    for _ in range(150):
         start = choose.randrange(manifest.rows)
-        stop = min(manifest.rows, start + choose.choice((1, 50, 200, 2 * LONG)))
+        stop = min(manifest.rows, start + choose.choice((1, 30, 60, 200, 2 * LONG)))
         columns = choose.choices(range(3), k=choose.randrange(1, 4))
         found = rows_of(packed_rows(manifest, columns, start, stop))
         packed += found is not None
