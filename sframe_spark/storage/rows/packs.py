@@ -24,8 +24,10 @@ SHORT_ROWS, SHORT_BYTES = 8_192, 1 << 20
 MOST_SEGMENTS, MOST_ROWS, MOST_BYTES = 128, 65_536, 8 << 20
 # Of fewer short segments nothing is gained.
 FEW_SEGMENTS = 64
-# Packs are decoded where more than one in so many of their rows is asked for.
-SHARE_OF_ROWS = 4
+# Packs are decoded where more than one in so many of their rows is asked for, but not for who takes all rows in one piece.
+SHARE_OF_ROWS, MOST_AT_ONCE = 4, 64
+# Nobody looks for packs, through all segments, who asks for rows of fewer than these.
+SEGMENTS_ASKED_FOR = 4
 # So much of the room for results is left to results.
 SHARE_LEFT = 4
 
@@ -33,6 +35,8 @@ SHARE_LEFT = 4
 def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: int) -> list[pa.ChunkedArray] | None:
     """Columns of the rows ``start`` to ``stop`` out of packs; None where they are to be read from segments, as few of them are asked for."""
     decoded = manifest.decoded
+    if decoded.edges is None and (stop - start) * len(manifest.segments) < SEGMENTS_ASKED_FOR * manifest.rows:
+        return None
     edges = edges_of(manifest, decoded)
     first = bisect.bisect_right(edges, start) - 1
     last = bisect.bisect_left(edges, stop)
@@ -41,8 +45,10 @@ def packed_rows(manifest: Manifest, columns: Sequence[int], start: int, stop: in
     packs = list(pairwise(edges[first : last + 1]))
     if any(pack[0] in decoded.apart for pack in packs):
         return None
+    if len(packs) > MOST_AT_ONCE:
+        return None
     missing = [pack for pack in packs if not all((pack[0], column) in decoded.arrays for column in columns)]
-    if missing and ((stop - start) * SHARE_OF_ROWS < edges[last] - edges[first] or not may_keep(decoded)):
+    if missing and ((stop - start) * SHARE_OF_ROWS < edges[last] - edges[first] or not may_keep()):
         return None
     parts = [_cut(_columns_of(manifest, columns, pack, decoded), pack, start, stop) for pack in packs]
     return [pa.chunked_array([part[place] for part in parts], manifest.types[column].physical) for place, column in enumerate(columns)]
@@ -66,8 +72,8 @@ def is_short(entry: SegmentEntry) -> bool:
     return entry.rows <= SHORT_ROWS and entry.group_bytes is not None and entry.group_bytes <= SHORT_BYTES and entry.tail is not None
 
 
-def may_keep(decoded: DecodedColumns) -> bool:
-    """Say whether there is room for one more column, beside all that Arrow holds in this process."""
+def may_keep() -> bool:
+    """Say whether there is room for one more pack, beside all that Arrow holds in this process."""
     most = kept_memory()
     return pa.total_allocated_bytes() + MOST_BYTES <= most - most // SHARE_LEFT
 
@@ -91,11 +97,13 @@ def _edges(manifest: Manifest) -> Iterator[int]:
 def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns) -> list[pa.Array]:
     start, stop = pack
     missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
+    found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
     if missing:
         table = read_rows(manifest, missing, start, stop)
-        found = {column: pa.concat_arrays(values.chunks) for column, values in zip(missing, table.columns, strict=True)}
-        decoded.arrays.update({(start, column): values for column, values in found.items()})
-    return [decoded.arrays[start, column] for column in columns]
+        found.update((column, pa.concat_arrays(values.chunks)) for column, values in zip(missing, table.columns, strict=True))
+        if may_keep():
+            decoded.arrays.update(((start, column), found[column]) for column in missing)
+    return [found[column] for column in columns]
 
 
 def _cut(columns: Sequence[pa.Array], pack: tuple[int, int], start: int, stop: int) -> list[pa.Array]:

@@ -97,7 +97,22 @@ def test_few_rows_do_not_read_a_pack(tmp_path: Path, opened: list[str]) -> None:
     manifest = written(tmp_path / "frame", [SHORT] * 40)
     assert packed_rows(manifest, [0], 90, 95) is None
     assert SegmentSource.of(manifest).read(90, 95).columns[0].to_pylist() == [90, 91, 92, 93, 94]
-    assert len(opened) == 1 and not manifest.decoded.arrays
+    # Nobody went through all segments for it.
+    assert len(opened) == 1 and manifest.decoded.edges is None
+
+
+def test_who_takes_all_rows_in_one_piece_has_them_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(packs, "MOST_AT_ONCE", 3)
+    manifest = written(tmp_path / "frame", [SHORT] * 40)
+    assert SegmentSource.of(manifest).read(0, manifest.rows).rows == 40 * SHORT
+    assert not manifest.decoded.arrays
+
+
+def test_room_that_ends_amid_packs_keeps_no_more(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    manifest, asked = written(tmp_path / "frame", [SHORT] * 40), iter([True, True, False, False, False])
+    monkeypatch.setattr(packs, "may_keep", lambda: next(asked))
+    assert rows_of(packed_rows(manifest, [0], 0, manifest.rows)) == [list(range(manifest.rows))]
+    assert list(manifest.decoded.arrays) == [(0, 0)]
 
 
 @pytest.mark.parametrize("room", [0, packs.MOST_BYTES])
