@@ -51,6 +51,7 @@ ALLOWED = {
     ("testing/operator_text.py", "literal_eval"): "plans in tests, written by whoever runs them; makes values only",
     ("planner/serialize.py", "open_stream"): "rows in a plan: fully validated, and extension types stay plain storage (tests/hostile)",
     ("engine/spark/executor_answers.py", "import_module"): "this package, by its own name",
+    ("engine/segments/exchange.py", "open_stream"): "rows that this process wrote, once their check sum was compared",
     ("engine/segments/tasks.py", "open_stream"): "rows of our own tasks",
     ("storage/manifests/blocks.py", "open_stream"): "plain values of a schema that is known before, fully validated",
     ("operators/kernels/runs.py", "open_stream"): "the state that our own tasks send each other",

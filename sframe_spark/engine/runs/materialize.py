@@ -28,7 +28,7 @@ from sframe_spark.operators.sources.source import SegmentSource, Source, source_
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.chunk import Chunk
-from sframe_spark.planner.facts import Length
+from sframe_spark.planner.facts import Length, sum_of_bounds
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.infer import current_facts, known_rows
 from sframe_spark.planner.node import PlannerNode
@@ -229,8 +229,10 @@ def _remembered(rows: int, *nodes: PlannerNode) -> int:
 def _is_soon_made(counted: PlannerNode) -> bool:
     """True for rows that take not much longer to make than to count, as their inputs have many, and that stay in memory for what is asked next."""
     leaves = [node for node in postorder([counted]) if not node.inputs]
-    read = sum(leaf.length.at_most or 0 for leaf in leaves)
-    return not all(map(is_small, leaves)) and counted.length.known_rows <= MOST_TIMES_READ * read and has_room(counted)
+    read = sum_of_bounds(leaf.length for leaf in leaves)
+    if read is None or all(map(is_small, leaves)):
+        return False
+    return counted.length.known_rows <= MOST_TIMES_READ * read and has_room(counted)
 
 
 def compute(node: PlannerNode, options: MaterializeOptions | None = None) -> PlannerNode:
