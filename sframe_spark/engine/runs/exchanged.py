@@ -9,6 +9,7 @@ from functools import partial
 from itertools import pairwise
 
 import attrs
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.budgets import weight_of
@@ -23,6 +24,7 @@ from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
 from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
+from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.planner.chunk import Chunk
@@ -70,11 +72,28 @@ class ExchangedRows:
         The kernel's node, over the plan of all rows.
     exchange
         The rows.
+    sizes
+        Bytes of those of each range.
     """
 
     node: PlannerNode
     exchange: Exchange
+    sizes: np.ndarray
     _alone: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+
+    @classmethod
+    def of(cls, node: PlannerNode, exchange: Exchange) -> ExchangedRows:
+        """The same, of an exchange to which all rows were given.
+
+        Raises
+        ------
+        NoRoomError
+            If those of a range take more memory than they may; nothing was made, then, or written anywhere.
+        """
+        sizes = exchange.sizes()
+        if sizes.max() > min(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS):
+            raise NoRoomError
+        return cls(node, exchange, sizes)
 
     def works(self, count: int) -> list[Sequence[int]]:
         """The numbers of all ranges, one after the other, in so many parts of about as many rows, or fewer."""
@@ -83,13 +102,7 @@ class ExchangedRows:
         return [range(start, stop) for start, stop in pairwise(edges) if start < stop]
 
     def made(self, numbers: Sequence[int]) -> Iterator[Chunk]:
-        """Rows of some ranges.
-
-        Raises
-        ------
-        NoRoomError
-            If those of a range take more memory than they may.
-        """
+        """Rows of some ranges."""
         return map(self._of_range, numbers)
 
     def begun(self, numbers: Sequence[int], room: Room) -> BegunRows:
@@ -99,10 +112,9 @@ class ExchangedRows:
     def _of_range(self, number: int) -> Chunk:
         raise_if_cancelled()
         operator, below, exchange = self.node.operator, self.node.inputs[0], self.exchange
-        share = exchange.size * exchange.rows[number] / max(1, exchange.rows.sum())
         # What was meant for one thread of several is done by one at a time where it is more.
-        with self._alone if share > bytes_of_range() else nullcontext():
-            rows = exchange.take(number, min(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS))
+        with self._alone if self.sizes[number] > bytes_of_range() else nullcontext():
+            rows = exchange.take(number)
             return require_inferred(operator, (), operator.kernel([rows], [below.facts]), self.node.schema)
 
 

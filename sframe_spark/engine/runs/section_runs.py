@@ -236,10 +236,11 @@ class Runs:
             rows = f"{exchange.rows.sum()} rows, {exchange.written} bytes of them on disk"
             self.log.append(f"exchanged: {node.operator_type} over {rows}, in {exchange.ranges.count} ranges of their keys")
             try:
-                return self._of_exchanged(node, ExchangedRows(node, exchange))
+                found = ExchangedRows.of(node, exchange)
             except NoRoomError:
                 self.log.append(f"no room: the rows of one range of {node.operator_type} take more memory than they may")
                 return NotAsPlanned(node)
+            return self._of_exchanged(node, found)
 
     def _of_exchanged(self, node: PlannerNode, rows: ExchangedRows) -> PlannerNode:
         works = rows.works(self.options.segments or config.default_segments or WORKS_FOR_EACH_THREAD * threads_here())

@@ -11,11 +11,12 @@ import attrs
 import numpy as np
 import pyarrow as pa
 
-from sframe_spark.errors import NoRoomError, StorageError
+from sframe_spark.errors import StorageError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
-from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.session.cancel import raise_if_cancelled
+from sframe_spark.session.starting import POLL_SECONDS
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
@@ -62,6 +63,8 @@ class StoredRows:
         Where in it they are, in bytes.
     check
         The check sum of these bytes.
+    size_read
+        Bytes that the rows take in memory.
     """
 
     task: int
@@ -70,6 +73,7 @@ class StoredRows:
     start: int
     size: int
     check: int
+    size_read: int
 
     def read(self) -> Chunk:
         """The rows.
@@ -100,7 +104,7 @@ class Exchange:
     schema
         Types of the columns.
     room
-        Bytes of rows beyond which those in memory are written; while they are, as many may be added.
+        Bytes of rows beyond which those in memory are written; while they are, as many may be added, and no more.
     rows
         How many there are of each range.
     written
@@ -112,14 +116,14 @@ class Exchange:
     schema: Schema
     room: int
     rows: np.ndarray = attrs.field(init=False)
-    size: int = attrs.field(default=0, init=False)
     written: int = attrs.field(default=0, init=False)
     _held: list[SplitRows] = attrs.field(factory=list, init=False)
     _held_size: int = attrs.field(default=0, init=False)
+    _writing: int = attrs.field(default=0, init=False)
     _stored: list[list[StoredRows]] = attrs.field(init=False)
     _files: int = attrs.field(default=0, init=False)
     _handle: DatasetHandle | None = attrs.field(default=None, init=False)
-    _lock: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False)
 
     @rows.default
     def _no_rows(self) -> np.ndarray:
@@ -141,39 +145,48 @@ class Exchange:
         if not chunk.rows:
             return
         split = self._split(task, chunk)
-        with self._lock:
+        with self._changed:
+            # However many threads there are: what is written, and waits to be, takes no more than twice the room.
+            while self._writing and self._writing + self._held_size >= 2 * self.room:
+                self._changed.wait(POLL_SECONDS)
+                raise_if_cancelled()
             self.rows += np.diff(split.edges)
-            self.size += chunk.size
             self._held.append(split)
             self._held_size += chunk.size
             if self._held_size <= self.room:
                 return
             # Others go on with none: what a task gave before is in a file of a smaller number than what it gives now.
-            full, self._held, self._held_size = self._held, [], 0
+            full, self._held = self._held, []
+            size, self._held_size = self._held_size, 0
             self._files += 1
             number = self._files
             if self._handle is None:
                 self._handle = scratch_store().new_dataset()
             handle = self._handle
-        self._write(full, handle, number)
+            self._writing += size
+        try:
+            self._write(full, handle, number)
+        finally:
+            full.clear()
+            with self._changed:
+                self._writing -= size
+                self._changed.notify_all()
 
-    def take(self, number: int, most: int) -> Chunk:
+    def sizes(self) -> np.ndarray:
+        """Bytes that the rows of each range take in memory, once all were given."""
+        stored = [sum(part.size_read for part in parts) for parts in self._stored]
+        held = [sum(split.of_range(number).size for split in self._held) for number in range(self.ranges.count)]
+        return np.array(stored, dtype=np.int64) + np.array(held, dtype=np.int64)
+
+    def take(self, number: int) -> Chunk:
         """All rows of a range, in the order of their tasks; those in files are read.
 
         Raises
         ------
-        NoRoomError
-            If they take more bytes.
         StorageError
             If rows were lost or damaged.
         """
-        found: list[tuple[int, float, Chunk]] = []
-        size = 0
-        for task, file, piece in self._pieces(number):
-            size += piece.size
-            if size > most:
-                raise NoRoomError
-            found.append((task, file, piece))
+        found = list(self._pieces(number))
         found.sort(key=lambda piece: piece[:2])
         rows = concatenate([piece for _, _, piece in found], self.schema)
         if rows.rows != self.rows[number]:
@@ -196,34 +209,46 @@ class Exchange:
         return SplitRows(task, chunk.rows_at(order), edges)
 
     def _write(self, full: list[SplitRows], handle: DatasetHandle, number: int) -> None:
-        """Write rows as a file, range by range, those of one task as one run."""
+        """Write rows as a file, range by range, those of one task as one run, or several where an array does not hold them."""
         path = join(handle.directory, f"exchange-{number:06d}")
-        tasks: dict[int, list[SplitRows]] = {}
-        for split in full:
-            tasks.setdefault(split.task, []).append(split)
         stored: list[tuple[int, StoredRows]] = []
         start = 0
         with telling("write temporary rows to", path), open(path, "xb") as file:
-            for task, splits in tasks.items():
+            for run in runs_of(full, MOST_BYTES_OF_ARRAY):
                 for of_range in range(self.ranges.count):
-                    payload = self._packed(splits, of_range)
-                    if payload is not None:
+                    rows = concatenate([split.of_range(of_range) for split in run], self.schema)
+                    if rows.rows:
+                        payload = packed(rows)
                         file.write(payload)
-                        stored.append((of_range, StoredRows(task, number, path, start, len(payload), zlib.crc32(payload))))
+                        part = StoredRows(run[0].task, number, path, start, len(payload), zlib.crc32(payload), rows.size)
+                        stored.append((of_range, part))
                         start += len(payload)
                 raise_if_cancelled()
-        with self._lock:
+        with self._changed:
             self.written += start
             scratch_store().taken.count(handle, self.written)
             for of_range, part in stored:
                 self._stored[of_range].append(part)
 
-    def _packed(self, splits: Sequence[SplitRows], number: int) -> pa.Buffer | None:
-        """The rows of a range as an Arrow stream; None where there are none."""
-        rows = concatenate([split.of_range(number) for split in splits], self.schema)
-        if not rows.rows:
-            return None
-        sink, table = pa.BufferOutputStream(), rows.to_table()
-        with pa.ipc.new_stream(sink, table.schema, options=COMPRESSED) as stream:
-            stream.write_table(table)
-        return sink.getvalue()
+
+def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
+    """Rows of one task each, in the order they were given, of at most so many bytes together if there is more than one piece of them."""
+    runs: list[list[SplitRows]] = []
+    last: dict[int, tuple[list[SplitRows], int]] = {}
+    for split in full:
+        size = split.rows.size
+        run, before = last.get(split.task, (None, 0))
+        if run is None or before + size > most:
+            run, before = [], 0
+            runs.append(run)
+        run.append(split)
+        last[split.task] = run, before + size
+    return runs
+
+
+def packed(rows: Chunk) -> pa.Buffer:
+    """Rows as an Arrow stream."""
+    sink, table = pa.BufferOutputStream(), rows.to_table()
+    with pa.ipc.new_stream(sink, table.schema, options=COMPRESSED) as stream:
+        stream.write_table(table)
+    return sink.getvalue()

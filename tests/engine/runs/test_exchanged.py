@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import random
+import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +16,7 @@ from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning import gathered
 from sframe_spark.engine.planning.sections import Mode
+from sframe_spark.engine.runs import exchanged
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments import exchange
 from sframe_spark.engine.segments.exchange import Exchange
@@ -133,6 +136,60 @@ def test_what_was_put_on_disk_is_told(frame: SFrame) -> None:
 def test_too_many_ranges_are_a_query(frame: SFrame, name: str) -> None:
     with config.using(work_memory=1_000):
         assert foresee(PROGRAMS[name](frame)._node).sections[-1].mode is Mode.QUERY
+
+
+def saved(tmp_path: Path, share: float, length: Callable[[int], int]) -> SFrame:
+    """Rows of which a share has one key, with texts that the key makes long."""
+    choose = random.Random(5)
+    keys = [5 if choose.random() < share else choose.randrange(ROWS) for _ in range(ROWS)]
+    SFrame({"k": keys, "s": ["x" * length(key) for key in keys], "t": range(ROWS)}).save(str(tmp_path / "few"))
+    return load_sframe(str(tmp_path / "few"))
+
+
+HEAVY: dict[str, Program] = {
+    "sort": lambda sf: sf.sort("k"),
+    "descending": lambda sf: sf.sort("k", ascending=False),
+    "groups": lambda sf: sf.groupby("k", {"all": aggregate.CONCAT("t"), "s": aggregate.SELECT_ONE("s")}),
+}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("kept", [None, 0])
+@pytest.mark.parametrize("name", HEAVY)
+def test_a_range_without_room_is_a_query_that_finds_nothing_written(spark: Any, tmp_path: Path, name: str, kept: int | None) -> None:
+    frame = saved(tmp_path, 0.5, lambda key: 40)
+    with config.using(small_rows=10 * ROWS):
+        expected = rows_of(HEAVY[name](frame))
+    with config.using(work_memory=160_000, kept_memory=kept):
+        made = HEAVY[name](frame)
+        assert foresee(made._node).sections[-1].mode is Mode.EXCHANGED
+        made.save(str(tmp_path / "made"))
+        looked_at = HEAVY[name](frame)
+        materialize(looked_at._node, NOTHING_SMALL)
+    assert rows_equal(rows_of(load_sframe(str(tmp_path / "made"))), expected) and rows_equal(rows_of(looked_at), expected)
+
+
+def test_ranges_of_long_values_are_worked_on_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(gathered, "threads_here", lambda: 4)
+    monkeypatch.setattr(exchanged.Threads, "at_a_time", lambda self: 4)
+    frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else 1)
+    take, sizes, running, lock = Exchange.take, list[int](), list[int](), threading.Lock()
+
+    def slow(self: Exchange, number: int) -> Any:
+        rows = take(self, number)
+        with lock:
+            running.append(rows.size)
+            sizes.append(sum(size for size in running if size > gathered.bytes_of_range()))
+        time.sleep(0.01)
+        with lock:
+            running.remove(rows.size)
+        return rows
+
+    with config.using(work_memory=400_000):
+        made = frame.sort("k")
+        monkeypatch.setattr(Exchange, "take", slow)
+        materialize(made._node, NOTHING_SMALL)
+        assert 2 * gathered.bytes_of_range() < sum(sizes) and max(sizes) <= 400_000 // gathered.COPIES_OF_GATHERED
 
 
 def damaged(change: Callable[[bytes], bytes]) -> Callable[..., None]:
