@@ -30,7 +30,7 @@ from sframe_spark.planner.properties_of import properties_of
 from sframe_spark.planner.registry import planner_node_name_to_type, registered_names
 from sframe_spark.testing.claims import false_claims
 from sframe_spark.testing.contract_base import Example, Rows, demand, multiset, same_rows
-from sframe_spark.testing.contract_kernels import check_kernel, check_parts, check_ranges, has_whole_kernel, kernel_rows, reordered
+from sframe_spark.testing.contract_kernels import check_kernel, check_parts, check_ranges, check_split, has_whole_kernel, kernel_rows, reordered
 from sframe_spark.testing.contract_lowering import check_partitions, spark_rows
 
 
@@ -70,6 +70,7 @@ def check_operator(example: Example) -> None:
     check_claims(node, rows)
     check_ranges(node, rows)
     check_parts(node, rows)
+    check_split(node, rows)
     check_order_needs(node, rows, kernel_rows)
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.planning.matches import with_known_rows
@@ -15,6 +16,7 @@ from sframe_spark.engine.segments.others import combined
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.segments.tasks import combined_parts
 from sframe_spark.errors import PlanInvariantError
+from sframe_spark.operators.kernels.key_ranges import KINDS, KeyRanges
 from sframe_spark.operators.sources.source import MemorySource, Source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import fold
@@ -85,6 +87,26 @@ def check_parts(node: PlannerNode, rows: Rows) -> None:
         check_types(node, found, "what is made of parts")
         same = same_rows(rows_of(found, node.schema), rows)
         demand(same, node, f"parts of {count} row range(s) give the rows of the whole", f"{rows}\nbut {rows_of(found, node.schema)}")
+
+
+def check_split(node: PlannerNode, rows: Rows) -> None:
+    """Check that a kernel that may be asked range by range of a column gives the rows of the whole, one range after the other.
+
+    Raises
+    ------
+    ContractBroken
+        If a cut shows.
+    """
+    split = node.operator.split_by
+    if split is None or node.inputs[0].schema[split[0]].kind not in KINDS:
+        return
+    (position, ascending), below, facts = split, read_all(node.inputs[0]), [child.facts for child in node.inputs]
+    for count in PARTITIONS:
+        ranges = KeyRanges.of(below.columns[position], node.inputs[0].schema[position], ascending, count)
+        places = ranges.places(below.columns[position])
+        parts = [node.operator.kernel([below.rows_at(np.flatnonzero(places == number))], facts) for number in range(ranges.count)]
+        found = rows_of(concatenate(parts, node.schema), node.schema)
+        demand(same_rows(found, rows), node, f"{ranges.count} range(s) of values give the rows of one kernel call", f"{rows}\nbut {found}")
 
 
 def batch_bounds(first: int, last: int) -> list[tuple[int, int]]:

@@ -274,6 +274,15 @@ class PartitionNumber(Doubled):
         return inputs[0].with_columns([F.spark_partition_id().cast("bigint")], (INT,))
 
 
+@attrs.frozen
+class SplitInVain(Doubled):
+    """Says that its rows come in the order of their values."""
+
+    @property
+    def split_by(self) -> tuple[int, bool] | None:
+        return (0, True)
+
+
 def example(operator_class: type[Operator]) -> Example:
     """The operator over a column with missing values."""
     register(operator_class)
@@ -297,6 +306,7 @@ def example(operator_class: type[Operator]) -> Example:
         (WordyDescription, "describe.. is one line"),
         (EmptyCase, "a row range gives the inferred types"),
         (Counting, r"2 row range\(s\) give the rows of one kernel call"),
+        (SplitInVain, r"range\(s\) of values give the rows of one kernel call"),
     ],
 )
 def test_lies_are_found_without_spark(operator_class: type[Operator], rule: str) -> None:
