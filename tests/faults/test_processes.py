@@ -49,9 +49,9 @@ def is_whole(frame: SFrame, rows: int = 50) -> bool:
     return len(set(values)) == 1 and list(frame["b"]) == list(range(rows)) and len(values) == rows
 
 
-# A Ctrl-C may come between an iterator over a directory and its `with`. Python closes it then; pytest would keep the warning, and with it the
-# frames for which old rows stay.
-scans_may_be_broken_off = pytest.mark.filterwarnings("ignore:unclosed scandir iterator:ResourceWarning")
+# A Ctrl-C may come between a file, or an iterator over a directory, and its `with`. Python closes it then; pytest would keep the warning,
+# and with it the frames for which old rows stay.
+may_be_broken_off = pytest.mark.filterwarnings("ignore:unclosed (file|scandir iterator):ResourceWarning")
 
 
 def is_interrupted(action: Callable[[], object], seconds: float) -> bool:
@@ -127,7 +127,7 @@ def test_threads_save_and_read_the_same_targets(tmp_path: Path, promise: Any, am
     promise("frames are whole, old rows stay while a process refers to them", "8 threads that save and read two targets", len(done), broken)
 
 
-@scans_may_be_broken_off
+@may_be_broken_off
 @amounts
 def test_interrupts_on_the_driver(tmp_path: Path, promise: Any, amount: int) -> None:
     target = str(tmp_path / "frame")
@@ -260,16 +260,17 @@ def test_workers_that_die(tmp_path: Path, promise: Any, spark: Any, amount: int)
 
 
 @pytest.fixture
-def nothing_logged() -> Iterator[None]:
-    """pytest keeps what Py4J logs of a Ctrl-C with its traceback, and with that the frames, whose old rows stay for them."""
+def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """pytest keeps what Py4J logs of a Ctrl-C, and a finalizer's error, with tracebacks, and with these frames, for which old rows stay."""
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     logging.disable()
     yield
     logging.disable(logging.NOTSET)
 
 
-@scans_may_be_broken_off
+@may_be_broken_off
 @pytest.mark.spark
-@pytest.mark.usefixtures("nothing_logged")
+@pytest.mark.usefixtures("nothing_kept")
 @amounts
 def test_interrupts_on_spark(tmp_path: Path, promise: Any, spark: Any, amount: int) -> None:
     target, tries, broken = str(tmp_path / "frame"), 3 * amount, []
