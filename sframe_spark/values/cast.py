@@ -45,6 +45,10 @@ from sframe_spark.values.plain import SMALLEST_INT
 from sframe_spark.values.temporal import FIRST_MICROSECOND, LAST_MICROSECOND, MINUTE, SECOND
 from sframe_spark.values.text import display_text
 
+# What Arrow reads as the general rules do: numbers that have no sign but a minus, and are in range whatever their digits.
+PLAIN_INT = r"^-?[0-9]{1,18}$"
+PLAIN_DECIMAL = r"^-?[0-9]{1,18}(\.[0-9]*)?([eE][+-]?[0-9]{1,2})?$"
+
 _RESULTS: dict[tuple[str, str], ColumnType] = {
     **{(source, STR_KIND): STR for source in (INT_KIND, FLOAT_KIND, DATETIME_KIND, LIST_KIND, DICT_KIND, ARRAY_KIND)},
     **{(source, INT_KIND): INT for source in (FLOAT_KIND, STR_KIND, DATETIME_KIND)},
@@ -209,17 +213,22 @@ def _int_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
 
 
 def _str_to_int(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Plain digits go through Arrow; the general rule decides as soon as one text is anything else."""
-    if pc.all(pc.match_substring_regex(values, r"^-?[0-9]{1,18}$")).as_py() is not False:
-        return values.cast(pa.int64())
-    return pa.array([None if text is None else parse_int(text) for text in values.to_pylist()], pa.int64())
+    """Plain digits go through Arrow, whatever else there is through the general rule."""
+    return _plain_or_parsed(values, PLAIN_INT, pa.int64(), parse_int)
 
 
 def _str_to_float(values: pa.Array, source: ColumnType) -> pa.Array:
-    """Plain decimals go through Arrow; the general rule decides as soon as one text is anything else."""
-    if pc.all(pc.match_substring_regex(values, r"^-?[0-9]{1,18}(\.[0-9]{0,18})?([eE][+-]?[0-9]{1,2})?$")).as_py() is not False:
-        return values.cast(pa.float64())
-    return pa.array([None if text is None else parse_float(text) for text in values.to_pylist()], pa.float64())
+    """Plain decimals go through Arrow, which rounds any number of digits as Python does, whatever else there is through the general rule."""
+    return _plain_or_parsed(values, PLAIN_DECIMAL, pa.float64(), parse_float)
+
+
+def _plain_or_parsed(values: pa.Array, plain: str, target: pa.DataType, parse: Callable[[str], Any]) -> pa.Array:
+    """Texts that match a pattern by Arrow's cast, the others one by one."""
+    known = pc.match_substring_regex(values, plain)
+    if pc.all(known).as_py() is not False:
+        return values.cast(target)
+    found = pc.if_else(known, values, pa.scalar(None, values.type)).cast(target)
+    return _with_rest(values, found, known.fill_null(False), lambda rest, _: pa.array(map(parse, rest.to_pylist()), target))
 
 
 def _items_to_str(values: pa.Array, source: ColumnType) -> pa.Array:

@@ -16,7 +16,7 @@ from sframe_spark.api.files.json_members import JsonMembers
 from sframe_spark.api.files.json_values import JsonValues, values_of
 from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
-from sframe_spark.engine.datasets.new_datasets import write_runs
+from sframe_spark.engine.datasets.new_datasets import keep_runs
 from sframe_spark.errors import JsonError, SFrameError
 from sframe_spark.operators.sources.source import memory_source
 from sframe_spark.planner.node import PlannerNode
@@ -138,13 +138,13 @@ class _Reader:
         form = self._form()
         if self.columns and not form.is_mixed:
             try:
-                return write_runs(self._runs(chain(_emptied(first), blocks), form), form.types), form.all_names
+                return keep_runs(self._runs(chain(_emptied(first), blocks), form), form.types), form.all_names
             except _OtherFormError:
                 pass
         for _ in blocks:
             pass
         form = self._final_form()
-        return write_runs((form.arrays(found, self) for found in self._all()), form.types), form.all_names
+        return keep_runs((form.arrays(found, self) for found in self._all()), form.types), form.all_names
 
     def _first_of(self, blocks: Iterator[JsonValues]) -> tuple[list[JsonValues], bool]:
         """The first blocks, as many as are kept in memory and one more, and whether that is all."""

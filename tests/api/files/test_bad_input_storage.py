@@ -108,7 +108,8 @@ def test_full_temporary_disk_is_given_back_and_the_query_repeated_elsewhere(larg
 def test_full_disk_while_reading_csv(large: SFrame, small_disk: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "large.csv")
     large.export_csv(path)
-    with config.using(temporary_directory=str(small_disk)), pytest.raises(StorageError, match=r"the disk is full .*SFRAME_SPARK_TMP"):
+    full = pytest.raises(StorageError, match=r"the disk is full .*SFRAME_SPARK_TMP")
+    with config.using(temporary_directory=str(small_disk), kept_memory=1), full:
         SFrame.read_csv(path)
     assert files_below(small_disk) == []
     assert SFrame.read_csv(path)["a"].sum() == large["a"].sum()

@@ -242,9 +242,10 @@ def test_a_large_file_is_read_a_block_at_a_time(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr(json_reader, "IN_MEMORY_ROWS", 100)
     longest = max(len(found.values) for found in json_values.values_of(str(tmp_path / "x.json"), is_array=False))
     assert longest < 300
-    with config.using(segment_rows=1_000):
-        frame = SFrame.read_json(tmp_path / "x.json", orient="lines")
-    assert list(frame["a"]) == list(range(rows)) and frame._node.operator_type == "segment_source"
+    for kept_memory, source in ((1, "segment_source"), (None, "memory_source")):
+        with config.using(segment_rows=1_000, kept_memory=kept_memory):
+            frame = SFrame.read_json(tmp_path / "x.json", orient="lines")
+        assert list(frame["a"]) == list(range(rows)) and frame._node.operator_type == source
 
 
 @pytest.mark.spark
@@ -267,10 +268,10 @@ def test_a_file_changed_between_two_readings_is_told(orient: str, tmp_path: Path
 
     def changed(*given: Any) -> Any:
         path.write_text('[{"a":1,"b":2}]' if orient == "records" else '{"a":1,"b":2}\n')
-        return write_runs(*given)
+        return keep_runs(*given)
 
-    write_runs = json_reader.write_runs
-    monkeypatch.setattr(json_reader, "write_runs", changed)
+    keep_runs = json_reader.keep_runs
+    monkeypatch.setattr(json_reader, "keep_runs", changed)
     with pytest.raises(StorageError, match="was changed while it was read"):
         read('[{"a":1}]' if orient == "records" else '{"a":1}', orient, tmp_path)
 

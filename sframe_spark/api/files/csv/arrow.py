@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Sequence
 
@@ -16,7 +17,33 @@ from sframe_spark.api.files.csv.fields import ESCAPES, SPACE
 from sframe_spark.api.files.csv.options import CsvOptions
 
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+# Ints of more digits, and floats that may have been written as such ints, are looked at as text.
+MOST_PLAIN = pa.scalar(10**18)
 SPACE_BYTES = np.frombuffer(SPACE.encode(), np.uint8)
+
+
+@attrs.frozen
+class NumberColumns:
+    """Which columns are to be read as numbers at once.
+
+    Parameters
+    ----------
+    types
+        Of each wanted column: int64 or float64; None of those that are read as text.
+    missing
+        Texts that mean a missing value.
+    """
+
+    types: tuple[pa.DataType | None, ...] = ()
+    missing: tuple[str, ...] = ()
+
+    def are_sure_in(self, block: bytes, width: int) -> bool:
+        """Whether Arrow makes of each field of such a column what its text would become, or refuses it: it takes hexadecimal numbers for ints."""
+        # One character is looked for much faster than two.
+        return any(self.types) and width > 1 and not any(letter in block and b"0" + letter in block for letter in (b"x", b"X"))
+
+
+NO_NUMBERS = NumberColumns()
 
 
 @attrs.frozen(eq=False)
@@ -169,8 +196,12 @@ def without_escapes(text: bytes, options: CsvOptions) -> bytes:
     return b"".join([*pieces, text[end:]])
 
 
-def read_by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions) -> tuple[tuple[pa.Array, ...], list[str]]:
+def read_by_arrow(
+    block: bytes, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns = NO_NUMBERS
+) -> tuple[tuple[pa.Array, ...], list[str]]:
     """The wanted columns of a text without escapes that Arrow reads as we do, and the lines that have another number of fields.
+
+    Columns are text, but for those to be read as numbers where all fields of all of these are such, and their form says no more than that.
 
     Raises
     ------
@@ -180,6 +211,20 @@ def read_by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvO
     if block.startswith(BYTE_ORDER_MARK):
         # Arrow leaves one out wherever its text comes from.
         block = BYTE_ORDER_MARK + block
+    if numbers.are_sure_in(block, width):
+        with contextlib.suppress(pa.ArrowInvalid):
+            table, bad = _table(block, width, wanted, options, numbers)
+            if all(map(_is_plain, table.columns)):
+                return tuple(map(_trimmed, table.columns)), bad
+    table, bad = _table(block, width, wanted, options, NO_NUMBERS)
+    columns = tuple(map(_trimmed, table.columns))
+    if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
+        columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
+    return columns, bad
+
+
+def _table(block: bytes, width: int, wanted: Sequence[int], options: CsvOptions, numbers: NumberColumns) -> tuple[pa.Table, list[str]]:
+    """The wanted columns, and the lines that have another number of fields."""
     bad: list[str] = []
     blank = SPACE.replace(options.delimiter, "")
 
@@ -191,15 +236,30 @@ def read_by_arrow(block: bytes, width: int, wanted: Sequence[int], options: CsvO
     quoted = bool(options.quote_char) and options.quote_char.encode() in block
     names = [str(place) for place in range(width)]
     kept = [names[place] for place in wanted]
+    known = {name: kind for name, kind in zip(kept, numbers.types, strict=False) if kind is not None}
     table = pcsv.read_csv(
         pa.BufferReader(block),
         pcsv.ReadOptions(column_names=names, block_size=len(block) + 1),
         pcsv.ParseOptions(
             delimiter=options.delimiter, quote_char=options.quote_char if quoted else False, newlines_in_values=quoted, invalid_row_handler=keep
         ),
-        pcsv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False, include_columns=kept),
+        pcsv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()) | known,
+            null_values=["", *numbers.missing],
+            strings_can_be_null=False,
+            include_columns=kept,
+        ),
     )
-    columns = tuple(pc.utf8_trim(column, characters=SPACE).combine_chunks() for column in table.columns)
-    if width == 1 and columns and pc.any(pc.equal(columns[0], "")).as_py():
-        columns = (columns[0].filter(pc.not_equal(columns[0], "")),)
-    return columns, bad
+    return table, bad
+
+
+def _is_plain(column: pa.ChunkedArray) -> bool:
+    """False for numbers whose text would tell more than that they are some: that an int is a long one, or a float no finite one."""
+    if pa.types.is_string(column.type):
+        return True
+    return pc.all(pc.less(pc.abs_checked(column), MOST_PLAIN.cast(column.type, safe=False)), min_count=0).as_py() is not False
+
+
+def _trimmed(column: pa.ChunkedArray) -> pa.Array:
+    """A column in one array, texts without white space around them."""
+    return (pc.utf8_trim(column, characters=SPACE) if pa.types.is_string(column.type) else column).combine_chunks()

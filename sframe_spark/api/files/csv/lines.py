@@ -16,7 +16,7 @@ from typing import Any
 import attrs
 import pyarrow as pa
 
-from sframe_spark.api.files.csv.arrow import BYTE_ORDER_MARK, read_by_arrow, sure_end, without_escapes
+from sframe_spark.api.files.csv.arrow import BYTE_ORDER_MARK, NO_NUMBERS, NumberColumns, read_by_arrow, sure_end, without_escapes
 from sframe_spark.api.files.csv.encoding import UTF_8, opened_file, wrong_bytes
 from sframe_spark.api.files.csv.fields import read_line
 from sframe_spark.api.files.csv.options import CsvOptions
@@ -29,14 +29,14 @@ BLOCK_BYTES = 8 * 1024 * 1024
 
 @attrs.frozen(eq=False)
 class TextBlock:
-    """Rows as columns of text, and the lines that are no rows.
+    """Rows as columns of text, or of numbers, and the lines that are no rows.
 
     Parameters
     ----------
     path
         The file.
     columns
-        One array of text per column.
+        One array per column: of text, or of numbers where these were known to be some.
     bad_lines
         Lines with another number of fields.
     rows
@@ -83,6 +83,8 @@ class CsvText:
         Bytes that were read and not used yet.
     is_last
         Whether the file ends with these.
+    numbers
+        Columns to be read as numbers where nothing speaks against it.
     """
 
     path: str
@@ -91,6 +93,7 @@ class CsvText:
     block_bytes: int
     pending: bytes = b""
     is_last: bool = False
+    numbers: NumberColumns = NO_NUMBERS
 
     def fill(self) -> None:
         """Read some more bytes."""
@@ -165,7 +168,7 @@ class CsvText:
         block = self.pending[:end]
         plain = without_escapes(block, self.options)
         try:
-            columns, bad = read_by_arrow(plain, width, wanted, self.options)
+            columns, bad = read_by_arrow(plain, width, wanted, self.options, self.numbers)
         except pa.ArrowInvalid:
             # Bytes that are no text: reading them line by line says which.
             return None

@@ -11,12 +11,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.api.files.csv.lines import LeftOut, TextBlock, opened_text
+from sframe_spark.api.files.csv.arrow import NO_NUMBERS, NumberColumns
+from sframe_spark.api.files.csv.lines import CsvText, LeftOut, TextBlock, opened_text
 from sframe_spark.api.files.csv.options import CsvOptions, CsvRequest, CsvValues, chosen_columns, hinted_types
-from sframe_spark.api.files.csv.types import CsvForm, converted, failed_rows, misfits, narrowest, wider
+from sframe_spark.api.files.csv.types import Converted, CsvForm, converted, failed_rows, misfits, narrowest, wider
 from sframe_spark.api.names import first_places, unique_names
 from sframe_spark.config import config
-from sframe_spark.engine.datasets.new_datasets import write_runs
+from sframe_spark.engine.datasets.new_datasets import keep_runs
 from sframe_spark.errors import CsvLineError, CsvNoLineError, MisfitError, StorageError
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.sources.source import memory_source
@@ -24,7 +25,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.places import resolve
 from sframe_spark.storage.rows.partitions import PartitionColumn, partition_columns, repeated
-from sframe_spark.types import STR, ColumnType
+from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from sframe_spark.visible import visible
 
 IN_MEMORY_ROWS = 100_000
@@ -65,6 +66,8 @@ class CsvFiles:
         Places, in what is asked for, of the columns read: those of the files, then those of directories.
     numbers
         The number of each file, once a column of directories was asked for.
+    known
+        Columns that are numbers as far as was read.
     """
 
     paths: Sequence[str]
@@ -81,6 +84,7 @@ class CsvFiles:
     partitions: Sequence[PartitionColumn] = ()
     order: list[int] = attrs.Factory(list)
     numbers: dict[str, int] = attrs.Factory(dict)
+    known: NumberColumns = NO_NUMBERS
 
     def read_names(self, usecols: Any) -> None:
         """Take column names from the first file that has a line, and choose among them.
@@ -179,10 +183,16 @@ class CsvFiles:
             # Other columns than before are told as what they are where the file was changed since.
             self._require_unchanged(path)
             self._require_same_columns(path, fields)
-            for block in text.blocks(len(self.names), self.wanted):
+            blocks = text.blocks(len(self.names), self.wanted)
+            while (block := self._next(text, blocks)) is not None:
                 self.left_out(path, block.bad_lines, f"has another number of fields than {len(self.names)}")
                 yield block
         self._require_unchanged(path)
+
+    def _next(self, text: CsvText, blocks: Iterator[TextBlock]) -> TextBlock | None:
+        """The next block, whose columns of numbers are read as such as soon as they are known."""
+        text.numbers = self.known
+        return next(blocks, None)
 
     def _require_same_columns(self, path: str, fields: list[str]) -> None:
         """Values go to columns by their place, so each file must have the same ones; the first line is lost where it is taken for a header.
@@ -313,13 +323,23 @@ class _Reader:
             whole = [*types, *self._types_of_directories]
             columns = [pa.chunked_array([chunk[i] for chunk in chunks], kind.physical).combine_chunks() for i, kind in enumerate(whole)]
             return memory_source(columns, whole, len(columns[0]) if columns else 0)
+        self._knows(types)
         try:
             return self._to_segments(_chained(first, self._fitting(rest, forms, types, hinted)), types, hinted)
         except MisfitError:
             # Rare: read on to learn the types, and once more to write.
+            self.files.known = NO_NUMBERS
             for block in rest:
                 self._learn(forms, block, hinted)
-            return self._to_segments(self.files.blocks(), _types(forms, hinted), hinted)
+            types = _types(forms, hinted)
+            self._knows(types)
+            return self._to_segments(self.files.blocks(), types, hinted)
+
+    def _knows(self, types: Sequence[ColumnType]) -> None:
+        """Let columns of numbers be read as such, where no field may have to be told as it stands in the file, or stands for another one."""
+        values, plain = self.files.values, {INT: pa.int64(), FLOAT: pa.float64()}
+        if self.files.options.nrows is None and not (values.true_values or values.false_values) and {*self.files.hinted} <= {None, INT, FLOAT, STR}:
+            self.files.known = NumberColumns(tuple(map(plain.get, types)), values.missing)
 
     def _more_rows(self) -> Iterator[TextBlock]:
         """The rows that tell the types where fewer of them are read: the types are then those of the files, not of a few rows."""
@@ -343,7 +363,7 @@ class _Reader:
     def _learn(self, forms: list[CsvForm | None], block: TextBlock, hinted: Sequence[ColumnType | None]) -> None:
         """Let the forms of the columns whose type is not asked for be those of a block's fields too."""
         for place, column in enumerate(block.columns):
-            if hinted[place] is None and forms[place] != CsvForm.TEXT:
+            if hinted[place] is None and forms[place] != CsvForm.TEXT and pa.types.is_string(column.type):
                 forms[place] = wider(forms[place], narrowest(column, self.files.values))
 
     def _fitting(
@@ -364,7 +384,10 @@ class _Reader:
 
     def _values(self, block: TextBlock, types: Sequence[ColumnType], hinted: Sequence[ColumnType | None]) -> list[pa.Array]:
         """The rows of a block as values, with those of directories; rows with a value that is not of the type asked for are left out."""
-        cells = [converted(text, kind, self.files.values, asked is not None) for text, kind, asked in zip(block.columns, types, hinted, strict=True)]
+        cells = [
+            converted(column, kind, self.files.values, asked is not None) if pa.types.is_string(column.type) else Converted(column)
+            for column, kind, asked in zip(block.columns, types, hinted, strict=True)
+        ]
         arrays, bad = [cell.values for cell in cells], failed_rows(cells)
         if bad is None:
             return [*arrays, *self.files.of_directories(block.path, block.rows)]
@@ -380,7 +403,7 @@ class _Reader:
     def _to_segments(self, blocks: Iterator[TextBlock], types: list[ColumnType], hinted: Sequence[ColumnType | None]) -> PlannerNode:
         """Write blocks as segments of a temporary dataset."""
         runs = (self._values(block, types, hinted) for block in blocks)
-        return write_runs(runs, (*types, *self._types_of_directories))
+        return keep_runs(runs, (*types, *self._types_of_directories))
 
 
 def _types(forms: Sequence[CsvForm | None], hinted: Sequence[ColumnType | None]) -> list[ColumnType]:

@@ -109,11 +109,14 @@ def test_many_segments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 10)
     monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 256)
     path = write(tmp_path, "a,t\n" + "".join(f'{i},"text, {i}"\n' for i in range(1000)))
-    with config.using(segment_rows=100, temporary_directory=str(tmp_path)):
-        sf = SFrame.read_csv(path)
-    assert list(sf["a"]) == list(range(1000))
-    assert sf["t"][777] == "text, 777"
-    assert len(list(tmp_path.rglob("segment-*.parquet"))) > 5
+    # As many rows as find room stay in memory.
+    for kept_memory, fewest in ((None, 0), (5_000, 5), (1, 5)):
+        with config.using(segment_rows=100, temporary_directory=str(tmp_path), kept_memory=kept_memory):
+            sf = SFrame.read_csv(path)
+        assert list(sf["a"]) == list(range(1000))
+        assert sf["t"][777] == "text, 777"
+        assert len(list(tmp_path.rglob("segment-*.parquet"))) > fewest or not fewest
+        assert bool(list(tmp_path.rglob("segment-*.parquet"))) == bool(fewest)
 
 
 def test_a_large_file_is_read_in_bounded_memory(tmp_path: Path) -> None:
@@ -130,7 +133,7 @@ from sframe_spark.config import config
 csv_lines.BLOCK_BYTES = 2**20
 SFrame.read_csv({path!r}, nrows=10)
 before = peak()
-with config.using(segment_rows=20_000):
+with config.using(segment_rows=20_000, kept_memory=2**24):
     sf = SFrame.read_csv({path!r})
 print(len(sf), peak() - before)
 """

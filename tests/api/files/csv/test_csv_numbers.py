@@ -1,0 +1,122 @@
+"""Columns of numbers that Arrow reads as such are what their texts become: in any company, with whatever comes late in the file."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from sframe_spark import SFrame
+from sframe_spark.api.files.csv import arrow as csv_arrow
+from sframe_spark.api.files.csv import lines as csv_lines
+from sframe_spark.api.files.csv import reader as csv_reader
+from sframe_spark.api.files.csv.arrow import NumberColumns
+from sframe_spark.testing.oracle.values import rows_equal
+from sframe_spark.types import FLOAT, INT, STR
+from sframe_spark.values.cast import cast_array
+
+ROWS = 400
+USUAL = {
+    "int": lambda choose: str(choose.randrange(-(10**6), 10**6)),
+    "float": lambda choose: repr(choose.uniform(-1e3, 1e3)),
+    "text": lambda choose: choose.choice(["box", "two words", "", "NA", "x0"]),
+    "missing": lambda choose: "",
+}
+# What a later field may be, and what makes of it something else than Arrow would.
+RARE = [
+    "0x1F", "0X1f", "-0x1", " 5", "5 ", "\t5", "+5", "-0", "-0.0", "007", "1_000", "1.", ".5", "-.5", "1e5", "1E-5", "1e400", "-1e400", "1e-400",
+    "inf", "-Infinity", "nan", "NaN", "NA", "", "  ", "1234567890123456789", "-9223372036854775808", "9223372036854775808", "1" * 30,
+    "0" * 30 + "7", "999999999999999999", "1000000000000000000", "1000000000000000000.5", "12345678901234567890.0",
+    '"5"', '"5.5"', '""', '" 5"', '"NA"',
+    "true", "x", "\u0661", "1,", "[1]", "{a: 1}", "2020-01-01", "0.1234567890123456789012345678901234567890", "5e", "--5", "5\x0b", "#5",
+]  # fmt: skip
+hints = pytest.mark.parametrize("hinted", [None, {"c0": float}, {"c0": int}, {"c1": str, "c0": int}, {"c2": list}], ids=str)
+
+
+@pytest.fixture(autouse=True)
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The types are known after few rows, and most are read knowing them."""
+    monkeypatch.setattr(csv_reader, "IN_MEMORY_ROWS", 20)
+    monkeypatch.setattr(csv_lines, "BLOCK_BYTES", 500)
+    yield
+
+
+def contents(frame: SFrame) -> list[Any]:
+    return [frame.column_types(), [tuple(row.values()) for row in frame]]
+
+
+def file_of(choose: random.Random, place: Path) -> str:
+    kinds = [choose.choice(list(USUAL)) for _ in range(choose.randrange(1, 5))]
+    rows = [[USUAL[kind](choose) for kind in kinds] for _ in range(ROWS)]
+    for _ in range(choose.choice([0, 1, 1, 2, 5, 40])):
+        choose.choice(rows[50:])[choose.randrange(len(kinds))] = choose.choice(RARE)
+    place.write_text("\n".join([",".join(f"c{number}" for number in range(len(kinds))), *map(",".join, rows)]) + "\n", newline="")
+    return str(place)
+
+
+@hints
+@pytest.mark.parametrize("seed", range(60))
+def test_rows_are_those_read_as_text(seed: int, hinted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    choose = random.Random(seed)
+    options = choose.choice(
+        [{}, {}, {"na_values": ["NA", "-0"]}, {"true_values": ["5"]}, {"nrows": 300}, {"quote_char": "'"}, {"error_bad_lines": True}]
+    )
+    path = file_of(choose, tmp_path / "x.csv")
+    width = len((tmp_path / "x.csv").read_text().partition("\n")[0].split(","))
+    known = {name: kind for name, kind in (hinted or {}).items() if int(name[1:]) < width}
+
+    def read() -> Any:
+        try:
+            return contents(SFrame.read_csv(path, verbose=False, column_type_hints=known or None, **options))
+        except Exception as error:
+            return [type(error), str(error)]
+
+    found = read()
+    monkeypatch.setattr(NumberColumns, "are_sure_in", lambda *_: False)
+    expected = read()
+    assert found[0] == expected[0]
+    assert found == expected or rows_equal(found[1], expected[1])
+
+
+def test_numbers_are_read_as_such(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The attack above is on what is done: nearly all blocks of a file of numbers are read once, as numbers."""
+    tables: list[Any] = []
+    table = csv_arrow._table
+    monkeypatch.setattr(csv_arrow, "_table", lambda *given: tables.append(table(*given)[0].schema.types) or table(*given))
+    (tmp_path / "x.csv").write_text("i,f,s\n" + "".join(f"{number},{number / 7!r},a box\n" for number in range(2_000)))
+    frame = SFrame.read_csv(str(tmp_path / "x.csv"), verbose=False)
+    assert [frame["i"].sum(), frame["f"].sum()] == [sum(range(2_000)), pytest.approx(sum(number / 7 for number in range(2_000)))]
+    as_text = [types for types in tables if set(types) == {pa.string()}]
+    assert len(tables) > 20 and len(as_text) <= 3
+
+
+@given(
+    st.lists(
+        st.one_of(st.floats().map(repr), st.decimals(allow_nan=False, allow_infinity=False).map(str), st.integers().map(str), st.sampled_from(RARE))
+    )
+)
+def test_each_text_is_cast_as_it_is_alone(texts: list[str]) -> None:
+    """Whatever stands beside it: the plain ones of a column go another way than the others."""
+    for kind in (INT, FLOAT):
+        together = cast_array(pa.array([*texts, None, "1"], pa.string()), STR, kind, undefined_on_failure=True).to_pylist()
+        alone = [cast_array(pa.array([text, "x"], pa.string()), STR, kind, undefined_on_failure=True).to_pylist()[0] for text in texts]
+        assert list(map(repr, together)) == list(map(repr, [*alone, None, alone_one(kind)]))
+
+
+def alone_one(kind: Any) -> Any:
+    return 1 if kind == INT else 1.0
+
+
+def test_decimals_of_any_length_are_the_nearest_floats() -> None:
+    choose = random.Random(5)
+    texts = [
+        f"{choose.randrange(10 ** choose.randrange(1, 19))}.{''.join(choose.choices('0123456789', k=choose.randrange(0, 400)))}" for _ in range(5_000)
+    ]
+    texts += [f"-{text}e{choose.randrange(-99, 100)}" for text in texts]
+    assert cast_array(pa.array(texts), STR, FLOAT).to_pylist() == list(map(float, texts))
