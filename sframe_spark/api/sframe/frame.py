@@ -38,6 +38,7 @@ from sframe_spark.api.sframe.searches import Ordered
 from sframe_spark.errors import FrameComparisonError, NegativeCountError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask, slice_rows
 from sframe_spark.planner.node import PlannerNode
+from sframe_spark.values.decode import named_rows
 from sframe_spark.values.libraries import is_of_spark
 from sframe_spark.values.plain import one_value
 from sframe_spark.values.sources import NO_VALUES
@@ -154,8 +155,7 @@ class SFrame(
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """Rows in order, as dicts, read in batches."""
-        names = self._names
-        return (dict(zip(names, row, strict=True)) for row in iterate_tuples(self._node, names))
+        return named_rows(self._names, iterate_tuples(self._node, self._names))
 
     @overload
     def __getitem__(self, key: str) -> SArray: ...

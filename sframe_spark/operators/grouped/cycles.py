@@ -28,7 +28,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import Origin
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decode import decode
+from sframe_spark.values.decode import decode, named_rows
 from sframe_spark.values.encode import encode
 from sframe_spark.values.taken import taken_each
 
@@ -148,7 +148,7 @@ class MapCycles(RunOperator):
         # The function sees the columns that have names; one more may hold the place of each row.
         names = self.function.function.names or ()
         lists = [decode(table.columns[i], schema[i]) for i in range(len(names))]
-        rows = [dict(zip(names, values, strict=True)) for values in zip(*lists, strict=True)]
+        rows = list(named_rows(names, zip(*lists, strict=True)))
         cycles = cycles_within(runs, table, self.within, schema)
         function = self.function.function
         numbers = np.asarray(table.columns[len(names)]) if self.function.numbered else None

@@ -26,7 +26,7 @@ from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.traits import NO_WORK, QueryWork
 from sframe_spark.types import ColumnType
-from sframe_spark.values.decode import decode_columns, scalar_array
+from sframe_spark.values.decode import decode_columns, named_rows, scalar_array
 from sframe_spark.values.encode import encode
 from sframe_spark.values.taken import taken_each
 
@@ -151,9 +151,8 @@ class FlatMap(Operator):
 
     def _called(self, chunk: Chunk, schema: Schema) -> Iterator[list[Sequence[Any]]]:
         lists = decode_columns(chunk.columns, schema)
-        names = self.function.names or ()
-        for values in zip(*lists, strict=True):
-            yield self._call(dict(zip(names, values, strict=True)))
+        for row in named_rows(self.function.names or (), zip(*lists, strict=True)):
+            yield self._call(row)
 
     def _encoded(self, rows: Sequence[Sequence[Any]]) -> Chunk:
         return rows_as_chunk(rows, self.types)

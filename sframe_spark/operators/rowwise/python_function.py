@@ -22,7 +22,7 @@ from sframe_spark.operators.user_functions.worker import load_function, pack_fun
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.sizes import fixed_size
 from sframe_spark.types import ARRAY_KIND, DATETIME, DICT_KIND, LIST_KIND, STR_KIND, ColumnType
-from sframe_spark.values.decode import decode_columns, scalar_array
+from sframe_spark.values.decode import decode_columns, named_rows, scalar_array
 from sframe_spark.values.encode import encode
 from sframe_spark.values.taken import UNCHANGING, taken, taken_as_text, taken_each
 from sframe_spark.values.text import brief
@@ -142,8 +142,7 @@ class PythonFunction:
             return iter(lists[0])
         if not lists:
             return ({} for _ in range(rows))
-        names = self.names
-        return (dict(zip(names, row, strict=True)) for row in zip(*lists, strict=True))
+        return named_rows(self.names, zip(*lists, strict=True))
 
     def _misfit(self, results: Sequence[Any], values: Iterator[Any]) -> UserFunctionError:
         """The error about the first result that the column cannot hold."""
