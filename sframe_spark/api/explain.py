@@ -76,6 +76,7 @@ def optimized(node: PlannerNode, names: Sequence[str], stage: str | None) -> tup
 def physical_plan(node: PlannerNode, names: Sequence[str], analyze: bool) -> list[ExplainedSection]:
     """The sections that materialising a node runs; with what became of them where the node is to be materialised now."""
     found = foresee(node)
+    names = names if found.beside is None else found.beside.names(names)
     known = ColumnNames() if found.plan is None else ColumnNames.of_plan(found.plan, names, found.trace, found.graph)
     known = names_of_sections(found.sections, names, known)
     if not analyze or not found.sections:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import attrs
 
+from sframe_spark.config import config
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.engine.planning.holders import held_directly
 from sframe_spark.engine.planning.physical import SectionPlanner
 from sframe_spark.engine.planning.sections import THE_RESULT, Alternative, Mode, Section, SectionResult, in_order_of_running
+from sframe_spark.engine.runs.beside import NEW_COLUMNS, NewColumns, new_columns
 from sframe_spark.engine.runs.looks import Look, look, require_owned, why_first
 from sframe_spark.engine.runs.materialize import is_materialized
 from sframe_spark.explain.alternatives import alternatives_of
@@ -28,12 +30,15 @@ class Foreseen:
         The plan of the last of the looks, and the graph that it was made of.
     trace
         The laws that fired for it.
+    beside
+        The columns that are made, where others stay as they are stored; None where all are.
     """
 
     sections: list[Section] = attrs.Factory(list)
     plan: PlannerNode | None = None
     graph: PlannerNode | None = None
     trace: Trace = attrs.Factory(Trace)
+    beside: NewColumns | None = None
 
 
 def foresee(node: PlannerNode) -> Foreseen:
@@ -44,7 +49,11 @@ def foresee(node: PlannerNode) -> Foreseen:
     with GRAPH_LOCK:
         copy, _held = copied(node)
     found = Foreseen()
-    _foresee(copy, found)
+    found.beside = None if is_materialized(copy) or config.check == "result" else new_columns(copy)
+    if found.beside is None:
+        _foresee(copy, found)
+    else:
+        _foresee(found.beside.together, found, NEW_COLUMNS)
     for number, section in enumerate(found.sections, 1):
         section.number = str(number)
     return found

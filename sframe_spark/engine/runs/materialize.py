@@ -17,7 +17,9 @@ from sframe_spark.engine.planning.frames import remember_rows
 from sframe_spark.engine.planning.matches import base_of_rows, is_much_to_make, may_have_many
 from sframe_spark.engine.planning.placement import is_small
 from sframe_spark.engine.runs.actions import Action, awaited
+from sframe_spark.engine.runs.beside import NEW_COLUMNS, NewColumns, new_columns
 from sframe_spark.engine.runs.executor import Executor
+from sframe_spark.engine.runs.journal import Journal
 from sframe_spark.engine.runs.looks import Look, look, optimize
 from sframe_spark.engine.runs.recipes import is_restored, remember_recipe
 from sframe_spark.engine.runs.watched_files import require_unchanged_files
@@ -114,6 +116,10 @@ def materialize(node: PlannerNode, options: MaterializeOptions | None = None, pl
 
 def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | None = None) -> None:
     """Compute a node on which the caller holds an action."""
+    beside = new_columns(node) if plan is None and _may_be_beside(options) else None
+    if beside is not None:
+        _own_beside(node, beside, options)
+        return
     # A function is called once for each row, and a DataFrame evaluated once, so their own nodes are not computed a second time by another plan.
     once = bool(functions_of(node)) or isinstance(node.operator, SparkSource)
     compared = config.check == "result" and not options.naive and not once
@@ -135,6 +141,19 @@ def _own(node: PlannerNode, options: MaterializeOptions, plan: PlannerNode | Non
 
     make = partial(materialize, options=MaterializeOptions(measure=options.measure)) if options.measure else materialize
     look(node, run, make, becomes=True, first=options.naive or config.check == "result")
+
+
+def _may_be_beside(options: MaterializeOptions) -> bool:
+    """True where nobody asks for all columns in one place, or to compare them."""
+    return options.directory is None and options.segments is None and not options.naive and config.check != "result"
+
+
+def _own_beside(node: PlannerNode, beside: NewColumns, options: MaterializeOptions) -> None:
+    """Compute the columns of a node that are not stored yet; what ran for these ran for the node."""
+    materialize(beside.together, attrs.evolve(options, on_batch=None))
+    beside.settle(node)
+    node.ran = Journal()
+    node.ran.add_run(beside.together.ran or Journal(), NEW_COLUMNS)
 
 
 def compare_with_naive(node: PlannerNode, source: PlannerNode) -> None:

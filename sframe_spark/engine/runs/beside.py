@@ -1,0 +1,111 @@
+"""New columns beside stored ones: they alone are computed and kept, the stored ones stay where they are."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import attrs
+
+from sframe_spark.config import config
+from sframe_spark.engine.lock import GRAPH_LOCK
+from sframe_spark.locations import is_elsewhere
+from sframe_spark.operators.rowwise.columns import project, zip_columns
+from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.planner.node import PlannerNode
+from sframe_spark.session.workers import is_spark_wanted, is_work_done_here
+
+# Each source is read by itself, batch by batch: where more stand side by side, all columns are made once and are one source again.
+MOST_SOURCES = 16
+
+NEW_COLUMNS = "the columns that are not stored yet; the others stay where they are"
+
+
+@attrs.frozen(eq=False)
+class NewColumns:
+    """The columns of a frame that are not stored yet.
+
+    Parameters
+    ----------
+    together
+        These columns alone, side by side.
+    computed, stored
+        The nodes that compute them, in this order, and those that have the other columns.
+    shown
+        For each column of the frame the node that has it, and its number there.
+    """
+
+    together: PlannerNode
+    computed: Sequence[PlannerNode]
+    stored: Sequence[PlannerNode]
+    shown: Sequence[tuple[PlannerNode, int]]
+
+    def names(self, names: Sequence[str]) -> list[str]:
+        """The names of the new columns, of those of all columns of the frame."""
+        named = {(id(node), column): name for (node, column), name in zip(self.shown, names, strict=True)}
+        return [named[id(node), column] for node in self.computed for column in range(node.facts.width)]
+
+    def settle(self, root: PlannerNode) -> None:
+        """Let a frame be the stored columns beside those that were made, and what computes these be a view of them."""
+        with GRAPH_LOCK:
+            everything, numbers, width = list[PlannerNode](), dict[tuple[int, int], int](), 0
+            for node in self.stored:
+                columns = sorted({column for other, column in self.shown if other is node})
+                numbers |= {(id(node), column): width + place for place, column in enumerate(columns)}
+                everything.append(project(node, columns))
+                width += len(columns)
+            first = width
+            for node in self.computed:
+                numbers |= {(id(node), column): width + column for column in range(node.facts.width)}
+                width += node.facts.width
+            order = [numbers[id(node), column] for node, column in self.shown]
+            root.splice(project(zip_columns(*everything, self.together), order))
+            for node in self.computed:
+                if node is not self.together:
+                    place = numbers[id(node), 0] - first
+                    node.splice(project(self.together, range(place, place + node.facts.width)))
+
+
+def new_columns(root: PlannerNode) -> NewColumns | None:
+    """The columns of a frame that are computed beside stored ones; None where all columns are to be made.
+
+    That is so where some columns are other rows' than whole nodes', where rows are few, and where a Spark works: its queries read one source, so
+    several would be put together for each.
+    """
+    if not root.operator.arranges_columns or is_spark_wanted() or not is_work_done_here():
+        return None
+    with GRAPH_LOCK:
+        shown = _shown_columns(root)
+        nodes = list({id(node): node for node, _ in shown}.values())
+        stored = [node for node in nodes if node.operator.is_source]
+        computed = [node for node in nodes if not node.operator.is_source]
+        rows = root.length.rows
+        if rows is None or rows <= config.small_rows or not computed or not 0 < len(stored) < MOST_SOURCES:
+            return None
+        whole = len({(id(node), column) for node, column in shown if not node.operator.is_source}) == sum(node.facts.width for node in computed)
+        if not whole or not all(map(_may_stay, stored)) or any(node.length.rows != rows for node in nodes):
+            return None
+        return NewColumns(zip_columns(*computed), computed, stored, shown)
+
+
+def _shown_columns(root: PlannerNode) -> list[tuple[PlannerNode, int]]:
+    """For each column of a frame the source, or what computes it, that has it, and its number there."""
+    found: dict[int, tuple[PlannerNode, int]] = {}
+    waiting = [(root, [(column, column) for column in range(root.facts.width)])]
+    while waiting:
+        node, columns = waiting.pop()
+        if not node.operator.arranges_columns:
+            found |= {place: (node, column) for column, place in columns}
+            continue
+        origins = node.operator.column_origins([child.facts for child in node.inputs])
+        below: list[list[tuple[int, int]]] = [[] for _ in node.inputs]
+        for column, place in columns:
+            for slot, position in origins[column]:
+                below[slot].append((position, place))
+        waiting += [(child, wanted) for child, wanted in zip(node.inputs, below, strict=True) if wanted]
+    return [found[place] for place in range(root.facts.width)]
+
+
+def _may_stay(node: PlannerNode) -> bool:
+    """True for rows of ours in memory or on this machine: others' files may be written anew, and those elsewhere would be fetched at each look."""
+    operator = node.operator
+    return isinstance(operator, MemorySource) or (isinstance(operator, SegmentSource) and not is_elsewhere(operator.manifest.directory))
