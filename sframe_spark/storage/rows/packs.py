@@ -13,7 +13,7 @@ from itertools import pairwise
 import pyarrow as pa
 
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.memory import kept_memory
+from sframe_spark.session.memory import kept_memory, room_left
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.rows.reader import read_rows
@@ -74,8 +74,7 @@ def is_short(entry: SegmentEntry) -> bool:
 
 def may_keep() -> bool:
     """Say whether there is room for one more pack, beside all that Arrow holds in this process."""
-    most = kept_memory()
-    return pa.total_allocated_bytes() + MOST_BYTES <= most - most // SHARE_LEFT
+    return MOST_BYTES + kept_memory() // SHARE_LEFT <= room_left()
 
 
 def _edges(manifest: Manifest) -> Iterator[int]:
