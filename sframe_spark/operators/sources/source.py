@@ -303,7 +303,8 @@ class SegmentSource(Source):
         from sframe_spark.storage.rows.reader import read_rows
 
         first, last = self.start + start, max(self.start + start, min(self.start + stop, self.stop))
-        return self.packed(first, last) or self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last)
+        packed = self.packed(first, last)
+        return self.chunk_of(read_rows(self.manifest, self.positions, first, last).columns, first, last) if packed is None else packed
 
     def packed(self, first: int, last: int) -> Chunk | None:
         """Rows ``first`` to ``last`` of the dataset, of many short segments, whose columns stay in memory; None of other datasets."""
