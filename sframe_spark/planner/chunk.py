@@ -12,7 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import TooLargeError
 from sframe_spark.planner.facts import Schema
 from sframe_spark.values.byte_text import in_words
-from sframe_spark.values.streams import stream_of, table_of
+from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 Item = TypeVar("Item")
 

@@ -30,7 +30,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.portable import check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, registered_names
-from sframe_spark.values.streams import stream_of, table_of
+from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 FORMAT_NAME = "sframe_spark.plan"
 FORMAT_VERSION = 2

@@ -14,11 +14,11 @@ from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, MOST_RANGE
 from sframe_spark.engine.planning.placement import placement_of
 from sframe_spark.engine.runs.looks import optimize
 from sframe_spark.engine.segments.exchange import Exchange
-from sframe_spark.engine.segments.gathering import Room, SharedRoom
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, begun
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
+from sframe_spark.engine.segments.room import Room, SharedRoom
 from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError

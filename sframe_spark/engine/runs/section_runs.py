@@ -24,11 +24,11 @@ from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to
 from sframe_spark.engine.runs.late_rows import numbered_top, rows_of
 from sframe_spark.engine.runs.looks import require_owned
-from sframe_spark.engine.segments.gathering import Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query

@@ -20,7 +20,7 @@ from sframe_spark.session.starting import POLL_SECONDS
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
-from sframe_spark.values.streams import QUICK
+from sframe_spark.values.outgoing.streams import QUICK
 
 # What is lost is temporary.
 AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"

@@ -8,7 +8,7 @@ from itertools import chain
 import attrs
 
 from sframe_spark.engine.budgets import bytes_of_rows
-from sframe_spark.engine.segments.gathering import Room
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken

@@ -13,7 +13,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import missing, telling
 from sframe_spark.storage.files.objects import read_range
 from sframe_spark.storage.files.regular import open_regular
-from sframe_spark.values.streams import stream_of, table_of
+from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 # Where a block starts and ends, and its check sum.
 StoredBlock = tuple[int, int, int]

@@ -22,7 +22,7 @@ from sframe_spark.engine.planning.sections import Mode, in_order_of_running
 from sframe_spark.engine.runs import materialize as materialize_module
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.materialize import optimize
-from sframe_spark.engine.segments.gathering import Room
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.operators.sources.source import source_of

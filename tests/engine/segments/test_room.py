@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from sframe_spark.engine.segments.gathering import SharedRoom
+from sframe_spark.engine.segments.room import SharedRoom
 from sframe_spark.errors import CancelledError
 from sframe_spark.session.cancel import call_cancellable
 from sframe_spark.session.threads import in_threads
