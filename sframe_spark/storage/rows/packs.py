@@ -7,16 +7,15 @@ are given once, so what was read under one is what is in it.
 from __future__ import annotations
 
 import bisect
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 import pyarrow as pa
 
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.session.memory import kept_memory, room_left
+from sframe_spark.session.memory import kept_memory
 from sframe_spark.storage.manifests.decoded_columns import DecodedColumns
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
-from sframe_spark.storage.rows.neighbours import together
 from sframe_spark.storage.rows.reader import read_rows
 
 # A segment that takes longer to open than to decode.
@@ -60,13 +59,11 @@ def edges_of(manifest: Manifest, decoded: DecodedColumns) -> Sequence[int]:
     if decoded.edges is None:
         is_of_ours = manifest.column_names_in_files is None and not manifest.watched
         is_whole = manifest.left_out == (0, 0) and not is_elsewhere(manifest.directory)
-        edges: tuple[int, ...] = ()
         if is_of_ours and is_whole and sum(map(is_short, manifest.segments)) >= FEW_SEGMENTS:
-            runs = list(together(zip(manifest.segments, manifest.offsets, strict=True), _size_in_pack, MOST_ROWS, MOST_BYTES, MOST_SEGMENTS))
-            decoded.apart = frozenset(offset for (entry, offset), *_ in runs if not is_short(entry))
-            edges = (*(run[0][1] for run in runs), manifest.rows)
-        # Last: other threads look for nothing else once they are there.
-        decoded.edges = edges
+            decoded.apart = frozenset(row for row, entry in zip(manifest.offsets, manifest.segments, strict=True) if not is_short(entry))
+            decoded.edges = tuple(_edges(manifest))
+        else:
+            decoded.edges = ()
     return decoded.edges
 
 
@@ -77,17 +74,30 @@ def is_short(entry: SegmentEntry) -> bool:
 
 def may_keep() -> bool:
     """Say whether there is room for one more pack, beside all that Arrow holds in this process."""
-    return MOST_BYTES + kept_memory() // SHARE_LEFT <= room_left()
+    most = kept_memory()
+    return pa.total_allocated_bytes() + MOST_BYTES <= most - most // SHARE_LEFT
 
 
-def _size_in_pack(entry: SegmentEntry) -> int | None:
-    return entry.group_bytes if is_short(entry) else None
+def _edges(manifest: Manifest) -> Iterator[int]:
+    """The first rows of packs, and of long segments between them, and the number of all rows."""
+    count = rows = size = 0
+    is_before_short = True
+    for row, entry in zip(manifest.offsets, manifest.segments, strict=True):
+        more = entry.group_bytes if is_short(entry) else None
+        fits = more is not None and is_before_short and rows + entry.rows <= MOST_ROWS and size + more <= MOST_BYTES
+        if rows and not (fits and count < MOST_SEGMENTS):
+            yield row - rows
+            count = rows = size = 0
+        count, rows, size, is_before_short = count + 1, rows + entry.rows, size + (more or 0), more is not None
+    if rows:
+        yield manifest.rows - rows
+    yield manifest.rows
 
 
 def _columns_of(manifest: Manifest, columns: Sequence[int], pack: tuple[int, int], decoded: DecodedColumns) -> list[pa.Array]:
     start, stop = pack
-    found = {column: array for column in columns if (array := decoded.arrays.get((start, column))) is not None}
-    missing = [column for column in dict.fromkeys(columns) if column not in found]
+    missing = [column for column in dict.fromkeys(columns) if (start, column) not in decoded.arrays]
+    found = {column: decoded.arrays[start, column] for column in columns if column not in missing}
     if missing:
         table = read_rows(manifest, missing, start, stop)
         found.update((column, pa.concat_arrays(values.chunks)) for column, values in zip(missing, table.columns, strict=True))
