@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from sframe_spark.engine.planning.column_origins import shown_column
 from sframe_spark.engine.runs.materialize import in_pieces, materialize
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator

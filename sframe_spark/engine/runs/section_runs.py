@@ -33,7 +33,8 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_he
 from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import NoRoomError
-from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.chunk import Chunk, concatenate, from_stream, taken
 from sframe_spark.planner.node import PlannerNode

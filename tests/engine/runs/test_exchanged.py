@@ -23,7 +23,8 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.foreseen import foresee
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
 from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import scratch_store
