@@ -20,7 +20,7 @@ LAYERS = (
     ("visible",),
     ("errors",),
     ("locations",),
-    ("config", "types"),
+    ("config", "option_values", "types"),
     ("values",),
     ("session",),
     ("storage",),

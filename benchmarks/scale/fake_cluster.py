@@ -25,7 +25,8 @@ from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
-from sframe_spark.storage.manifests.manifest import Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import Scalar
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.sound import SoundColumns
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from benchmarks.scale.shapes import FEW_GROUPS, ROWS_OF_A_GROUP, Shape
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 FOOTER_BYTES = 4_096
 SEED = 7

@@ -19,7 +19,7 @@ from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.rowwise.columns import project, with_column_replaced, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.sources.source import MemorySource, memory_source
+from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.infer import infer_planner_node_length, prove_equal_length

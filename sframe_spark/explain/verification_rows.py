@@ -14,11 +14,13 @@ from sframe_spark.config import config
 from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.relational.row_claims import RowClaim, first_wrong_rows
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.infer import known_rows
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT
 from sframe_spark.storage.parquet.footers import footer_of
 from sframe_spark.storage.parquet.opened_files import WantedChunks, opened

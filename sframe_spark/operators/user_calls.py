@@ -21,7 +21,7 @@ from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.operators.rowwise.python_function import PythonFunction
 from sframe_spark.operators.rowwise.row_number import RowNumber
 from sframe_spark.operators.sources.made import RangeSource
-from sframe_spark.operators.sources.source import MemorySource
+from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.user_functions.call_memo import CallMemo
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts

@@ -12,6 +12,7 @@ import pyarrow as pa
 from sframe_spark.errors import TooLargeError
 from sframe_spark.planner.facts import Schema
 from sframe_spark.values.byte_text import in_words
+from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 Item = TypeVar("Item")
 
@@ -104,6 +105,16 @@ class Chunk:
     def to_table(self) -> pa.Table:
         """As an Arrow table with columns ``c0..cn``."""
         return pa.Table.from_arrays(list(self.columns), names=column_names(len(self.columns)))
+
+
+def to_stream(chunks: Iterable[Chunk], options: pa.ipc.IpcWriteOptions | None = None) -> pa.Buffer:
+    """The rows of chunks, at least one, as an Arrow stream: pickled arrays would take their whole buffers along."""
+    return stream_of((chunk.to_table() for chunk in chunks), options)
+
+
+def from_stream(stream: bytes | pa.Buffer) -> Chunk:
+    """The rows of an Arrow stream."""
+    return Chunk.from_table(table_of(stream))
 
 
 def column_names(width: int) -> list[str]:

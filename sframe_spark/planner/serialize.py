@@ -30,6 +30,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.portable import check_fields, from_portable, to_portable, value_classes
 from sframe_spark.planner.registry import planner_node_name_to_type, planner_node_type_to_name, registered_names
+from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 FORMAT_NAME = "sframe_spark.plan"
 FORMAT_VERSION = 2
@@ -225,14 +226,11 @@ def _chunk_text(chunk: Chunk) -> str:
     table = chunk.to_table()
     if not chunk.columns:
         table = pa.table({"rows": pa.nulls(chunk.rows)})
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return base64.b64encode(sink.getvalue()).decode("ascii")
+    return base64.b64encode(stream_of([table])).decode("ascii")
 
 
 def _read_chunk(text: str) -> Chunk:
-    table = pa.ipc.open_stream(base64.b64decode(text, validate=True)).read_all()
+    table = table_of(base64.b64decode(text, validate=True))
     # Offsets that point outside of a buffer are refused here, before anything follows them.
     table.validate(full=True)
     if table.column_names == ["rows"]:

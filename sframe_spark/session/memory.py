@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import attrs
+import pyarrow as pa
 
 from sframe_spark.config import config
 
@@ -45,6 +46,11 @@ def kept_memory() -> int:
     """Bytes that results may take in this process, beside all else that Arrow holds; more are written to disk."""
     chosen = config.kept_memory
     return all_memory() // SHARE_KEPT if chosen is None else chosen
+
+
+def room_left() -> int:
+    """Bytes that are left for results beside all that Arrow holds in this process, whoever asked for it; less than zero where it holds more."""
+    return kept_memory() - pa.total_allocated_bytes()
 
 
 def all_memory() -> int:

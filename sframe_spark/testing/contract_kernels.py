@@ -17,7 +17,8 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.engine.segments.tasks import combined_parts
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.kernels.key_ranges import KINDS, KeyRanges
-from sframe_spark.operators.sources.source import MemorySource, Source, source_of
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import Source, source_of
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.graph import fold
 from sframe_spark.planner.node import PlannerNode

@@ -15,7 +15,7 @@ from sframe_spark.operators.grouped.groupby import group_by, reduce_columns
 from sframe_spark.operators.rowwise.elementwise import apply_program
 from sframe_spark.operators.rowwise.program import Program, Register, Step
 from sframe_spark.operators.rowwise.properties import monotone_step
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.claims import rank
 from sframe_spark.testing.contract import check_lowering, check_operator

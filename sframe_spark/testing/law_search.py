@@ -32,7 +32,7 @@ from sframe_spark.operators.rowwise.row_number import row_number
 from sframe_spark.operators.running.cumulative import cumulative
 from sframe_spark.operators.running.running import running
 from sframe_spark.operators.running.shift import shift_rows
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.testing.oracle import Oracle

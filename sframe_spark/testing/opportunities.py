@@ -14,7 +14,7 @@ from itertools import groupby
 import attrs
 import pyarrow as pa
 
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Length
 from sframe_spark.planner.node import PlannerNode

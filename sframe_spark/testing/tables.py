@@ -16,7 +16,8 @@ from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources.archive_source import archive_source
 from sframe_spark.operators.sources.made import constant_source, range_source
-from sframe_spark.operators.sources.source import memory_source, segment_source
+from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.temporary import scratch_store
 from sframe_spark.storage.legacy.archive import open_archive

@@ -21,8 +21,9 @@ from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.materialize import optimize
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.operators.joins import sorted_join
+from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.operators.sources.readers import Reader, SegmentReader
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource, source_of
+from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import rebuild, sizes_of
 from sframe_spark.planner.infer import known_rows

@@ -18,7 +18,7 @@ from sframe_spark.operators.rowwise.columns import project, zip_columns
 from sframe_spark.operators.rowwise.elementwise import apply_lambda, apply_program
 from sframe_spark.operators.rowwise.program import Literal, Program, Register, Step
 from sframe_spark.operators.sources.made import range_source
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.graph import postorder

@@ -11,7 +11,7 @@ import pyarrow as pa
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import write_runs
 from sframe_spark.operators.relational.rows import append
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ColumnType

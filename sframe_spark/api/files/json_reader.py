@@ -18,7 +18,7 @@ from sframe_spark.api.files.json_writer import RECORDS, require_orient
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import keep_runs
 from sframe_spark.errors import JsonError, SFrameError
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.places import DataFiles, resolve

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from sframe_spark.api.names import require_distinct
 from sframe_spark.errors import SchemaError
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import ARRAY, DICT_KIND, ENCODED_DICT, ENCODED_LIST, LIST_KIND, STR, ColumnType
 from sframe_spark.values.broken_texts import broken_texts_told

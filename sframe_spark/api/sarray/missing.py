@@ -14,7 +14,7 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.errors import NotValuesError, SchemaError
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function, apply_lambda
-from sframe_spark.operators.sources.source import MemorySource, memory_source
+from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
 from sframe_spark.types import INT, STR
 from sframe_spark.values.broken_texts import require_unicode_values
 from sframe_spark.values.cast import cast_array

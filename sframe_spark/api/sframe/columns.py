@@ -16,7 +16,7 @@ from sframe_spark.errors import (
     SchemaError,
 )
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.values.infer import column_type_for
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from sframe_spark.api.sarray import SArray
 from sframe_spark.api.sframe.columns import Columns
 from sframe_spark.errors import InvalidArgumentError, LengthMismatchError, SchemaError
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.values.libraries import is_of_spark, library_of

@@ -13,7 +13,8 @@ from sframe_spark.engine.datasets.new_datasets import new_dataset
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.segments.range_workers import SparkTasks
 from sframe_spark.engine.spark.probe import require_writable
-from sframe_spark.operators.sources.source import memory_source, segment_source
+from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores
 from sframe_spark.session.threads import in_threads

@@ -7,7 +7,8 @@ from sframe_spark.engine.datasets.new_datasets import write_chunks
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources.made import RangeSource
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource, source_of
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.node import PlannerNode
 

@@ -9,7 +9,8 @@ import attrs
 from sframe_spark.engine.budgets import SENT_BYTES
 from sframe_spark.engine.datasets.new_datasets import write_held
 from sframe_spark.engine.options import MaterializeOptions
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.operators.sources.statistics import recorded_order
 from sframe_spark.planner.graph import postorder, rebuild
 from sframe_spark.planner.node import PlannerNode

@@ -9,6 +9,7 @@ from sframe_spark.engine.planning.placement import is_arrows, is_for_threads, pl
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.segments.runner import threads_here
 from sframe_spark.operators.kernels.key_ranges import KINDS
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.memory import work_memory
@@ -31,7 +32,7 @@ def gathered_mode(root: PlannerNode, refused: frozenset[Mode] = frozenset()) -> 
     weight = weight_gathered(root)
     if weight is None:
         return None
-    fits = weight.size * COPIES_OF_GATHERED <= work_memory()
+    fits = weight.size <= bytes_gathered()
     is_worth_it = not fits or (weight.rows >= LEAST_ROWS_SPLIT and threads_here() > 1)
     if is_worth_it and Mode.EXCHANGED not in refused and can_split(root) and ranges_for(weight) <= MOST_RANGES:
         return Mode.EXCHANGED
@@ -44,16 +45,21 @@ def can_split(root: PlannerNode) -> bool:
     return split is not None and root.inputs[0].schema[split[0]].kind in KINDS
 
 
+def bytes_gathered() -> int:
+    """Those that rows may take of which a kernel makes others in memory: there is room for copies, too."""
+    return work_memory() // COPIES_OF_GATHERED
+
+
 def bytes_of_range() -> int:
-    """Those that the rows of a range may take where every thread works on one."""
-    return work_memory() // (COPIES_OF_GATHERED * threads_here())
+    """Those that the rows of a range may take where every thread works on one, and a column of any of them is an array."""
+    return min(bytes_gathered() // threads_here(), MOST_BYTES_OF_ARRAY)
 
 
 def ranges_for(weight: Weight) -> float:
-    """Into how many ranges rows are split: those that have room in memory, and a few for each thread."""
+    """How many ranges rows are split into: as many as have room in memory, and a few for each thread; infinite where there is no room at all."""
     room = bytes_of_range()
     needed = UNEVEN * weight.size / room if room else math.inf
-    return max(needed, min(MOST_RANGES, weight.rows / ROWS_OF_RANGE), UNEVEN * threads_here())
+    return 1 + max(needed, min(MOST_RANGES - 1, weight.rows / ROWS_OF_RANGE), UNEVEN * threads_here())
 
 
 def weight_gathered(root: PlannerNode) -> Weight | None:

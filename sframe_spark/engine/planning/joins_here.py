@@ -8,12 +8,11 @@ from sframe_spark.engine.budgets import weight_of
 from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, gathered_mode
 from sframe_spark.engine.planning.placement import Placement, is_for_threads, suits_threads
 from sframe_spark.engine.planning.sections import SectionResult
-from sframe_spark.engine.segments.kept_rows import room_to_keep
 from sframe_spark.operators.rowwise.columns import Project
 from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
-from sframe_spark.session.memory import work_memory
+from sframe_spark.session.memory import room_left, work_memory
 
 # Numbers that are found for each row of both sides: those of keys, of rows in their order, of matches.
 BYTES_FOR_EACH_ROW = 64
@@ -51,7 +50,7 @@ def can_stay(sides: Sequence[PlannerNode]) -> bool:
     weights = [weight for weight in map(weight_of, sides) if weight is not None]
     size = sum(weight.size for weight in weights)
     needed = COPIES_OF_GATHERED * size + BYTES_FOR_EACH_ROW * sum(weight.rows for weight in weights)
-    return len(weights) == len(sides) and size <= room_to_keep().size and needed <= work_memory()
+    return len(weights) == len(sides) and size <= room_left() and needed <= work_memory()
 
 
 def found_no_room(node: PlannerNode) -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterator
 
-import pyarrow as pa
-
 from sframe_spark.engine.planning.column_origins import shown_column
 from sframe_spark.engine.runs.materialize import in_pieces, materialize
 from sframe_spark.errors import UnsupportedOperationError
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
+from sframe_spark.planner.chunk import to_stream
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Operator
 from sframe_spark.planner.serialize import graph_to_json
@@ -51,7 +51,8 @@ def _told(node: PlannerNode, position: int) -> Iterator[bytes]:
         yield told.encode()
     else:
         for chunk in in_pieces(node):
-            yield _bytes_of(chunk.columns[position])
+            # In the form that goes over networks there are no rows beside a slice's.
+            yield bytes(to_stream([chunk.select([position])]))
 
 
 def _parameters_of(source: Operator) -> str | None:
@@ -60,11 +61,3 @@ def _parameters_of(source: Operator) -> str | None:
         return graph_to_json(source.make_planner_node())
     except UnsupportedOperationError:
         return None
-
-
-def _bytes_of(values: pa.Array) -> bytes:
-    """The values in the form that goes over networks, which has no rows beside a slice's."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, pa.schema([pa.field("c0", values.type)])) as stream:
-        stream.write_batch(pa.record_batch([values], names=["c0"]))
-    return sink.getvalue().to_pybytes()

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator, Sequence
-from contextlib import nullcontext
 from functools import partial
 from itertools import pairwise
 
 import attrs
-import numpy as np
 import pyarrow as pa
 
 from sframe_spark.engine.budgets import weight_of
-from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, MOST_RANGES, bytes_of_range, ranges_for
+from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED, MOST_RANGES, bytes_gathered, ranges_for
 from sframe_spark.engine.planning.placement import placement_of
 from sframe_spark.engine.runs.looks import optimize
 from sframe_spark.engine.segments.exchange import Exchange
-from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, begun
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Threads
+from sframe_spark.engine.segments.room import Room, SharedRoom
 from sframe_spark.engine.segments.runner import PlanRunner
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.planner.chunk import Chunk
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.memory import work_memory
 
-# The values that tell the ranges: of so many places, from each so many rows.
-SAMPLED_PLACES, SAMPLED_ROWS = 128, 1_024
+# The values that tell the ranges: so many, of at least so many places, and of no fewer than there are ranges.
+SAMPLED_VALUES, SAMPLED_PLACES = 131_072, 128
 
 
 def key_ranges_of(node: PlannerNode) -> KeyRanges:
@@ -45,21 +42,22 @@ def key_ranges_of(node: PlannerNode) -> KeyRanges:
     narrow = optimize(keys)
     if not placement_of(narrow).segment:
         narrow = keys
-    count = min(MOST_RANGES, int(ranges_for(weight)) + 1)
-    return KeyRanges.of(sample_of(narrow), below.schema[position], ascending, count)
+    # There may be less room than when this was planned.
+    count = int(min(MOST_RANGES, ranges_for(weight)))
+    return KeyRanges.of(sample_of(narrow, max(SAMPLED_PLACES, count)), below.schema[position], ascending, count)
 
 
-def sample_of(node: PlannerNode) -> pa.Array:
-    """Values of the one column of a section, from places that are everywhere in it."""
+def sample_of(node: PlannerNode, places: int) -> pa.Array:
+    """Values of the one column of a section, from so many places that are everywhere in it: rows may be nearly in order."""
     workers = Threads()
-    tasks = range_tasks(node, placement_of(node).rows_to_run, SAMPLED_PLACES, workers)
-    found = workers.run([partial(first_rows_of, task) for task in tasks], "looking at values to sort by", tasks)
+    tasks = range_tasks(node, placement_of(node).rows_to_run, places, workers)
+    found = workers.run([partial(first_rows_of, task, SAMPLED_VALUES // places) for task in tasks], "looking at values to sort by", tasks)
     return pa.concat_arrays([chunk.columns[0] for chunk in found])
 
 
-def first_rows_of(task: RangeTask) -> Chunk:
+def first_rows_of(task: RangeTask, rows: int) -> Chunk:
     """What a task makes of the first of its rows."""
-    return PlanRunner(task.whole, task.states).run(task.start, min(task.stop, task.start + SAMPLED_ROWS))
+    return PlanRunner(task.whole, task.states).run(task.start, min(task.stop, task.start + rows))
 
 
 @attrs.frozen(eq=False)
@@ -72,14 +70,13 @@ class ExchangedRows:
         The kernel's node, over the plan of all rows.
     exchange
         The rows.
-    sizes
-        Bytes of those of each range.
+    room
+        What is meant for those of ranges that are worked on at a time.
     """
 
     node: PlannerNode
     exchange: Exchange
-    sizes: np.ndarray
-    _alone: threading.Lock = attrs.field(factory=threading.Lock, init=False)
+    room: SharedRoom
 
     @classmethod
     def of(cls, node: PlannerNode, exchange: Exchange) -> ExchangedRows:
@@ -90,10 +87,10 @@ class ExchangedRows:
         NoRoomError
             If those of a range take more memory than they may; nothing was made, then, or written anywhere.
         """
-        sizes = exchange.sizes()
-        if sizes.max() > min(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS):
+        if exchange.sizes.max() > min(bytes_gathered(), MOST_BYTES_OF_ARRAY):
             raise NoRoomError
-        return cls(node, exchange, sizes)
+        # What the exchange holds in memory is there beside them.
+        return cls(node, exchange, SharedRoom(max(0, work_memory() - exchange.held) // COPIES_OF_GATHERED))
 
     def works(self, count: int) -> list[Sequence[int]]:
         """The numbers of all ranges, one after the other, in so many parts of about as many rows, or fewer."""
@@ -112,8 +109,7 @@ class ExchangedRows:
     def _of_range(self, number: int) -> Chunk:
         raise_if_cancelled()
         operator, below, exchange = self.node.operator, self.node.inputs[0], self.exchange
-        # What was meant for one thread of several is done by one at a time where it is more.
-        with self._alone if self.sizes[number] > bytes_of_range() else nullcontext():
+        with self.room.taken(int(exchange.sizes[number])):
             rows = exchange.take(number)
             return require_inferred(operator, (), operator.kernel([rows], [below.facts]), self.node.schema)
 
@@ -122,7 +118,7 @@ def exchange_below(node: PlannerNode) -> Exchange:
     """An exchange, without rows yet, for those below a kernel."""
     assert node.operator.split_by is not None
     below = node.inputs[0]
-    return Exchange(node.operator.split_by[0], key_ranges_of(node), below.schema, work_memory() // COPIES_OF_GATHERED)
+    return Exchange(node.operator.split_by[0], key_ranges_of(node), below.schema, bytes_gathered())
 
 
 def give_to(exchange: Exchange, number: int, task: RangeTask) -> None:

@@ -22,7 +22,8 @@ from sframe_spark.engine.runs.looks import require_owned
 from sframe_spark.engine.runs.section_runs import NotAsPlanned, Runs, workers_of
 from sframe_spark.engine.spark.probe import asking_again
 from sframe_spark.errors import RunTooLongError
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source, source_of
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource, Source, source_of
 from sframe_spark.planner.graph import fold, postorder, private_copy, rebuild
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import is_started

@@ -19,7 +19,7 @@ from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.runs.section_runs import workers_of
 from sframe_spark.engine.segments.runner import FlatPlan
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
-from sframe_spark.operators.sources.source import MemorySource
+from sframe_spark.operators.sources.memory_source import MemorySource
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session.build import available_cores

@@ -13,7 +13,8 @@ import attrs
 from sframe_spark.engine.lock import GRAPH_LOCK
 from sframe_spark.errors import StorageError
 from sframe_spark.locations import is_elsewhere
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource, Source
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource, Source
 from sframe_spark.operators.sources.spark_source import SparkSource
 from sframe_spark.operators.user_calls import functions_of
 from sframe_spark.planner.graph import fold, postorder

@@ -15,7 +15,7 @@ from sframe_spark.engine.datasets.new_datasets import new_dataset, write_chunks,
 from sframe_spark.engine.datasets.stored_tables import with_stored_tables
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.planning.calls import needs_one_batch
-from sframe_spark.engine.planning.gathered import COPIES_OF_GATHERED
+from sframe_spark.engine.planning.gathered import bytes_gathered
 from sframe_spark.engine.planning.matches import joined_rows
 from sframe_spark.engine.planning.physical import takes_few_of_join
 from sframe_spark.engine.planning.placement import BUDGETS_AT_HAND, Placement, placement_of
@@ -24,22 +24,22 @@ from sframe_spark.engine.planning.shortcuts import few_groups, first_rows
 from sframe_spark.engine.runs.exchanged import ExchangedRows, exchange_below, give_to
 from sframe_spark.engine.runs.late_rows import numbered_top, rows_of
 from sframe_spark.engine.runs.looks import require_owned
-from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
 from sframe_spark.engine.segments.inferred_rows import require_inferred
 from sframe_spark.engine.segments.kept_rows import BegunRows, as_begun, begun_rows, in_one_chunk, may_stay, room_to_keep
 from sframe_spark.engine.segments.range_tasks import range_tasks
 from sframe_spark.engine.segments.range_workers import Processes, RangeWorkers, SparkTasks, Threads
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, threads_here
-from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, read_stream, write_range
+from sframe_spark.engine.segments.tasks import RangeTask, collect_rows, combined_parts, part_of_range, write_range
 from sframe_spark.engine.spark import query
 from sframe_spark.errors import NoRoomError
-from sframe_spark.operators.sources.source import MemorySource, segment_source, source_of
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import segment_source, source_of
 from sframe_spark.operators.sources.statistics import recorded_order
-from sframe_spark.planner.chunk import Chunk, concatenate, taken
+from sframe_spark.planner.chunk import Chunk, concatenate, from_stream, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator
 from sframe_spark.planner.pieces import Pieces
-from sframe_spark.session.memory import work_memory
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 
 # What parts put together may take on the driver. Of many tasks each may send more than its share, as their parts are often alike, but all of them no
@@ -130,7 +130,7 @@ class Runs:
         self.log.append(f"segments: {node.operator_type} in {len(tasks)} {name_of(workers)} over {placement.rows_to_run} rows")
         if self.options.directory is None and fits_driver(node, self.options.in_memory):
             parts = workers.run([partial(collect_rows, task) for task in tasks], f"computing {node.operator_type}", tasks)
-            return self.keep(concatenate([read_stream(part) for part in parts], node.schema), node)
+            return self.keep(concatenate([from_stream(part) for part in parts], node.schema), node)
         if self.options.directory is None and not workers.are_elsewhere:
             return self._kept_or_written(node, tasks)
         return self._written(node, workers, [partial(write_range, task) for task in tasks], tasks)
@@ -210,7 +210,7 @@ class Runs:
         below, placement, workers = node.inputs[0], placement_of(node.inputs[0]), Threads()
         tasks = self.tasks_of(below, placement, workers)
         self.log.append(f"gathered: {node.operator_type} over {placement.rows_to_run} rows in {len(tasks)} {name_of(workers)}")
-        room = Room(work_memory() // COPIES_OF_GATHERED, MOST_BYTES_OF_TEXTS)
+        room = Room(bytes_gathered())
         begun = workers.run([partial(begun_rows, task, room) for task in tasks], f"computing {node.operator_type}", tasks)
         if room.is_full:
             self.log.append(f"no room: the rows that {node.operator_type} reads take more memory than they may")

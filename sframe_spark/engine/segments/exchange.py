@@ -9,19 +9,21 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 import numpy as np
-import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.kernels.key_ranges import KeyRanges
-from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate
+from sframe_spark.planner.chunk import MOST_BYTES_OF_ARRAY, Chunk, concatenate, from_stream, to_stream
 from sframe_spark.planner.facts import Schema
+from sframe_spark.planner.sizes import bytes_of_runs
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.session.starting import POLL_SECONDS
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
 from sframe_spark.storage.files.temporary import DatasetHandle, scratch_store
+from sframe_spark.values.outgoing.streams import QUICK
 
-COMPRESSED = pa.ipc.IpcWriteOptions(compression="lz4")
+# What is lost is temporary.
+AGAIN = "do the same again, with config.temporary_directory (SFRAME_SPARK_TMP) in another place if that goes on"
 
 
 @attrs.frozen(eq=False)
@@ -63,8 +65,6 @@ class StoredRows:
         Where in it they are, in bytes.
     check
         The check sum of these bytes.
-    size_read
-        Bytes that the rows take in memory.
     """
 
     task: int
@@ -73,7 +73,6 @@ class StoredRows:
     start: int
     size: int
     check: int
-    size_read: int
 
     def read(self) -> Chunk:
         """The rows.
@@ -83,12 +82,16 @@ class StoredRows:
         StorageError
             If they are not what was written.
         """
-        with telling("read temporary rows in", self.path), open(self.path, "rb") as file:
-            file.seek(self.start)
-            payload = file.read(self.size)
+        with telling("read", self.path):
+            try:
+                with open(self.path, "rb") as file:
+                    file.seek(self.start)
+                    payload = file.read(self.size)
+            except FileNotFoundError:
+                raise StorageError(f"temporary rows in {self.path} are missing: somebody has deleted what is in use; {AGAIN}") from None
         if len(payload) != self.size or zlib.crc32(payload) != self.check:
-            raise StorageError(f"temporary rows in {self.path} are not those that were written: the file was changed, or the disk is damaged")
-        return Chunk.from_table(pa.ipc.open_stream(payload).read_all())
+            raise StorageError(f"temporary rows in {self.path} are not those that were written: the file or the disk is damaged; {AGAIN}")
+        return from_stream(payload)
 
 
 @attrs.define(eq=False)
@@ -105,8 +108,10 @@ class Exchange:
         Types of the columns.
     room
         Bytes of rows beyond which those in memory are written; while they are, as many may be added, and no more.
-    rows
-        How many there are of each range.
+    rows, sizes
+        How many there are of each range, and how many bytes they take in memory.
+    held
+        Bytes of rows in memory.
     written
         Bytes in files.
     """
@@ -116,9 +121,10 @@ class Exchange:
     schema: Schema
     room: int
     rows: np.ndarray = attrs.field(init=False)
+    sizes: np.ndarray = attrs.field(init=False)
+    held: int = attrs.field(default=0, init=False)
     written: int = attrs.field(default=0, init=False)
     _held: list[SplitRows] = attrs.field(factory=list, init=False)
-    _held_size: int = attrs.field(default=0, init=False)
     _writing: int = attrs.field(default=0, init=False)
     _stored: list[list[StoredRows]] = attrs.field(init=False)
     _files: int = attrs.field(default=0, init=False)
@@ -126,6 +132,7 @@ class Exchange:
     _changed: threading.Condition = attrs.field(factory=threading.Condition, init=False)
 
     @rows.default
+    @sizes.default
     def _no_rows(self) -> np.ndarray:
         return np.zeros(self.ranges.count, dtype=np.int64)
 
@@ -145,19 +152,21 @@ class Exchange:
         if not chunk.rows:
             return
         split = self._split(task, chunk)
+        sizes = sum((bytes_of_runs(column, split.edges) for column in split.rows.columns), np.zeros_like(self.sizes))
         with self._changed:
             # However many threads there are: what is written, and waits to be, takes no more than twice the room.
-            while self._writing and self._writing + self._held_size >= 2 * self.room:
+            while self._writing and self._writing + self.held >= 2 * self.room:
                 self._changed.wait(POLL_SECONDS)
                 raise_if_cancelled()
             self.rows += np.diff(split.edges)
+            self.sizes += sizes
             self._held.append(split)
-            self._held_size += chunk.size
-            if self._held_size <= self.room:
+            self.held += chunk.size
+            if self.held <= self.room:
                 return
             # Others go on with none: what a task gave before is in a file of a smaller number than what it gives now.
             full, self._held = self._held, []
-            size, self._held_size = self._held_size, 0
+            size, self.held = self.held, 0
             self._files += 1
             number = self._files
             if self._handle is None:
@@ -172,12 +181,6 @@ class Exchange:
                 self._writing -= size
                 self._changed.notify_all()
 
-    def sizes(self) -> np.ndarray:
-        """Bytes that the rows of each range take in memory, once all were given."""
-        stored = [sum(part.size_read for part in parts) for parts in self._stored]
-        held = [sum(split.of_range(number).size for split in self._held) for number in range(self.ranges.count)]
-        return np.array(stored, dtype=np.int64) + np.array(held, dtype=np.int64)
-
     def take(self, number: int) -> Chunk:
         """All rows of a range, in the order of their tasks; those in files are read.
 
@@ -190,7 +193,8 @@ class Exchange:
         found.sort(key=lambda piece: piece[:2])
         rows = concatenate([piece for _, _, piece in found], self.schema)
         if rows.rows != self.rows[number]:
-            raise StorageError(f"{rows.rows:,} temporary rows of a range were read, of {self.rows[number]:,} that were written")
+            lost = f"{rows.rows:,} temporary rows of a range were read, of {self.rows[number]:,} that were written"
+            raise StorageError(f"{lost}: this is a fault of the engine, please report it")
         return rows
 
     def _pieces(self, number: int) -> Iterator[tuple[int, float, Chunk]]:
@@ -218,9 +222,9 @@ class Exchange:
                 for of_range in range(self.ranges.count):
                     rows = concatenate([split.of_range(of_range) for split in run], self.schema)
                     if rows.rows:
-                        payload = packed(rows)
+                        payload = to_stream([rows], QUICK)
                         file.write(payload)
-                        part = StoredRows(run[0].task, number, path, start, len(payload), zlib.crc32(payload), rows.size)
+                        part = StoredRows(run[0].task, number, path, start, len(payload), zlib.crc32(payload))
                         stored.append((of_range, part))
                         start += len(payload)
                 raise_if_cancelled()
@@ -244,11 +248,3 @@ def runs_of(full: Sequence[SplitRows], most: int) -> list[list[SplitRows]]:
         run.append(split)
         last[split.task] = run, before + size
     return runs
-
-
-def packed(rows: Chunk) -> pa.Buffer:
-    """Rows as an Arrow stream."""
-    sink, table = pa.BufferOutputStream(), rows.to_table()
-    with pa.ipc.new_stream(sink, table.schema, options=COMPRESSED) as stream:
-        stream.write_table(table)
-    return sink.getvalue()

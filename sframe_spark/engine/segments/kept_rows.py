@@ -6,16 +6,15 @@ from collections.abc import Iterator, Sequence
 from itertools import chain
 
 import attrs
-import pyarrow as pa
 
 from sframe_spark.engine.budgets import bytes_of_rows
-from sframe_spark.engine.segments.gathering import MOST_BYTES_OF_TEXTS, Room
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.engine.segments.tasks import RangeTask, chunks_of
 from sframe_spark.errors import NoRoomError
 from sframe_spark.planner.chunk import Chunk, concatenate, taken
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.pieces import Pieces, in_pieces
-from sframe_spark.session.memory import kept_memory
+from sframe_spark.session.memory import room_left
 from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.rows.writer import write_segment
 from sframe_spark.types import ColumnType
@@ -23,18 +22,18 @@ from sframe_spark.types import ColumnType
 
 def room_to_keep() -> Room:
     """The room that is left for results beside what Arrow holds in this process already, whoever asked for it."""
-    return Room(max(0, kept_memory() - pa.total_allocated_bytes()), MOST_BYTES_OF_TEXTS)
+    return Room(max(0, room_left()))
 
 
 def has_room(node: PlannerNode) -> bool:
     """Whether the rows of a node, of which it is known how many there are, would find room."""
     rows = node.length.rows
-    return rows is not None and bytes_of_rows(node, rows) <= room_to_keep().size
+    return rows is not None and bytes_of_rows(node, rows) <= room_left()
 
 
 def may_stay() -> bool:
     """Whether there is room for all that Arrow holds in this process now."""
-    return pa.total_allocated_bytes() <= kept_memory()
+    return room_left() >= 0
 
 
 @attrs.define(eq=False)

@@ -7,13 +7,12 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import attrs
-import pyarrow as pa
 
 from sframe_spark.engine.budgets import UNKNOWN_BYTES
 from sframe_spark.engine.segments.others import combined_all
 from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner, summarize
 from sframe_spark.operators.sources.source import Source
-from sframe_spark.planner.chunk import Chunk, concatenate
+from sframe_spark.planner.chunk import Chunk, concatenate, to_stream
 from sframe_spark.planner.facts import Facts, Schema
 from sframe_spark.planner.operator import TOO_LARGE, DecomposableOperator, SequentialOperator
 from sframe_spark.planner.sizes import row_bytes
@@ -88,21 +87,7 @@ def write_range(task: RangeTask, directory: str, number: int) -> SegmentEntry:
 
 def collect_rows(task: RangeTask) -> bytes:
     """Run a task and return its rows as an Arrow stream."""
-    sink = pa.BufferOutputStream()
-    writer = None
-    for chunk in chunks_of(task):
-        table = chunk.to_table()
-        if writer is None:
-            writer = pa.ipc.new_stream(sink, table.schema)
-        writer.write_table(table)
-    assert writer is not None
-    writer.close()
-    return bytes(sink.getvalue())
-
-
-def read_stream(payload: bytes) -> Chunk:
-    """The rows of an Arrow stream."""
-    return Chunk.from_table(pa.ipc.open_stream(payload).read_all())
+    return bytes(to_stream(chunks_of(task)))
 
 
 def part_of_range(task: RangeTask, operator: DecomposableOperator, facts: Sequence[Facts], most_bytes: float) -> Any:

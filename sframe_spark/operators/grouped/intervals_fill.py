@@ -15,11 +15,11 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.grouped.intervals import AssignIntervals, group_assigned
 from sframe_spark.operators.grouped.streaming_groupby import narrowed, numbered_runs
 from sframe_spark.operators.kernels.equal_keys import comparable
-from sframe_spark.operators.kernels.runs import from_stream, plain_numbers, run_starts, to_stream
+from sframe_spark.operators.kernels.runs import plain_numbers, run_starts
 from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.order import OrderingProperties
 from sframe_spark.order.relation import RelationProperties
-from sframe_spark.planner.chunk import Chunk, joined
+from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
 from sframe_spark.planner.facts import Facts, Length, Schema, require_columns
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import SequentialOperator
@@ -41,7 +41,7 @@ class LastRow:
     row: Chunk
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return restored_row, (to_stream(self.row),)
+        return restored_row, (bytes(to_stream([self.row])),)
 
 
 def restored_row(stream: bytes) -> LastRow:

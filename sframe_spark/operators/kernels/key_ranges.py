@@ -61,15 +61,14 @@ class KeyRanges:
     def places(self, column: pa.Array) -> np.ndarray:
         """The number of the range of each value of a column."""
         values = comparable(column, self.column_type)
-        if not pa.types.is_string(values.type):
-            found = np.searchsorted(self.edges.to_numpy(), plain_numbers(values), side="right")
-        else:
+        if pa.types.is_string(values.type):
             encoded = values.dictionary_encode()
             # The last place is that of missing texts.
             of_codes = np.append(places_of_texts(self.edges, encoded.dictionary), 0)
             found = of_codes[encoded.indices.fill_null(len(encoded.dictionary)).to_numpy(zero_copy_only=False)]
-        if values.null_count:
-            found = np.where(value_ranks(values) == MISSING, 0, found)
+        else:
+            found = np.searchsorted(self.edges.to_numpy(), plain_numbers(values), side="right")
+            found = np.where(value_ranks(values) == MISSING, 0, found) if values.null_count else found
         return found if self.ascending else self.count - 1 - found
 
 

@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 
 from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.kernels.equal_keys import comparable
-from sframe_spark.planner.chunk import Chunk, joined
+from sframe_spark.planner.chunk import Chunk, from_stream, joined, to_stream
 from sframe_spark.planner.facts import Facts, Length, Schema
 from sframe_spark.planner.operator import TOO_LARGE, SequentialOperator
 from sframe_spark.types import ColumnType
@@ -177,22 +177,8 @@ class Stretch:
         return self.first if self.last is None else self.last
 
     def __reduce__(self) -> tuple[Any, ...]:
-        last = None if self.last is None else to_stream(self.last)
-        return restored_stretch, (to_stream(self.first), last, self.schema, self.is_prefix)
-
-
-def to_stream(chunk: Chunk) -> bytes:
-    """Rows as an Arrow stream: pickled arrays would take their whole buffers along."""
-    sink = pa.BufferOutputStream()
-    table = chunk.to_table()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return bytes(sink.getvalue())
-
-
-def from_stream(stream: bytes) -> Chunk:
-    """Rows of an Arrow stream."""
-    return Chunk.from_table(pa.ipc.open_stream(stream).read_all())
+        last = None if self.last is None else bytes(to_stream([self.last]))
+        return restored_stretch, (bytes(to_stream([self.first])), last, self.schema, self.is_prefix)
 
 
 def restored_stretch(first: bytes, last: bytes | None, schema: Schema, is_prefix: bool) -> Stretch:

@@ -7,7 +7,8 @@ from collections import Counter
 import attrs
 
 from sframe_spark.operators.relational.rows import append
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 

@@ -10,7 +10,7 @@ from sframe_spark.operators.laws.fusion import computed
 from sframe_spark.operators.relational.rows import slice_rows
 from sframe_spark.operators.rowwise.elementwise import GeneralizedTransform
 from sframe_spark.operators.rowwise.program import Literal, Program, Register
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.law import law
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.properties_of import properties_of

@@ -13,6 +13,7 @@ from sframe_spark.planner.sizes import row_bytes
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
 from sframe_spark.storage.parquet.footers import segment_footer
+from sframe_spark.storage.rows.neighbours import together
 
 # Rows of a block that is not a row group.
 BLOCK_ROWS = 131_072
@@ -63,25 +64,13 @@ def blocks_of(source: Source) -> tuple[RowBlock, ...]:
     if not isinstance(source, SegmentSource):
         return tuple(RowBlock(start) for start in range(0, source.row_count, BLOCK_ROWS))
     found: list[RowBlock] = []
-    together: list[tuple[SegmentEntry, int]] = []
-    rows = size = 0
-    for entry, offset in entries(source):
-        known = entry.group_bytes
-        fits = known is not None and rows + entry.rows <= BLOCK_ROWS and size + known <= TOGETHER_BYTES and len(together) < MOST_TOGETHER
-        if together and not fits:
-            found.append(_block(source, together))
-            together, rows, size = [], 0, 0
-        if known is None:
+    for run in together(entries(source), lambda entry: entry.group_bytes, BLOCK_ROWS, TOGETHER_BYTES, MOST_TOGETHER):
+        entry, offset = run[0]
+        if entry.group_bytes is None:
             found += _row_groups(source, entry, offset)
         else:
-            together.append((entry, offset))
-            rows, size = rows + entry.rows, size + known
-    return (*found, _block(source, together)) if together else tuple(found)
-
-
-def _block(source: SegmentSource, together: Sequence[tuple[SegmentEntry, int]]) -> RowBlock:
-    entry, offset = together[0]
-    return RowBlock(max(offset - source.start, 0), entry, 0, len(together))
+            found.append(RowBlock(max(offset - source.start, 0), entry, 0, len(run)))
+    return tuple(found)
 
 
 def entries(source: SegmentSource) -> Iterator[tuple[SegmentEntry, int]]:

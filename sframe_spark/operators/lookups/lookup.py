@@ -15,7 +15,8 @@ from sframe_spark.errors import PlanInvariantError
 from sframe_spark.operators.kernels.row_order import order_of
 from sframe_spark.operators.lookups.blocks import RowBlock, blocks_of, first_keys
 from sframe_spark.operators.lookups.keys import Numbers, Positions, key_numbers
-from sframe_spark.operators.sources.source import MemorySource, Source
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import Source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.facts import Schema
 from sframe_spark.planner.sizes import uneven_bytes

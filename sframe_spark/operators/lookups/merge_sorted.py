@@ -25,7 +25,7 @@ from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import Need, Operator
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import LoweringContext, Relation
-from sframe_spark.storage.manifests.manifest import Scalar
+from sframe_spark.storage.manifests.column_statistics import Scalar
 from sframe_spark.storage.rows.statistics import compare_scalars
 from sframe_spark.types import ColumnType
 

@@ -10,7 +10,8 @@ import attrs
 
 from sframe_spark.operators.relational.sort import describe_order, moved_order
 from sframe_spark.operators.rowwise.columns import places_of
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.order.relation import RelationProperties, requirement
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.facts import Facts, Schema, require_columns

@@ -23,7 +23,7 @@ from sframe_spark.planner.parameters import at_least
 from sframe_spark.planner.registry import register
 from sframe_spark.planner.relation import KeyColumn, LoweringContext, Relation
 from sframe_spark.planner.sizes import Sizes
-from sframe_spark.storage.manifests.manifest import ColumnStatistics
+from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
 from sframe_spark.types import INT, ColumnType
 
 

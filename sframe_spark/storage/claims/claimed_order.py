@@ -8,7 +8,8 @@ from collections.abc import Sequence
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from sframe_spark.storage.manifests.manifest import Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import Scalar
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import Footer, segment_footer
 from sframe_spark.storage.rows.statistics import has_order_statistics
 

@@ -11,7 +11,8 @@ import pyarrow as pa
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.claims.distinct import equal_rows
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.text import damaged
 from sframe_spark.storage.rows.reader import iterate_rows
 from sframe_spark.storage.rows.statistics import StatisticsCollector, compare_scalars, dataset_statistics, has_order_statistics, steps

@@ -11,6 +11,7 @@ import attrs
 from sframe_spark.config import config
 from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.short_files import SHORT_BYTES
+from sframe_spark.storage.rows.neighbours import together
 from sframe_spark.storage.rows.reader import iterate_rows
 from sframe_spark.storage.rows.writer import write_segment
 
@@ -88,7 +89,7 @@ def stretches(source: Manifest, least: int) -> Iterator[ShortRun]:
     """
     placed = [(entry, offset) for entry, offset in zip(source.segments, source.offsets, strict=True) if entry.rows]
     for is_short, run in itertools.groupby(placed, key=lambda item: _is_short(item[0])):
-        for part in _bounded(list(run)) if is_short else ([item] for item in run):
+        for part in together(run, _size_of, config.segment_rows, TOGETHER_BYTES) if is_short else ([item] for item in run):
             if len(part) >= least:
                 yield ShortRun(tuple(entry for entry, _ in part), part[0][1])
             else:
@@ -100,20 +101,8 @@ def _is_short(entry: SegmentEntry) -> bool:
     return entry.size is not None and entry.size < SHORT_BYTES and entry.first_position == 0
 
 
-def _bounded(run: Sequence[tuple[SegmentEntry, int]]) -> Iterator[list[tuple[SegmentEntry, int]]]:
-    """Short segments in parts, none of which is longer than a segment should be."""
-    part: list[tuple[SegmentEntry, int]] = []
-    rows = size = 0
-    for entry, offset in run:
-        known = entry.size if entry.group_bytes is None else entry.group_bytes
-        assert known is not None
-        if part and (rows + entry.rows > config.segment_rows or size + known > TOGETHER_BYTES):
-            yield part
-            part, rows, size = [], 0, 0
-        part.append((entry, offset))
-        rows, size = rows + entry.rows, size + known
-    if part:
-        yield part
+def _size_of(entry: SegmentEntry) -> int | None:
+    return entry.size if entry.group_bytes is None else entry.group_bytes
 
 
 def _fits_after(entries: Sequence[SegmentEntry], entry: SegmentEntry) -> bool:

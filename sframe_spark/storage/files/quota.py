@@ -25,7 +25,7 @@ class TakenBytes:
         self._sizes: weakref.WeakKeyDictionary[Kept, int] = weakref.WeakKeyDictionary()
 
     def count(self, handle: Kept, size: int) -> None:
-        """Count the bytes of a new dataset; nobody keeps one that is too much.
+        """Count the bytes of a dataset, all that it has by now; nobody keeps one that is too much.
 
         Raises
         ------
@@ -33,10 +33,10 @@ class TakenBytes:
             If it takes what is there above ``config.temporary_quota``.
         """
         quota = config.temporary_quota
-        if quota is not None and self._taken() + size > quota:
+        if quota is not None and self._taken_beside(handle) + size > quota:
             # Frames in cycles are there until somebody looks for them.
             gc.collect()
-            taken = self._taken()
+            taken = self._taken_beside(handle)
             if taken + size > quota:
                 raise StorageError(
                     f"{size:,} bytes of rows are too many beside {taken:,} bytes of temporary data, with a quota of {quota:,}: save() frames and "
@@ -44,5 +44,6 @@ class TakenBytes:
                 )
         self._sizes[handle] = size
 
-    def _taken(self) -> int:
-        return sum(size for handle, size in list(self._sizes.items()) if handle.is_there)
+    def _taken_beside(self, one: Kept) -> int:
+        """Bytes of all datasets but one, which may have grown since it was counted."""
+        return sum(size for handle, size in list(self._sizes.items()) if handle is not one and handle.is_there)

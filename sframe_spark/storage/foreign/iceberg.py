@@ -16,7 +16,8 @@ from sframe_spark.storage.files.listing import require_file
 from sframe_spark.storage.files.places import text_of
 from sframe_spark.storage.foreign.lake_files import LakeFile, constants_of, manifests_of_lake, path_inside
 from sframe_spark.storage.foreign.parquet_source import natural
-from sframe_spark.storage.manifests.manifest import Manifest, Scalar
+from sframe_spark.storage.manifests.column_statistics import Scalar
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.visible import visible
 
 INSTALL = "pip install 'sframe_spark[iceberg]'"

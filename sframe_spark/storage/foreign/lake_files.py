@@ -16,7 +16,8 @@ import pyarrow as pa
 from sframe_spark.errors import SchemaError, StorageError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import Seen, wait_for_tick
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.parquet.footers import Footer, footer_of, statistics_in_footer
 from sframe_spark.storage.rows.partitions import facts_of
 from sframe_spark.types import DATETIME, ColumnType, common_encoding

@@ -16,7 +16,7 @@ from sframe_spark.storage.files.file_state import FileState, unchanged
 from sframe_spark.storage.files.magic import ORC, refuse_other_kind
 from sframe_spark.storage.files.places import DataFiles
 from sframe_spark.storage.foreign.parquet_source import common_names, common_type
-from sframe_spark.storage.manifests.manifest import Scalar
+from sframe_spark.storage.manifests.column_statistics import Scalar
 from sframe_spark.storage.manifests.physical import convert_foreign
 from sframe_spark.storage.rows.partitions import partition_columns, repeated
 from sframe_spark.types import ColumnType

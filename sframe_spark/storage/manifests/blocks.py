@@ -13,6 +13,7 @@ from sframe_spark.locations import is_elsewhere
 from sframe_spark.storage.files.failures import missing, telling
 from sframe_spark.storage.files.objects import read_range
 from sframe_spark.storage.files.regular import open_regular
+from sframe_spark.values.outgoing.streams import stream_of, table_of
 
 # Where a block starts and ends, and its check sum.
 StoredBlock = tuple[int, int, int]
@@ -42,10 +43,7 @@ class BlockWriter:
     def add(self, columns: dict[str, pa.Array]) -> StoredBlock:
         """Append values, as an Arrow stream of one batch, and return the block."""
         batch = pa.record_batch(list(columns.values()), names=list(columns))
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, batch.schema) as writer:
-            writer.write_batch(batch)
-        content = sink.getvalue()
+        content = stream_of([batch])
         self._stream.write(content)
         start, self.size = self.size, self.size + content.size
         return start, self.size, zlib.crc32(content)
@@ -91,16 +89,13 @@ def read_block(location: str, size: int, block: StoredBlock, schema: pa.Schema, 
     if len(content) != stop - start or zlib.crc32(content) != checksum:
         raise damaged_file(location, f"the check sum of bytes {start} to {stop} is another one")
     try:
-        with pa.ipc.open_stream(pa.BufferReader(content)) as reader:
-            if not reader.schema.equals(schema):
-                raise damaged_file(location, f"bytes {start} to {stop} hold other values than they should")
-            table = reader.read_all()
-            # Offsets that point outside of a buffer are refused here, before anything follows them.
-            table.validate(full=True)
-    except StorageError:
-        raise
+        table = table_of(content)
+        # Offsets that point outside of a buffer are refused here, before anything follows them.
+        table.validate(full=True)
     except (pa.ArrowException, OSError) as error:
         raise damaged_file(location, str(error).splitlines()[0][:200]) from error
+    if not table.schema.equals(schema):
+        raise damaged_file(location, f"bytes {start} to {stop} hold other values than they should")
     if table.num_rows != rows:
         raise damaged_file(location, f"bytes {start} to {stop} hold {table.num_rows} values, not {rows}")
     return table.combine_chunks().to_batches()[0] if rows else pa.RecordBatch.from_pylist([], schema)

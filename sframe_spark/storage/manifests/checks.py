@@ -14,7 +14,8 @@ from sframe_spark.types import ColumnType
 from sframe_spark.visible import is_unicode
 
 if TYPE_CHECKING:
-    from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, SegmentEntry
+    from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
+    from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 
 _CHECKSUM = re.compile(r"crc32:[0-9a-f]{8}")
 # Names that our writer and Spark's give, with room for others like them. Spark reads no rows of files whose names start with a dot or an

@@ -25,7 +25,8 @@ from sframe_spark.storage.manifests.stored_checks import wrong_segments
 from sframe_spark.types import ColumnType
 
 if TYPE_CHECKING:
-    from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest
+    from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
+    from sframe_spark.storage.manifests.manifest import Manifest
 
 # Of so many columns of segments a manifest is one text: 10 MB, which takes half a second.
 LEAST_CELLS = 50_000

@@ -19,7 +19,8 @@ from sframe_spark.storage.files.file_state import FileState, Seen, state_of
 from sframe_spark.storage.files.in_place import changed, require_still
 from sframe_spark.storage.files.objects import read_range, require_size
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
 from sframe_spark.storage.parquet import int96
 from sframe_spark.storage.parquet.foreign_footer import check_footer

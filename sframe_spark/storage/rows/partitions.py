@@ -10,7 +10,7 @@ import attrs
 import pyarrow as pa
 
 from sframe_spark.storage.files.places import DataFile, values_of_partitions
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.column_statistics import ColumnStatistics, Scalar
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.plain import LARGEST_INT, SMALLEST_INT
 from sframe_spark.values.temporal import to_microseconds

@@ -15,7 +15,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import order_column
 from sframe_spark.storage.parquet.footers import segment_footer
 

@@ -16,7 +16,8 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest, Scalar
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.types import ColumnType
 
 # Two values out of order are nearly always among the first few, and looking there is free.

@@ -26,7 +26,8 @@ from sframe_spark.locations import normalised
 from sframe_spark.session.cancel import raise_if_cancelled
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.paths import join
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Scalar, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics, Scalar
+from sframe_spark.storage.manifests.manifest import SegmentEntry
 from sframe_spark.storage.manifests.physical import KEY_NAME, KEY_SHIFT, KEY_TYPE, conform, file_column, leaf_columns, order_column
 from sframe_spark.storage.parquet.checksums import sealed
 from sframe_spark.storage.parquet.footers import bounds_of, column_chunks, leaf_places

@@ -1,1 +1,1 @@
-"""Values as other programs know them: Arrow types, JSON and VARIANTs."""
+"""Values as other programs know them: Arrow types and streams, JSON and VARIANTs."""

@@ -102,3 +102,15 @@ def test_what_spark_writes_counts(place: Path, everything_on_spark: None) -> Non
     assert datasets() == []
     config.temporary_quota = None
     assert frame["n"][0] == ROWS - 1
+
+
+@pytest.mark.parametrize("steps", [[900], [100, 900], [300, 600, 899, 900]])
+def test_a_dataset_that_grows_counts_once(steps: list[int], tmp_path: Path, own_options: None) -> None:
+    config.temporary_quota = 1_000
+    store = TemporaryStore(str(tmp_path))
+    growing, other = store.new_dataset(), store.new_dataset()
+    for size in steps:
+        store.taken.count(growing, size)
+    store.taken.count(other, 100)
+    with pytest.raises(StorageError, match="101 bytes of rows are too many beside 900 bytes of temporary data"):
+        store.taken.count(other, 101)

@@ -17,7 +17,8 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.explain.executed_plans import recorded_plans
 from sframe_spark.operators.sources import statistics as source_statistics
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.session import workers

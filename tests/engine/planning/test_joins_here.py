@@ -22,7 +22,7 @@ from sframe_spark.engine.planning.sections import Mode, in_order_of_running
 from sframe_spark.engine.runs import materialize as materialize_module
 from sframe_spark.engine.runs.executor import Executor
 from sframe_spark.engine.runs.materialize import optimize
-from sframe_spark.engine.segments.gathering import Room
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.operators.joins.join import KINDS
 from sframe_spark.operators.laws import few_rows, joins
 from sframe_spark.operators.sources.source import source_of
@@ -143,10 +143,9 @@ def test_groups_that_are_sorted_before_anybody_has_counted_them_are_no_reason_fo
     assert found.shape == (rows, 2) and found[0] == {"k": rows - 1, "sum": rows - 1}
 
 
-@pytest.mark.parametrize("refused", ["room_to_keep", "work_memory"])
+@pytest.mark.parametrize("refused", ["room_left", "work_memory"])
 def test_without_room_a_query_joins(refused: str, nothing_is_few: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    nothing = {"room_to_keep": lambda: Room(0, 0), "work_memory": lambda: 0}[refused]
-    monkeypatch.setattr(joins_here, refused, nothing)
+    monkeypatch.setattr(joins_here, refused, lambda: 0)
     left, right = SFrame({"k": [2, 1], "v": [1, 2]}), SFrame({"k": [2, 1], "w": [1, 2]})
     assert modes(left.join(right, on="k")) == [Mode.QUERY]
     assert modes(left.join(right, on="k", how="outer")) == [Mode.QUERY]

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
 import pytest
 
 from sframe_spark import SFrame, aggregate, config, load_sframe
@@ -18,11 +20,11 @@ from sframe_spark.engine.planning import gathered
 from sframe_spark.engine.planning.sections import Mode
 from sframe_spark.engine.runs import exchanged
 from sframe_spark.engine.runs.materialize import materialize
-from sframe_spark.engine.segments import exchange
 from sframe_spark.engine.segments.exchange import Exchange
 from sframe_spark.errors import StorageError
 from sframe_spark.explain.foreseen import foresee
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
 from sframe_spark.session import is_started
 from sframe_spark.storage.files.temporary import scratch_store
@@ -169,27 +171,50 @@ def test_a_range_without_room_is_a_query_that_finds_nothing_written(spark: Any, 
     assert rows_equal(rows_of(load_sframe(str(tmp_path / "made"))), expected) and rows_equal(rows_of(looked_at), expected)
 
 
-def test_ranges_of_long_values_are_worked_on_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(gathered, "threads_here", lambda: 4)
-    monkeypatch.setattr(exchanged.Threads, "at_a_time", lambda self: 4)
-    frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else 1)
-    take, sizes, running, lock = Exchange.take, list[int](), list[int](), threading.Lock()
+@pytest.mark.parametrize("threads", [1, 4])
+def test_what_is_worked_on_at_a_time_keeps_within_the_memory_for_work(threads: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    work = 400_000
+    monkeypatch.setattr(gathered, "threads_here", lambda: threads)
+    monkeypatch.setattr(exchanged.Threads, "at_a_time", lambda self: threads)
+    # Ranges of all sizes, from a thread's share to nearly all that there is.
+    frame = saved(tmp_path, 0, lambda key: 400 if key < 600 else key // 12)
+    take, seen, running, lock = Exchange.take, list[tuple[int, int]](), list[int](), threading.Lock()
 
     def slow(self: Exchange, number: int) -> Any:
         rows = take(self, number)
         with lock:
             running.append(rows.size)
-            sizes.append(sum(size for size in running if size > gathered.bytes_of_range()))
+            seen.append((len(running), self.held + gathered.COPIES_OF_GATHERED * sum(running)))
         time.sleep(0.01)
         with lock:
             running.remove(rows.size)
         return rows
 
-    with config.using(work_memory=400_000):
+    with config.using(work_memory=work):
         made = frame.sort("k")
         monkeypatch.setattr(Exchange, "take", slow)
         materialize(made._node, NOTHING_SMALL)
-        assert 2 * gathered.bytes_of_range() < sum(sizes) and max(sizes) <= 400_000 // gathered.COPIES_OF_GATHERED
+    at_once = [size for count, size in seen if count > 1]
+    assert bool(at_once) == (threads > 1) and max(at_once, default=0) <= work
+    # Whoever works alone has what was meant for all, and there is what others hold.
+    assert max(size for _, size in seen) <= work + work // gathered.COPIES_OF_GATHERED
+
+
+def test_memory_that_is_gone_when_rows_are_exchanged_is_told_by_nothing_but_the_plan(frame: SFrame) -> None:
+    node = PROGRAMS["by texts"](frame)._node
+    with config.using(work_memory=0):
+        assert exchanged.key_ranges_of(node).count <= gathered.MOST_RANGES
+
+
+@pytest.mark.parametrize("count", [5, 60])
+def test_ranges_of_rows_nearly_in_order_are_even(frame: SFrame, count: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exchanged, "SAMPLED_VALUES", 600)
+    monkeypatch.setattr(exchanged, "SAMPLED_PLACES", 6)
+    monkeypatch.setattr(exchanged, "ranges_for", lambda weight: count)
+    near = nearly_in_order(frame)
+    ranges = exchanged.key_ranges_of(near.sort("near")._node)
+    rows = np.bincount(ranges.places(pa.array(near["near"], pa.int64())), minlength=ranges.count)
+    assert ranges.count == count and rows.max() <= gathered.UNEVEN * ROWS / count
 
 
 def damaged(change: Callable[[bytes], bytes]) -> Callable[..., None]:
@@ -234,7 +259,7 @@ def test_a_full_disk_loses_nothing(frame: SFrame, monkeypatch: pytest.MonkeyPatc
         raise OSError(28, "No space left on device")
 
     with monkeypatch.context() as patch, config.using(work_memory=120_000):
-        patch.setattr(exchange.pa.ipc, "new_stream", full)
+        patch.setattr(pa.ipc, "new_stream", full)
         with pytest.raises(StorageError, match="cannot write temporary rows to"):
             materialize(made._node, NOTHING_SMALL)
     assert files_left() == [] and rows_equal(rows_of(made), expected)

@@ -16,10 +16,11 @@ from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.runs import section_runs
 from sframe_spark.engine.runs.materialize import materialize
 from sframe_spark.engine.segments import kept_rows
-from sframe_spark.engine.segments.gathering import Room
 from sframe_spark.engine.segments.kept_rows import in_one_chunk, may_stay, room_to_keep
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.errors import StorageError
-from sframe_spark.operators.sources.source import MemorySource, SegmentSource
+from sframe_spark.operators.sources.memory_source import MemorySource
+from sframe_spark.operators.sources.source import SegmentSource
 from sframe_spark.planner import pieces
 from sframe_spark.planner.pieces import Pieces
 from sframe_spark.session import is_started

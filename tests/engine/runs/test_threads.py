@@ -13,8 +13,8 @@ import pytest
 from sframe_spark import SFrame, aggregate, config, load_sframe
 from sframe_spark.engine.planning import placement
 from sframe_spark.engine.planning.sections import Mode
-from sframe_spark.engine.segments.gathering import Room
 from sframe_spark.engine.segments.range_workers import Threads
+from sframe_spark.engine.segments.room import Room
 from sframe_spark.errors import NoRoomError
 from sframe_spark.explain.foreseen import foresee
 from sframe_spark.planner.chunk import Chunk

@@ -51,7 +51,7 @@ def test_threads_wait_where_a_disk_is_slow(monkeypatch: pytest.MonkeyPatch) -> N
         with lock:
             at_work[0] += size
         for _ in range(5):
-            most[0] = max(most[0], at_work[0] + self._held_size)
+            most[0] = max(most[0], at_work[0] + self.held)
             time.sleep(0.002)
         write(self, full, handle, number)
         with lock:
@@ -82,12 +82,12 @@ def test_rows_of_a_range_come_back_in_order_and_their_size_is_known(most: int, m
                 rows.add(task, batch(task, number))
         assert rows._held and rows.written
         given = [pair for task in range(THREADS) for number in range(BATCHES) for pair in zip(*batch(task, number).columns, strict=True)]
-        for number, size in enumerate(rows.sizes()):
+        for number, size in enumerate(rows.sizes):
             found = rows.take(number)
             expected = [(key.as_py(), text.as_py()) for key, text in given if rows.ranges.places(pa.array([key.as_py()]))[0] == number]
             assert list(zip(*(column.to_pylist() for column in found.columns), strict=True)) == expected
-            # An array more or less: offsets of texts begin with each.
-            assert found.size <= size <= found.size + 16 * THREADS * BATCHES
+            # Offsets of texts begin with each of the arrays that were given.
+            assert found.size <= size <= found.size + 4 * THREADS * BATCHES
 
 
 def test_runs_are_those_of_one_task_and_no_longer_than_an_array() -> None:

@@ -22,7 +22,8 @@ from sframe_spark.engine.spark.parcels import Shared, packed
 from sframe_spark.errors import StorageError
 from sframe_spark.operators.lookups.asof_join import AsofJoin
 from sframe_spark.operators.running.shift import Shift
-from sframe_spark.operators.sources.source import SegmentSource, memory_source, segment_source
+from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.commit import publish
 from sframe_spark.storage.rows.reader import read_rows

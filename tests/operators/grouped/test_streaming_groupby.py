@@ -25,7 +25,7 @@ from sframe_spark.operators.grouped.streaming_groupby import StreamingGroupBy, s
 from sframe_spark.operators.kernels import runs
 from sframe_spark.operators.kernels.runs import run_starts
 from sframe_spark.operators.relational.rows import filter_by_mask
-from sframe_spark.operators.sources.source import MemorySource, memory_source
+from sframe_spark.operators.sources.memory_source import MemorySource, memory_source
 from sframe_spark.planner.chunk import Chunk, concatenate
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.operator import TOO_LARGE

@@ -29,7 +29,7 @@ from sframe_spark.operators.relational.sort import sort_rows
 from sframe_spark.operators.relational.top_rows import TopRows
 from sframe_spark.operators.rowwise.columns import project
 from sframe_spark.operators.rowwise.elementwise import apply_function
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.graph import postorder
 from sframe_spark.planner.law import Law
 from sframe_spark.planner.node import PlannerNode

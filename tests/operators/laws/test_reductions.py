@@ -18,7 +18,7 @@ from sframe_spark.operators.laws.reductions import SKIPPING, aggregates_skip_mis
 from sframe_spark.operators.relational.rows import filter_by_mask
 from sframe_spark.operators.rowwise.elementwise import apply_function
 from sframe_spark.operators.rowwise.program import Literal
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.planner.optimizer import Trace
 from sframe_spark.types import INT

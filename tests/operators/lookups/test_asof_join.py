@@ -20,7 +20,8 @@ from sframe_spark.operators.lookups import blocks as blocks_module
 from sframe_spark.operators.lookups.asof_join import DIRECTIONS, AsofJoin
 from sframe_spark.operators.lookups.lookup import Lookup
 from sframe_spark.operators.rowwise.columns import project
-from sframe_spark.operators.sources.source import SegmentSource, memory_source, segment_source
+from sframe_spark.operators.sources.memory_source import memory_source
+from sframe_spark.operators.sources.source import SegmentSource, segment_source
 from sframe_spark.planner.chunk import Chunk
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.storage.datasets.commit import publish

@@ -19,7 +19,7 @@ from sframe_spark.operators.grouped.aggregation import Aggregation
 from sframe_spark.operators.lookups import blocks as blocks_module
 from sframe_spark.operators.lookups import key_window as key_window_module
 from sframe_spark.operators.lookups.key_window import KeyWindow
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.types import DATETIME, FLOAT, INT, STR, ColumnType
 from sframe_spark.values.decode import decode
 from tests.examples import examples

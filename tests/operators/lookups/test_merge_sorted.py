@@ -14,7 +14,7 @@ from sframe_spark.engine.segments.runner import FlatPlan, PlanRunner
 from sframe_spark.errors import InvalidArgumentError
 from sframe_spark.operators.lookups import blocks as blocks_module
 from sframe_spark.operators.lookups.merge_sorted import merge_sorted
-from sframe_spark.operators.sources.source import memory_source
+from sframe_spark.operators.sources.memory_source import memory_source
 from sframe_spark.planner.node import PlannerNode
 from sframe_spark.types import FLOAT, INT, STR, ColumnType
 from tests.examples import examples

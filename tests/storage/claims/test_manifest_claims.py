@@ -25,7 +25,8 @@ from sframe_spark.storage.claims.manifest_claims import check_order
 from sframe_spark.storage.datasets.commit import publish, write_manifest
 from sframe_spark.storage.datasets.content import damage_in
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS, ColumnStatistics, Manifest
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS, ColumnStatistics
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.manifests.recorded_order import RecordedOrder
 from sframe_spark.storage.remote.verify import run_verify
 from sframe_spark.storage.rows.writer import write_segment

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.manifests import manifest as manifest_module
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.manifests.physical import PHYSICAL_TYPES
 from sframe_spark.storage.manifests.recorded_order import RecordedOrder
 from sframe_spark.storage.manifests.text import sealed, unsealed

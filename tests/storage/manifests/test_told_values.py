@@ -9,7 +9,7 @@ import pytest
 
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.load import load_manifest
-from sframe_spark.storage.manifests.manifest import UNKNOWN_STATISTICS
+from sframe_spark.storage.manifests.column_statistics import UNKNOWN_STATISTICS
 from sframe_spark.storage.manifests.told_values import ToldValues
 from sframe_spark.storage.rows.reader import read_rows
 from sframe_spark.types import INT

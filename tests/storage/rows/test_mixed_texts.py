@@ -13,7 +13,8 @@ import pytest
 from sframe_spark import load_sframe
 from sframe_spark.errors import StorageError
 from sframe_spark.storage.datasets.commit import publish
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest
+from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
+from sframe_spark.storage.manifests.manifest import Manifest
 from sframe_spark.storage.parquet import pages
 from sframe_spark.storage.rows import writer
 from sframe_spark.storage.rows.mixed_texts import LEAST_ROWS, is_mixed, written_bounds

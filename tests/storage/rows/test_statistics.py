@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sframe_spark.storage.manifests.manifest import ColumnStatistics, Manifest, SegmentEntry
+from sframe_spark.storage.manifests.column_statistics import ColumnStatistics
+from sframe_spark.storage.manifests.manifest import Manifest, SegmentEntry
 from sframe_spark.storage.rows.statistics import (
     LONGEST_TEXT,
     StatisticsCollector,
