@@ -19,6 +19,8 @@ from sframe_spark.visible import visible
 PACKED_BYTES = 8 << 20
 # Short files are asked for one after the other by whoever has them.
 MOST_TOGETHER = 100
+# Lines that start before a place are read to their end behind it.
+BEHIND_BYTES = 64 << 10
 
 
 class BytesElsewhere(io.RawIOBase):
@@ -141,6 +143,62 @@ class FileRange:
     stop: int | None = None
     is_line: bool = True
 
+    @property
+    def is_part(self) -> bool:
+        """Whether the file has other bytes."""
+        return self.start > 0 or self.stop is not None
+
+
+class WholeLines:
+    """The lines of a stream that start between two places, each of which ends with a line feed, as whole ones.
+
+    Parameters
+    ----------
+    stream
+        At the byte before the first of these places, or at the start of the file.
+    start, stop
+        The places; no stop: all lines to the end.
+
+    Examples
+    --------
+    >>> content = b"one\\ntwo\\nthree"
+    >>> [WholeLines(io.BytesIO(content[max(0, start - 1) :]), start, stop).read(99) for start, stop in ((0, 2), (2, 5), (5, 6), (6, None))]
+    [b'one\\n', b'two\\n', b'', b'three']
+    """
+
+    def __init__(self, stream: Any, start: int, stop: int | None) -> None:
+        self._stream, self._position, self._stop = stream, max(0, start - 1), stop
+        self._is_in_line, self._is_done = not start, False
+
+    def read(self, size: int) -> bytes:
+        """Return some bytes, about as many; none at the end."""
+        while not self._is_done:
+            left = size if self._stop is None else max(0, self._stop - self._position)
+            data = self._stream.read(size if self._stop is None or left > size + BEHIND_BYTES else left + BEHIND_BYTES)
+            self._is_done = not data
+            if found := self._kept(data):
+                return found
+        return b""
+
+    def _kept(self, data: bytes) -> bytes:
+        """Of what comes next what belongs to the lines."""
+        begin, first = self._position, 0
+        self._position += len(data)
+        if not self._is_in_line:
+            first = data.find(b"\n") + 1
+            self._is_in_line = first > 0
+            place = begin + first if first else self._position
+            if self._stop is not None and place >= self._stop:
+                self._is_done = True
+                return b""
+            if not first:
+                return b""
+        if self._stop is None or self._position < self._stop:
+            return data[first:]
+        end = data.find(b"\n", max(first, self._stop - 1 - begin)) + 1
+        self._is_done = self._is_done or end > 0
+        return data[first : end or None]
+
 
 def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileRange], bool]) -> list[tuple[FileRange, ...]]:
     """Return parts of whole files elsewhere, in order, that are about so many bytes each: several files, or some bytes of one.
@@ -149,7 +207,7 @@ def divided(files: Sequence[FileRange], size: int, is_divisible: Callable[[FileR
     --------
     >>> short, long = (FileRange(name, FileState(length, 0, 0, 0), number) for number, (name, length) in enumerate({"a": 3, "b": 20}.items()))
     >>> [[(part.path, part.start, part.stop) for part in parts] for parts in divided([short, short, long], 8, lambda _: True)]
-    [[('a', 0, None), ('a', 0, None)], [('b', 0, 10), ('b', 10, None)]]
+    [[('a', 0, None), ('a', 0, None)], [('b', 0, 10)], [('b', 10, None)]]
     """
     found: list[tuple[FileRange, ...]] = []
     together: list[FileRange] = []

@@ -25,11 +25,9 @@ from sframe_spark.errors import CsvEncodingError
 from sframe_spark.storage.files.failures import telling
 from sframe_spark.storage.files.file_state import FileState
 from sframe_spark.storage.files.magic import TEXT, kind_of
-from sframe_spark.storage.files.streams import FileRange, open_bytes
+from sframe_spark.storage.files.streams import BEHIND_BYTES, FileRange, open_bytes
 
 BLOCK_BYTES = 8 * 1024 * 1024
-# Lines are looked for behind the last one that is read, which may go on there.
-BEHIND_BYTES = 64 * 1024
 # Ends of lines that are looked at for one behind which the next line has as many fields as it should.
 GUESSES = 50
 
