@@ -7,6 +7,7 @@ from typing import TypeVar
 
 from sframe_spark.engine.segments.range_workers import SparkTasks, Threads
 from sframe_spark.engine.spark.probe import require_writable
+from sframe_spark.session.memory import work_memory
 from sframe_spark.session.progress import open_counted
 from sframe_spark.session.threads import in_threads
 from sframe_spark.session.workers import is_work_done_here
@@ -19,6 +20,8 @@ Result = TypeVar("Result")
 MOST_BYTES, LEAST_BYTES = 64 << 20, 8 << 20
 # Cores take several parts, as some take longer than others.
 PARTS_OF_CORE = 4
+# A block as it came, as columns of text and of values, and rows on their way to disk: measured 200 MB.
+THREADS_OF_CORE, BYTES_OF_THREAD = 2, 256 << 20
 # Of shorter files most of the time is spent waiting for the first byte.
 SHORT_BYTES = 1 << 20
 # So little is read by the driver, one file after the other.
@@ -50,8 +53,14 @@ def _are_short(files: Sequence[FileRange]) -> bool:
 def run_parts(works: Sequence[Callable[[], Result]], files: Sequence[FileRange], directory: str, description: str) -> list[Result]:
     """Return results of works that read parts of files and write rows in a directory, in order; the first error ends the rest."""
     if is_work_done_here():
-        threads = AT_A_TIME if _are_short(files) else Threads().at_a_time()
         with open_counted(len(works), description) as done:
-            return in_threads(lambda work: done(work()), works, threads)
+            return in_threads(lambda work: done(work()), works, _threads(files))
     require_writable(directory)
     return SparkTasks().run(works, description)
+
+
+def _threads(files: Sequence[FileRange]) -> int:
+    """How many threads read at a time: more than there are cores, as each waits for a store as long as it works."""
+    if _are_short(files):
+        return AT_A_TIME
+    return max(1, min(AT_A_TIME, THREADS_OF_CORE * Threads().at_a_time(), work_memory() // BYTES_OF_THREAD))
