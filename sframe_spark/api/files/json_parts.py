@@ -15,7 +15,7 @@ from sframe_spark.api.files.json_columns import JsonColumns, JsonForm
 from sframe_spark.api.files.json_kinds import ColumnKinds
 from sframe_spark.api.files.json_values import JsonValues, opened_values, values_of
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import are_few, bytes_of_part, run_parts
+from sframe_spark.engine.datasets.parts_of_files import are_few, brought, bytes_of_part, run_parts
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.engine.spark.parcels import Shared
 from sframe_spark.errors import CsvEncodingError, JsonError, MisfitError
@@ -190,7 +190,7 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
             columns = merged(works, done, columns)
             entries = [part.entry for part in done if part.entry is not None]
             if form is not None and columns.final_form() == form and len(entries) == len(done):
-                return segment_source(dataset.publish(entries), dataset.handle), form.all_names
+                return brought(segment_source(dataset.publish(entries), dataset.handle), whole), form.all_names
             # Rare: once more, with the columns that are known now.
             columns.final_form()
             dataset.handle.discard()

@@ -19,6 +19,8 @@ from sframe_spark.api.files.csv import lines as csv_lines
 from sframe_spark.api.files.csv import split, works
 from sframe_spark.engine.datasets import parts_of_files
 from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.operators.sources.source import MemorySource
+from sframe_spark.plugin import node_of
 from sframe_spark.storage.files import streams
 from sframe_spark.storage.files.temporary import scratch_store
 from tests.api.files.csv.test_csv_blocks import OPTIONS, TEXTS
@@ -213,6 +215,16 @@ def test_many_short_files_are_few_segments(store: Store, parts: pytest.MonkeyPat
         frame = SFrame.read_csv("mine://t", verbose=False)
         assert len(list((tmp_path / "tmp").rglob("segment-*.parquet"))) == 2
         assert list(frame["a"]) == list(range(150))
+
+
+def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that shares no directory needs none for them."""
+    monkeypatch.setattr(parts_of_files, "is_work_done_here", lambda: False)
+    for number in range(30):
+        store.write(f"t/{number:02d}.csv", f"a\n{number}\n")
+    frame = SFrame.read_csv("mine://t", verbose=False)
+    assert list(frame["a"]) == list(range(30))
+    assert isinstance(node_of(frame).operator, MemorySource)
 
 
 CHANGES: dict[str, Callable[[Store], None]] = {

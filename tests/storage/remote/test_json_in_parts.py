@@ -16,6 +16,8 @@ from sframe_spark import SFrame, config
 from sframe_spark.api.files import json_parts, json_values
 from sframe_spark.engine.datasets import parts_of_files
 from sframe_spark.errors import SFrameError, StorageError
+from sframe_spark.operators.sources.source import MemorySource
+from sframe_spark.plugin import node_of
 from sframe_spark.storage.files import streams
 from sframe_spark.storage.files.temporary import scratch_store
 from tests.examples import examples
@@ -129,8 +131,18 @@ def test_parts_are_read_by_works_of_their_own(store: Store, parts: pytest.Monkey
     assert len(begun) > 10 and len(set(begun)) == len(begun)
 
 
+def test_few_rows_of_many_files_are_in_memory(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A cluster that shares no directory needs none for them."""
+    monkeypatch.setattr(parts_of_files, "is_work_done_here", lambda: False)
+    for number in range(30):
+        store.write(f"t/{number:02d}.json", lines({"a": number}))
+    frame = SFrame.read_json("mine://t", orient="lines")
+    assert list(frame["a"]) == list(range(30))
+    assert isinstance(node_of(frame).operator, MemorySource)
+
+
 @pytest.mark.parametrize("change", CHANGES)
-@pytest.mark.parametrize("request_number", [1, 2, 5, 11])
+@pytest.mark.parametrize("request_number", [1, 2, 5])
 @pytest.mark.parametrize("few", [True, False], ids=["by one", "in parts"])
 def test_a_file_that_changes_is_told_and_never_mixed(store: Store, parts: pytest.MonkeyPatch, change: str, request_number: int, few: bool) -> None:
     if few:

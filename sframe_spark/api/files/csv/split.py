@@ -17,7 +17,7 @@ from sframe_spark.api.files.csv.types import CsvForm, wider
 from sframe_spark.api.files.csv.works import CsvPart, CsvPlan, CsvWork
 from sframe_spark.config import config
 from sframe_spark.engine.datasets.new_datasets import new_dataset
-from sframe_spark.engine.datasets.parts_of_files import are_few, bytes_of_part, run_parts
+from sframe_spark.engine.datasets.parts_of_files import are_few, brought, bytes_of_part, run_parts
 from sframe_spark.engine.options import MaterializeOptions
 from sframe_spark.operators.sources.source import segment_source
 from sframe_spark.planner.node import PlannerNode
@@ -83,7 +83,7 @@ def _written(files: CsvFiles, whole: Sequence[FileRange], parts: Sequence[tuple[
             for path, left_out in part.left_out.items():
                 files.keep(path, left_out.lines, left_out.number)
         manifest = dataset.publish([part.entry for part in done if part.entry is not None])
-    return segment_source(manifest, dataset.handle)
+    return brought(segment_source(manifest, dataset.handle), whole)
 
 
 def in_order(works: Sequence[CsvWork], run: _RunWorks) -> list[CsvPart]:
