@@ -69,7 +69,8 @@ LINES: dict[str, dict[str, str | bytes]] = {
     "values of several kinds": {"t/a.json": lines(*range(100), "x", None, [1], 2.5)},
     "a value among objects": {"t/a.json": lines(*ROWS, 5, *ROWS)},
     "an object among values": {"t/a.json": lines(*[None] * 60, *range(100), {"a": 1})},
-    "both after missing ones": {"t/a.json": lines(*[None] * 60, *range(9), *[None] * 60, {"a": 1}, *[None] * 60, 7)},
+    "both after missing ones": {"t/a.json": lines(*[None] * 200, *range(9), *[None] * 60, {"a": 1}, *[None] * 60, 7)},
+    "ints in one part, floats in others": {"t/a.json": lines(*[{"a": None}] * 60, *[{"a": 1}] * 60, *[{"a": 1.5}] * 60)},
     "an odd line": {"t/a.json": lines(*ROWS) + "{oh\n" + lines(*ROWS) + "{no\n"},
     "an odd line in the second of two": {"t/a.json": lines(*ROWS), "t/b.json": lines(*ROWS) + '{"a": 1\n'},
     "half of a character": {"t/a.json": lines(*ROWS) + '{"t": "\\ud800"}\n' + lines(*ROWS)},
@@ -105,10 +106,11 @@ def test_all_is_as_of_a_local_copy(store: Store, parts: pytest.MonkeyPatch, kind
 PIECES = ['{"a": 1}', '{"a": "é"}', '{"b": [1]}', "null", "{}", "\n", "\n", "\n", "\r\n", " ", "5", '"x"', '{"a": 1.5}', "{", "\ufeff"]
 
 
-@settings(max_examples=examples(150), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(1, 60), st.integers(1, 40), st.integers(1, 40))
+@settings(max_examples=examples(100), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join), st.integers(4, 60), st.integers(1, 40), st.integers(1, 40))
 def test_where_parts_begin_makes_no_difference(store: Store, parts: pytest.MonkeyPatch, text: str, size: int, block: int, behind: int) -> None:
     parts.setattr(parts_of_files, "LEAST_BYTES", size)
+    parts.setattr(parts_of_files, "MOST_BYTES", size)
     parts.setattr(streams, "BEHIND_BYTES", behind)
     store.write("t.json", text)
     with pytest.MonkeyPatch.context() as patch:
