@@ -197,7 +197,9 @@ def split_rows(files: DataFiles, columns: JsonColumns, encoding: str) -> tuple[P
 
 
 def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) -> JsonColumns:
-    """What all parts tell of the columns; one with something wrong, or with other rows than those before it, is read again and tells.
+    """What all parts tell of the columns; one with something wrong is read again and tells.
+
+    Whether rows are objects is found once more where the first block does not tell: no columns are known then, and all is read again.
 
     Raises
     ------
@@ -209,8 +211,7 @@ def merged(works: Sequence[JsonWork], done: list[JsonPart], known: JsonColumns) 
     columns, line = attrs.evolve(known, rows=0), 1
     for number, (work, part) in enumerate(zip(works, done, strict=True)):
         line = line if work.places[0].start else 1
-        are_others = None not in (part.columns.has_objects, columns.has_objects) and part.columns.has_objects != columns.has_objects
-        if part.failed or are_others:
+        if part.failed:
             done[number] = part = work.told(line, columns.has_objects)
         columns.add(part.columns)
         line += part.line_ends
